@@ -1,8 +1,8 @@
 //! Records the sample transcript `examples/data/notes-agent.json`.
 //!
-//! The tools are real: they list, read and search files in a scratch folder, and what they answer, errors
-//! included, is what was recorded. The model's side is a script, and the transcript says so. The same bytes come
-//! out every time, which the test here checks.
+//! The tools are real: they list, read and search files in a scratch folder, and what they answer,
+//! errors included, is what was recorded. The model's side is a script, and the transcript says so.
+//! The same bytes come out every time, which the test here checks.
 //!
 //! ```sh
 //! cargo run -p context-cli --example record_transcript > examples/data/notes-agent.json
@@ -17,7 +17,10 @@ use serde_json::{Value, json};
 
 /// The notes that the agent looks into.
 const NOTES: [(&str, &str); 4] = [
-    ("README.md", "# Offsite notes\n\nOne file per meeting under meetings/. Old material is in archive/.\n"),
+    (
+        "README.md",
+        "# Offsite notes\n\nOne file per meeting under meetings/. Old material is in archive/.\n",
+    ),
     (
         "meetings/2026-02-09.md",
         "# 9 February\n\n- Two offers for the venue: Lindenhof (40 people), Hafenhalle (120 people).\n\
@@ -46,7 +49,9 @@ fn script() -> Vec<Step> {
     let list = |path: &str| ("list_directory", json!({ "path": path }));
     let search = |text: &str| ("search_files", json!({ "text": text }));
     vec![
-        System("You answer questions about a folder of notes. Look before you answer, and name the file."),
+        System(
+            "You answer questions about a folder of notes. Look before you answer, and name the file.",
+        ),
         User("What did we decide about the venue, and what is still open?"),
         Assistant(None, vec![list(".")]),
         Assistant(
@@ -68,7 +73,9 @@ fn script() -> Vec<Step> {
         User("Who pays the deposit, how much is it, and by when?"),
         Assistant(None, vec![search("deposit")]),
         Assistant(
-            Some("Ines pays 30 % of 4,200 EUR, which is 1,260 EUR, by 20 March (meetings/2026-03-02.md)."),
+            Some(
+                "Ines pays 30 % of 4,200 EUR, which is 1,260 EUR, by 20 March (meetings/2026-03-02.md).",
+            ),
             vec![],
         ),
     ]
@@ -110,7 +117,12 @@ struct Function {
 
 impl Message {
     fn said(role: &'static str, content: Option<&str>) -> Self {
-        Self { role, tool_call_id: None, content: content.map(str::to_owned), tool_calls: Vec::new() }
+        Self {
+            role,
+            tool_call_id: None,
+            content: content.map(str::to_owned),
+            tool_calls: Vec::new(),
+        }
     }
 }
 
@@ -128,8 +140,8 @@ fn record(folder: &Path) -> Transcript {
                 for (name, arguments) in wanted {
                     calls += 1;
                     let id = format!("call_{calls:02}");
-                    let answer =
-                        run(folder, name, &arguments).unwrap_or_else(|error| format!("error: {error}"));
+                    let answer = run(folder, name, &arguments)
+                        .unwrap_or_else(|error| format!("error: {error}"));
                     let mut result = Message::said("tool", Some(&answer));
                     result.tool_call_id = Some(id.clone());
                     answers.push(result);
@@ -174,8 +186,9 @@ fn in_our_words(error: &io::Error) -> &'static str {
 
 /// A path inside the folder; nothing leads out of it.
 fn inside(folder: &Path, path: &str) -> io::Result<PathBuf> {
-    let stays =
-        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let stays = Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if stays { Ok(folder.join(path)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
@@ -202,7 +215,11 @@ fn search_files(folder: &Path, text: &str) -> io::Result<String> {
     files.sort();
     let mut found = Vec::new();
     for file in files {
-        let name = file.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().replace('\\', "/");
+        let name = file
+            .strip_prefix(folder)
+            .map_err(io::Error::other)?
+            .to_string_lossy()
+            .replace('\\', "/");
         for (i, line) in fs::read_to_string(&file)?.lines().enumerate() {
             if line.contains(text) {
                 found.push(format!("{name}:{}: {line}", i + 1));
@@ -212,7 +229,8 @@ fn search_files(folder: &Path, text: &str) -> io::Result<String> {
     Ok(found.join("\n"))
 }
 
-/// Makes the notes, runs the script over them, and gives the transcript as it is written to its file.
+/// Makes the notes, runs the script over them, and gives the transcript as it is written to its
+/// file.
 fn transcript() -> io::Result<String> {
     let folder = tempfile::tempdir()?;
     for (name, text) in NOTES {
@@ -241,7 +259,10 @@ mod tests {
     #[test]
     fn no_tool_leaves_the_folder() {
         for path in ["/etc/passwd", "../notes", "meetings/../../x"] {
-            assert_eq!(inside(Path::new("notes"), path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+            assert_eq!(
+                inside(Path::new("notes"), path).unwrap_err().kind(),
+                io::ErrorKind::PermissionDenied
+            );
         }
     }
 }

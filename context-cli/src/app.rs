@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use context_runtime::{
-    CancelSignal, CancelSource, ChatRef, Clock, Error, ErrorKind, IdGenerator, Store, SystemClock, Timestamp,
-    UserId, Uuid7Ids,
+    CancelSignal, CancelSource, ChatRef, Clock, Error, ErrorKind, IdGenerator, Store, SystemClock,
+    Timestamp, UserId, Uuid7Ids,
     store::{Maintenance, OpenMode, StoreRegistry},
 };
 
@@ -84,7 +84,8 @@ impl OpenStores {
 
     /// Closes all, also if one fails, and gives the first error.
     pub(crate) async fn close(&self) -> context_runtime::Result<()> {
-        let stores = std::mem::take(&mut *self.stores.lock().unwrap_or_else(PoisonError::into_inner));
+        let stores =
+            std::mem::take(&mut *self.stores.lock().unwrap_or_else(PoisonError::into_inner));
         let mut closed = Ok(());
         for store in stores {
             closed = closed.and(store.close().await);
@@ -92,8 +93,9 @@ impl OpenStores {
         closed
     }
 
-    /// Ends the process at Ctrl-C, the stores closed first; a command that asks is told to stop, and ends it itself
-    /// unless Ctrl-C comes again. What is written is written in whole commits. `quiet`: nothing is said.
+    /// Ends the process at Ctrl-C, the stores closed first; a command that asks is told to stop,
+    /// and ends it itself unless Ctrl-C comes again. What is written is written in whole commits.
+    /// `quiet`: nothing is said.
     pub(crate) async fn end_when_interrupted(&self, quiet: bool) {
         if tokio::signal::ctrl_c().await.is_err() {
             return;
@@ -150,7 +152,9 @@ impl App {
     pub(crate) fn one_user(&self) -> Result<(), Failure> {
         match self.more_users.is_empty() {
             true => Ok(()),
-            false => Err(Failure::Usage("only `copy` between stores takes more than one --user".into())),
+            false => {
+                Err(Failure::Usage("only `copy` between stores takes more than one --user".into()))
+            }
         }
     }
 
@@ -216,18 +220,22 @@ impl App {
         self.world.now()
     }
 
-    /// Asks a yes-or-no question on the terminal. Where nobody can answer it is wrong usage not to have said yes
-    /// on the command line.
+    /// Asks a yes-or-no question on the terminal. Where nobody can answer it is wrong usage not to
+    /// have said yes on the command line.
     pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
         let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
         if self.out.is_json() || !stdin.is_terminal() || !stderr.is_terminal() {
             return Err(Failure::Unconfirmed { question: question.to_owned() });
         }
-        if says_yes(&mut stdin.lock(), &mut stderr, question) { Ok(()) } else { Err(Failure::Declined) }
+        if says_yes(&mut stdin.lock(), &mut stderr, question) {
+            Ok(())
+        } else {
+            Err(Failure::Declined)
+        }
     }
 
-    /// Does work that cannot be asked to stop, unless Ctrl-C comes first. Such work leaves all of what it does or
-    /// nothing when it is dropped.
+    /// Does work that cannot be asked to stop, unless Ctrl-C comes first. Such work leaves all of
+    /// what it does or nothing when it is dropped.
     pub(crate) async fn unless_interrupted<T>(
         &self,
         operation: &'static str,
@@ -242,8 +250,9 @@ impl App {
         }
     }
 
-    /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C ends the process.
-    /// Everything else may be killed at any time, because what is written is written in whole commits.
+    /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C
+    /// ends the process. Everything else may be killed at any time, because what is written is
+    /// written in whole commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
         self.opened.asked()
     }

@@ -12,9 +12,9 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 
 use crate::app::{App, Done};
 use crate::commands::{
-    backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff, erase,
-    export, fork, graph, import, log, memory, prepare, prompt, redact, render, restore, retain, rewind,
-    search, show, spill, streams, tokens, trajectory, upgrade, vacuum, verify,
+    backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
+    erase, export, fork, graph, import, log, memory, prepare, prompt, redact, render, restore,
+    retain, rewind, search, show, spill, streams, tokens, trajectory, upgrade, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -175,10 +175,16 @@ impl Cli {
 /// The option or the variable that is set to nothing, and what it could be set to.
 fn empty(global: &Global, matches: &ArgMatches) -> Option<(&'static str, &'static str)> {
     let options = [
-        ("store", global.store.is_empty(), ["--store", "CONTEXT_STORE"], "a URL such as sqlite:context.db"),
+        (
+            "store",
+            global.store.is_empty(),
+            ["--store", "CONTEXT_STORE"],
+            "a URL such as sqlite:context.db",
+        ),
         ("user", global.user.iter().any(String::is_empty), ["--user", "CONTEXT_USER"], "a name"),
     ];
-    let (id, _, [option, variable], example) = options.into_iter().find(|(_, is_empty, ..)| *is_empty)?;
+    let (id, _, [option, variable], example) =
+        options.into_iter().find(|(_, is_empty, ..)| *is_empty)?;
     let of_variable = matches.value_source(id) == Some(ValueSource::EnvVariable);
     Some((if of_variable { variable } else { option }, example))
 }
@@ -187,7 +193,8 @@ fn empty(global: &Global, matches: &ArgMatches) -> Option<(&'static str, &'stati
 fn template(command: &clap::Command) -> String {
     let styles = Styles::styled();
     let (heading, name) = (styles.get_header(), styles.get_literal());
-    let width = command.get_subcommands().map(|command| command.get_name().len()).max().unwrap_or(0);
+    let width =
+        command.get_subcommands().map(|command| command.get_name().len()).max().unwrap_or(0);
     let mut text = "{about-section}\n{usage-heading} {usage}\n".to_owned();
     for (group, names) in GROUPS {
         let _ = write!(text, "\n{heading}{group}:{heading:#}\n");
@@ -260,7 +267,8 @@ mod tests {
         let mut command = Cli::command();
         command.build();
         let mut all: Vec<_> = command.get_subcommands().map(|command| command.get_name()).collect();
-        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         all.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(all, grouped);
@@ -283,8 +291,8 @@ mod tests {
         }
     }
 
-    /// If this fails, a command is new: file it in `tests/cli/command_table.rs`, and it is asked too whether
-    /// it leaves alone what is not ours.
+    /// If this fails, a command is new: file it in `tests/cli/command_table.rs`, and it is asked
+    /// too whether it leaves alone what is not ours.
     #[test]
     fn every_command_is_filed_under_looks_or_writes() {
         let mut command = Cli::command();
@@ -294,7 +302,9 @@ mod tests {
         for (name, dry_run) in &all {
             let lines = || COMMANDS.iter().filter(|(filed, ..)| filed == name);
             assert!(lines().count() > 0, "`{name}` is in no table");
-            let dry = |(_, usage, line): &(_, Use, &str)| *usage == Use::Looks && line.contains("--dry-run");
+            let dry = |(_, usage, line): &(_, Use, &str)| {
+                *usage == Use::Looks && line.contains("--dry-run")
+            };
             assert_eq!(lines().any(dry), *dry_run, "`{name}` with --dry-run only looks");
         }
         for (name, _, line) in COMMANDS {

@@ -1,4 +1,5 @@
-//! One module per command, and what several of them need: finding a message, walking listings, going back.
+//! One module per command, and what several of them need: finding a message, walking listings,
+//! going back.
 
 pub(crate) mod backup;
 pub(crate) mod branches;
@@ -45,8 +46,8 @@ use std::sync::Arc;
 use context_runtime::{
     BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Store, UserId, limits,
     store::{
-        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind, PageWalk,
-        Placed,
+        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind,
+        PageWalk, Placed,
     },
 };
 use serde::Serialize;
@@ -59,7 +60,8 @@ use crate::text::{clean, short_id};
 /// The chat, which must exist.
 async fn existing_chat(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Chat, Failure> {
     let found = history.chat(chat).await?;
-    Ok(found.ok_or_else(|| Error::not_found("find", "chat", &chat.chat).with("user", &chat.user))?)
+    Ok(found
+        .ok_or_else(|| Error::not_found("find", "chat", &chat.chat).with("user", &chat.user))?)
 }
 
 /// Every message of a chat, parents first.
@@ -83,7 +85,10 @@ async fn all_chats(app: &App, history: &dyn HistoryStore) -> Result<Vec<ChatSumm
 }
 
 /// Every chat of a user, newest activity first.
-async fn all_chats_of(user: &UserId, history: &dyn HistoryStore) -> Result<Vec<ChatSummary>, Failure> {
+async fn all_chats_of(
+    user: &UserId,
+    history: &dyn HistoryStore,
+) -> Result<Vec<ChatSummary>, Failure> {
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let mut all = Vec::new();
     let mut walk = PageWalk::new("list_chats", "chat");
@@ -99,7 +104,11 @@ async fn all_chats_of(user: &UserId, history: &dyn HistoryStore) -> Result<Vec<C
 }
 
 /// The message of an id, or the only one whose id begins or ends like this.
-async fn find_message(history: &dyn HistoryStore, chat: &ChatRef, text: &str) -> Result<Placed, Failure> {
+async fn find_message(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    text: &str,
+) -> Result<Placed, Failure> {
     let exact = [MessageId::from(text)];
     if let Some(Some(placed)) = history.messages(chat, &exact).await?.into_iter().next() {
         return Ok(placed);
@@ -113,7 +122,8 @@ async fn find_message(history: &dyn HistoryStore, chat: &ChatRef, text: &str) ->
         return Err(Failure::Ambiguous { what: "message", text: text.to_owned(), matches });
     }
     let found = found.pop();
-    Ok(found.ok_or_else(|| Error::not_found("find", "message", text).with("in chat", &chat.chat))?)
+    Ok(found
+        .ok_or_else(|| Error::not_found("find", "message", text).with("in chat", &chat.chat))?)
 }
 
 /// The branch that was asked for, else the active one.
@@ -161,7 +171,12 @@ impl<'a> Marks<'a> {
     }
 
     fn checkpoints_at(&self, id: &MessageId) -> Vec<String> {
-        self.checkpoints.get(id).into_iter().flatten().map(|checkpoint| checkpoint.name.to_string()).collect()
+        self.checkpoints
+            .get(id)
+            .into_iter()
+            .flatten()
+            .map(|checkpoint| checkpoint.name.to_string())
+            .collect()
     }
 
     /// All of them in words, such as `[main*] [checkpoint: paid]`; the star is the active branch.
@@ -170,8 +185,10 @@ impl<'a> Marks<'a> {
             let star = if branch.active { "*" } else { "" };
             format!("[{}{star}]", clean(branch.name.as_str()))
         });
-        let checkpoints =
-            self.checkpoints_at(id).into_iter().map(|name| format!("[checkpoint: {}]", clean(&name)));
+        let checkpoints = self
+            .checkpoints_at(id)
+            .into_iter()
+            .map(|name| format!("[checkpoint: {}]", clean(&name)));
         branches.chain(checkpoints).collect::<Vec<_>>().join(" ")
     }
 }
@@ -222,7 +239,8 @@ fn moved(
         out.record(&MovedRecord { v: 1, chat, branch, head, active })?;
     } else {
         let now = if active { "now on" } else { "new branch" };
-        let at = head.map_or_else(|| "without messages".to_owned(), |head| format!("at {}", short_id(head)));
+        let at = head
+            .map_or_else(|| "without messages".to_owned(), |head| format!("at {}", short_id(head)));
         let branch = out.paint(Style::Bold, clean(branch)).to_string();
         out.line(format_args!("{}: {now} {branch}, {at}", clean(chat)))?;
     }

@@ -1,7 +1,7 @@
 //! Drawing a message graph: pure functions from nodes to characters, Mermaid or DOT.
 //!
-//! What they share is here: runs of nodes where nothing happens become one piece that counts them, and everything
-//! is walked with a list of what is still to do, so no graph is too deep.
+//! What they share is here: runs of nodes where nothing happens become one piece that counts them,
+//! and everything is walked with a list of what is still to do, so no graph is too deep.
 
 mod graphviz;
 mod mermaid;
@@ -18,7 +18,8 @@ pub(crate) use text::draw;
 pub(crate) struct Dot<'a> {
     /// Names it.
     pub(crate) id: &'a str,
-    /// What it follows. Parents come before their children; one that does not, or is missing, counts as none.
+    /// What it follows. Parents come before their children; one that does not, or is missing,
+    /// counts as none.
     pub(crate) parent: Option<&'a str>,
     /// Which one it is, for people.
     pub(crate) head: String,
@@ -180,9 +181,11 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the graph, every node is drawn or counted once, and every box but the roots has one arrow to it.
+        /// Whatever the graph, every node is drawn or counted once, and every box but the roots has
+        /// one arrow to it.
         #[test]
-        fn boxes_hold_every_node(parents in prop::collection::vec((any::<prop::sample::Index>(), 0..6u8), 0..80)) {
+        fn boxes_hold_every_node(parents in prop::collection::vec((any::<prop::sample::Index>(),
+            0..6u8), 0..80)) {
             let ids: Vec<_> = (0..parents.len()).map(|i| i.to_string()).collect();
             let dots: Vec<_> = parents
                 .iter()

@@ -51,7 +51,8 @@ pub(crate) enum Failure {
     #[error("{what} cannot be sent to {provider}: {source}")]
     Request { what: String, provider: String, source: WireError },
     /// A request that is larger than its window.
-    #[error("{what} does not fit the window: {missing} tokens too many, {tokens} where {} fit", .budget.input())]
+    #[error("{what} does not fit the window: {missing} tokens too many, {tokens} where {} fit",
+        .budget.input())]
     Overflow { what: String, tokens: u64, missing: u64, budget: Budget },
     /// A fragment that is none.
     #[error("fragment {index} in {file} cannot be read: {}", reason(.source))]
@@ -118,7 +119,9 @@ fn reason(error: &serde_json::Error) -> String {
     let text = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
     match text {
         // The reader's word for it says neither what is nested nor how deep it may be.
-        "recursion limit exceeded" => format!("its data is nested more than {MAX_JSON_DEPTH} levels deep"),
+        "recursion limit exceeded" => {
+            format!("its data is nested more than {MAX_JSON_DEPTH} levels deep")
+        }
         text => text.to_owned(),
     }
 }
@@ -126,13 +129,16 @@ fn reason(error: &serde_json::Error) -> String {
 /// What a store said; and which one it was, if it cannot be opened.
 fn said(error: &Error) -> String {
     match error.get("path") {
-        Some(path) if error.operation() == "open" => format!("cannot open {path}: {}", error.message()),
+        Some(path) if error.operation() == "open" => {
+            format!("cannot open {path}: {}", error.message())
+        }
         _ => error.message().to_owned(),
     }
 }
 
 /// Advice for a store that is not there.
-const NAME_ANOTHER: &str = "name another one with --store or CONTEXT_STORE; `context import` makes one";
+const NAME_ANOTHER: &str =
+    "name another one with --store or CONTEXT_STORE; `context import` makes one";
 
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
@@ -141,7 +147,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
             "`context log` and `context graph` list the messages of a chat"
         }
         ErrorKind::NotFound if about("branch") => "`context branches` lists the branches of a chat",
-        ErrorKind::NotFound if about("checkpoint") => "`context checkpoint` lists the checkpoints of a chat",
+        ErrorKind::NotFound if about("checkpoint") => {
+            "`context checkpoint` lists the checkpoints of a chat"
+        }
         ErrorKind::NotFound if about("blob") => "`context spill list CHAT` shows what there is",
         ErrorKind::NotFound if about("session") => {
             "`context trajectory list` lists sessions and rounds, `context trajectory show` their nodes"
@@ -212,13 +220,23 @@ impl Failure {
             }
             Self::NoStore { url } => vec![("store", url.clone())],
             Self::Read { file, .. } | Self::WriteFile { file, .. } => vec![("file", file.clone())],
-            Self::TooLarge { file, limit } => vec![("file", file.clone()), ("limit", limit.to_string())],
-            Self::TooMany { file, limit } => vec![("file", file.clone()), ("limit", limit.to_string())],
-            Self::NotText { file, line } | Self::Form { file, line, .. } | Self::Line { file, line, .. } => {
+            Self::TooLarge { file, limit } => {
+                vec![("file", file.clone()), ("limit", limit.to_string())]
+            }
+            Self::TooMany { file, limit } => {
+                vec![("file", file.clone()), ("limit", limit.to_string())]
+            }
+            Self::NotText { file, line }
+            | Self::Form { file, line, .. }
+            | Self::Line { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }
             Self::Syntax { file, line, column, .. } => {
-                vec![("file", file.clone()), ("line", line.to_string()), ("column", column.to_string())]
+                vec![
+                    ("file", file.clone()),
+                    ("line", line.to_string()),
+                    ("column", column.to_string()),
+                ]
             }
             Self::Message { file, line, conversation, message, source } => vec![
                 ("file", file.clone()),
@@ -228,7 +246,11 @@ impl Failure {
                 ("path", source.path().to_owned()),
             ],
             Self::Fragment { file, line, index, .. } => {
-                vec![("file", file.clone()), ("line", line.to_string()), ("fragment", index.to_string())]
+                vec![
+                    ("file", file.clone()),
+                    ("line", line.to_string()),
+                    ("fragment", index.to_string()),
+                ]
             }
             Self::Request { what, provider, source } => vec![
                 ("conversation", what.clone()),
@@ -251,7 +273,9 @@ impl Failure {
             Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
             Self::Exists { file } => vec![("file", file.clone())],
             Self::Ambiguous { what, text, .. } => vec![(*what, text.clone())],
-            Self::Source { chat, .. } | Self::NewerSource { chat, .. } => vec![("chat", chat.clone())],
+            Self::Source { chat, .. } | Self::NewerSource { chat, .. } => {
+                vec![("chat", chat.clone())]
+            }
             _ => Vec::new(),
         }
     }
@@ -307,20 +331,23 @@ impl Failure {
                  list of such objects, JSON Lines of either, a session of Claude Code, the Codex CLI or the Gemini \
                  CLI, or an answer tree of ToolBench",
             ),
-            Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } | Self::Line { .. } => {
-                Some("nothing of this file was used")
-            }
+            Self::Syntax { .. }
+            | Self::NotText { .. }
+            | Self::Message { .. }
+            | Self::Line { .. } => Some("nothing of this file was used"),
             Self::Fragment { .. } => {
                 Some("`context render --help` shows the form of a fragment, --schema all of it")
             }
-            Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
+            Self::Taken { .. } => {
+                Some("give the import another name with --chat, or delete that chat first")
+            }
             Self::NoRounds { .. } => Some(
                 "expected a folder of Run0_Sub0.json and so on, or a file in ATIF; transcripts are for `context \
                  import FILE --trajectory`",
             ),
-            Self::StaysBehind { .. } => {
-                Some("nothing was written · --without KINDS leaves them; `context backup` takes everything")
-            }
+            Self::StaysBehind { .. } => Some(
+                "nothing was written · --without KINDS leaves them; `context backup` takes everything",
+            ),
             Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Unreadable { .. } => Some("`context verify` says what else is broken"),
             Self::Overflow { .. } => Some(
@@ -332,7 +359,9 @@ impl Failure {
                 Some("go to another one first: `context branches CHAT --switch NAME`")
             }
             Self::Unconfirmed { .. } => Some("say --yes where nobody can be asked"),
-            Self::Exists { .. } => Some("nothing was changed; choose another name or move that file away"),
+            Self::Exists { .. } => {
+                Some("nothing was changed; choose another name or move that file away")
+            }
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,
         }

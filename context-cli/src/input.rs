@@ -72,7 +72,9 @@ impl Input {
             Some(rest) => rest.to_owned(),
             None => text,
         };
-        let name = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+        let name = path
+            .file_name()
+            .map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
         Ok(Self::new(shown, name, text, not_text))
     }
 
@@ -106,8 +108,8 @@ impl Input {
     fn ends(&self) -> &[usize] {
         self.ends.get_or_init(|| {
             let blocks = self.text.as_bytes().chunks(BLOCK).chain([&[][..]]);
-            let ended =
-                blocks.scan(0, |ended, block| Some(std::mem::replace(ended, *ended + newlines(block))));
+            let ended = blocks
+                .scan(0, |ended, block| Some(std::mem::replace(ended, *ended + newlines(block))));
             ended.collect()
         })
     }
@@ -131,7 +133,10 @@ mod tests {
     #[test]
     fn what_is_larger_than_the_limit_is_refused_with_the_limit() {
         let error = read_bounded(io::repeat(0), "zeros", 1 << 10).expect_err("it never ends");
-        assert_eq!(error.to_string(), "zeros is larger than 1024 bytes, the most that is read as a whole");
+        assert_eq!(
+            error.to_string(),
+            "zeros is larger than 1024 bytes, the most that is read as a whole"
+        );
         assert!(read_bounded(io::repeat(0).take(1 << 10), "zeros", 1 << 10).is_ok());
     }
 }

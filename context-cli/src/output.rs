@@ -1,4 +1,5 @@
-//! Writing: JSON Lines or text to standard output, errors and notes to standard error, colour on a terminal only.
+//! Writing: JSON Lines or text to standard output, errors and notes to standard error, colour on a
+//! terminal only.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -26,9 +27,10 @@ pub(crate) enum Style {
 
 /// Standard output, and standard error for what is said beside it.
 ///
-/// Everything that is shown goes through here. What is written for people has no hidden characters, wherever it goes;
-/// content goes byte by byte into a pipe or a file, and without hidden characters to a terminal. Names are made one line
-/// by [`clean`] where they are put into a text: only there it is known where they end.
+/// Everything that is shown goes through here. What is written for people has no hidden characters,
+/// wherever it goes; content goes byte by byte into a pipe or a file, and without hidden characters
+/// to a terminal. Names are made one line by [`clean`] where they are put into a text: only there
+/// it is known where they end.
 pub(crate) struct Output {
     json: bool,
     colour: bool,
@@ -94,8 +96,8 @@ impl Output {
         Self { json, colour, outlives, to, beside: Mutex::new(Box::new(beside)) }
     }
 
-    /// From here on the command does its work to the end even if nobody reads what it says: half of it done is not
-    /// what `context retain | head -1` means.
+    /// From here on the command does its work to the end even if nobody reads what it says: half of
+    /// it done is not what `context retain | head -1` means.
     pub(crate) fn outlive_reader(&mut self) {
         self.outlives = true;
     }
@@ -221,8 +223,10 @@ fn clean_around_styles(text: &str) -> Cow<'_, str> {
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find('\x1b') {
         shown.push_str(&clean_lines(&rest[..at]));
-        let length =
-            STYLES.iter().find(|style| rest[at..].starts_with(**style)).map_or(0, |style| style.len());
+        let length = STYLES
+            .iter()
+            .find(|style| rest[at..].starts_with(**style))
+            .map_or(0, |style| style.len());
         match length {
             0 => shown.push_str(&clean("\x1b")),
             length => shown.push_str(&rest[at..at + length]),
@@ -295,9 +299,15 @@ pub(crate) fn told_json(failure: &Failure) -> String {
 }
 
 fn as_json(failure: &Failure) -> String {
-    let context =
-        failure.context().into_iter().map(|(key, value)| (key.to_owned(), Json::from(value.as_str())));
-    let body = ErrorBody { kind: failure.kind(), message: full_message(failure), context: context.collect() };
+    let context = failure
+        .context()
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), Json::from(value.as_str())));
+    let body = ErrorBody {
+        kind: failure.kind(),
+        message: full_message(failure),
+        context: context.collect(),
+    };
     let record = serde_json::to_string(&ErrorRecord { error: body });
     // For programs and for people: escaped it is the same JSON.
     record.map_or_else(|_| failure.kind().to_owned(), |record| clean(&record).into_owned())
@@ -370,7 +380,8 @@ mod tests {
 
     impl Paper {
         fn text(&self) -> String {
-            String::from_utf8(self.0.lock().expect("nobody panics while writing").clone()).expect("text")
+            String::from_utf8(self.0.lock().expect("nobody panics while writing").clone())
+                .expect("text")
         }
     }
 
@@ -384,8 +395,11 @@ mod tests {
         content.as_bytes().iter().for_each(|byte| out.bytes(&[*byte]).expect("written"));
         out.record(&content).expect("written");
         assert_eq!(pipe.text(), content);
-        let (shown, record) =
-            terminal.text().split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("two");
+        let (shown, record) = terminal
+            .text()
+            .split_once('\n')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .expect("two");
         assert_eq!(shown, r"a\u001b[2J\u202e");
         assert!(!record.trim_end().contains(crate::text::is_hidden), "{record:?}");
         assert_eq!(serde_json::from_str::<String>(&record).expect("JSON"), content);

@@ -23,9 +23,14 @@ impl Progress {
         Self::show(bar, style.ok(), what)
     }
 
-    /// Work of unknown length that counts what is done. Not seen where standard output is on the same terminal.
+    /// Work of unknown length that counts what is done. Not seen where standard output is on the
+    /// same terminal.
     pub(crate) fn counter(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
-        let target = if std::io::stdout().is_terminal() { ProgressDrawTarget::hidden() } else { target(out) };
+        let target = if std::io::stdout().is_terminal() {
+            ProgressDrawTarget::hidden()
+        } else {
+            target(out)
+        };
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} messages {elapsed}");
         Self::show(bar, style.ok(), what)
@@ -38,7 +43,11 @@ impl Progress {
         Self::show(bar, style.ok(), what)
     }
 
-    fn show(bar: ProgressBar, style: Option<ProgressStyle>, what: impl Into<Cow<'static, str>>) -> Self {
+    fn show(
+        bar: ProgressBar,
+        style: Option<ProgressStyle>,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Self {
         if let Some(style) = style {
             bar.set_style(style);
         }

@@ -1,4 +1,5 @@
-//! From the command line to an exit status: parse, run, report. The only place that ends the process's work.
+//! From the command line to an exit status: parse, run, report. The only place that ends the
+//! process's work.
 
 use std::ffi::OsString;
 use std::future::poll_fn;
@@ -38,8 +39,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Runs a command line, the name of the program first, and writes to these instead of standard output and standard
-/// error, without colours. For programs that run many commands.
+/// Runs a command line, the name of the program first, and writes to these instead of standard
+/// output and standard error, without colours. For programs that run many commands.
 pub fn run_with(
     args: Vec<OsString>,
     mut out: impl Write + Send + 'static,

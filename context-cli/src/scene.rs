@@ -1,5 +1,6 @@
-//! For tests: commands run one after another in this process, on a store in memory, with a clock and ids that are the
-//! same in every run. What needs the executable itself is tested with it, in `tests/cli`.
+//! For tests: commands run one after another in this process, on a store in memory, with a clock
+//! and ids that are the same in every run. What needs the executable itself is tested with it, in
+//! `tests/cli`.
 
 mod compacting;
 mod curating;
@@ -66,7 +67,8 @@ impl Write for Paper {
 
 impl Paper {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().expect("nobody panics while writing").clone()).expect("text")
+        String::from_utf8(self.0.lock().expect("nobody panics while writing").clone())
+            .expect("text")
     }
 }
 
@@ -80,7 +82,8 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let store = runtime.block_on(context_runtime::open("mem:")).expect("a store in memory");
         Self::of(runtime, store)
     }
@@ -108,7 +111,8 @@ impl Scene {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("chat.json");
         std::fs::write(&file, messages.to_string()).expect("the folder can be written to");
-        let (result, _, beside) = self.run(&["import", "--chat", chat, &file.display().to_string()], false);
+        let (result, _, beside) =
+            self.run(&["import", "--chat", chat, &file.display().to_string()], false);
         assert!(result.is_ok(), "{beside}");
     }
 

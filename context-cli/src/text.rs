@@ -1,4 +1,5 @@
-//! Words for people: one-line previews, short ids, times, and text that cannot take over a terminal.
+//! Words for people: one-line previews, short ids, times, and text that cannot take over a
+//! terminal.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -61,13 +62,16 @@ pub(crate) fn role(node: &Node) -> &'static str {
 /// A node on one line.
 pub(crate) fn node_preview(node: &Node) -> String {
     match (node.kind, node.message()) {
-        (NodeKind::Boundary, _) => boundary(node).map_or_else(String::new, |said| preview(&said, PREVIEW)),
+        (NodeKind::Boundary, _) => {
+            boundary(node).map_or_else(String::new, |said| preview(&said, PREVIEW))
+        }
         (_, Err(_)) => format!("({} version {})", node.body().kind(), node.body().version()),
         (_, Ok(message)) => preview(&summary(message), PREVIEW),
     }
 }
 
-/// What a boundary says, such as `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`; nothing if it cannot be read.
+/// What a boundary says, such as `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`;
+/// nothing if it cannot be read.
 pub(crate) fn boundary(node: &Node) -> Option<String> {
     let StoredBoundary { kind, what, before, after, retained, .. } =
         StoredBoundary::decode(node.body()).ok()?;
@@ -190,8 +194,8 @@ pub(crate) fn count(n: usize, one: &str) -> String {
     format!("{text} {plural}")
 }
 
-/// What there is: of chats, messages, blobs, streams, rounds and memories so many; what comes after messages only where
-/// there is any, because not every store keeps it.
+/// What there is: of chats, messages, blobs, streams, rounds and memories so many; what comes after
+/// messages only where there is any, because not every store keeps it.
 pub(crate) fn holdings(counts: [u64; 6]) -> String {
     let names = ["chat", "message", "blob", "stream", "round", "memory"];
     let shown = counts.iter().zip(names).enumerate().filter(|(i, (n, _))| *i < 2 || **n > 0);
@@ -243,7 +247,10 @@ mod tests {
         let seconds = |text: &str| parse_duration(text).ok().map(|length| length.as_secs());
         assert_eq!(seconds("90d"), Some(90 * 86_400));
         assert_eq!(seconds("2w"), Some(14 * 86_400));
-        assert_eq!((seconds("36h"), seconds("0s"), seconds("PT5M")), (Some(129_600), Some(0), Some(300)));
+        assert_eq!(
+            (seconds("36h"), seconds("0s"), seconds("PT5M")),
+            (Some(129_600), Some(0), Some(300))
+        );
         assert_eq!([seconds("90"), seconds("3 months"), seconds("-1d"), seconds("")], [None; 4]);
     }
 
@@ -253,7 +260,10 @@ mod tests {
         let day = Some("2026-03-01T00:00:00Z".to_owned());
         assert_eq!([read("2026-03-01"), read("2026-03-01T01:00:00+01:00")], [day.clone(), day]);
         assert_eq!(read("2026-03-01 09:30"), Some("2026-03-01T09:30:00Z".to_owned()));
-        assert_eq!([read("2026-02-29"), read("yesterday"), read("1d"), read("")], [None, None, None, None]);
+        assert_eq!(
+            [read("2026-02-29"), read("yesterday"), read("1d"), read("")],
+            [None, None, None, None]
+        );
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The forms in which transcripts come in files, and the way back to them.
 //!
-//! A file holds one conversation or several. A conversation is a list of messages, or an object that holds one
-//! under `messages`, `history`, `traj`, `contents` or `input`; everything else in the object is its envelope
-//! ([`flat`]). Or it is a log: a session of Claude Code ([`claude_code`]), of the Codex CLI ([`codex`]), of the Gemini
-//! CLI ([`gemini_cli`]); or an answer tree of ToolBench ([`toolbench`]). Several
-//! conversations are a list, or JSON Lines; JSON Lines of messages are one conversation. What a file was is kept
-//! with each chat as a [`Source`], so that the way back gives equal values.
+//! A file holds one conversation or several. A conversation is a list of messages, or an object
+//! that holds one under `messages`, `history`, `traj`, `contents` or `input`; everything else in
+//! the object is its envelope ([`flat`]). Or it is a log: a session of Claude Code
+//! ([`claude_code`]), of the Codex CLI ([`codex`]), of the Gemini CLI ([`gemini_cli`]); or an
+//! answer tree of ToolBench ([`toolbench`]). Several conversations are a list, or JSON Lines; JSON
+//! Lines of messages are one conversation. What a file was is kept with each chat as a [`Source`],
+//! so that the way back gives equal values.
 //!
-//! A line of JSON Lines that cannot be read does not keep the others out: it is told in [`Reading::broken`], and
-//! the caller decides. Everything else is read as a whole or refused as a whole.
+//! A line of JSON Lines that cannot be read does not keep the others out: it is told in
+//! [`Reading::broken`], and the caller decides. Everything else is read as a whole or refused as a
+//! whole.
 
 mod back;
 mod broken;
@@ -132,7 +134,9 @@ fn lines(input: &Input) -> impl Iterator<Item = (usize, &str)> {
 /// Whether the file is JSON Lines: it says so, or its first line is a whole value and not the last.
 fn is_lines(input: &Input, from: Wire) -> Result<bool, Failure> {
     let mut lines = lines(input);
-    let Some((_, first)) = lines.next() else { return Err(no_form(input, &input.text, "it is empty")) };
+    let Some((_, first)) = lines.next() else {
+        return Err(no_form(input, &input.text, "it is empty"));
+    };
     let named = [".jsonl", ".ndjson"].iter().any(|end| input.name.to_lowercase().ends_with(end));
     let mut looks = || lines.next().is_some() && serde_json::from_str::<&RawValue>(first).is_ok();
     Ok(named || matches!(from, Wire::ClaudeCode | Wire::Codex) || looks())
@@ -151,7 +155,8 @@ fn read_lines(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failu
             Err(failure) => broken.push(line, failure),
         }
     }
-    let probe = |is_line: fn(&RawValue) -> bool| values.iter().take(PROBED).any(|value| is_line(value.raw));
+    let probe =
+        |is_line: fn(&RawValue) -> bool| values.iter().take(PROBED).any(|value| is_line(value.raw));
     let (is_session, is_rollout) = match from {
         Wire::Auto => (probe(claude_code::is_line), codex::is_rollout(&values)),
         from => (from == Wire::ClaudeCode, from == Wire::Codex),

@@ -1,8 +1,8 @@
 //! Messages in Anthropic's wire form, both directions.
 //!
 //! [`messages`] is the form of the Messages API: whole requests, answers and streams with
-//! [`MessagesCodec`](messages::MessagesCodec), and single messages. Everything here is pure and synchronous: the same
-//! request gives the same bytes. No request is sent from here.
+//! [`MessagesCodec`](messages::MessagesCodec), and single messages. Everything here is pure and
+//! synchronous: the same request gives the same bytes. No request is sent from here.
 //!
 //! ```
 //! use context_codec_anthropic::messages;

@@ -1,7 +1,7 @@
 //! The Messages API: whole request bodies, answers and streams, and single message objects.
 //!
-//! [`MessagesCodec`] translates requests and answers; [`lift`], [`lower`] and [`lower_source`] single messages, as
-//! transcripts hold them.
+//! [`MessagesCodec`] translates requests and answers; [`lift`], [`lower`] and [`lower_source`]
+//! single messages, as transcripts hold them.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
@@ -30,33 +30,36 @@
 //!
 //! A request is [repaired](context_core::normalize) by [`RULES`] first. Then:
 //!
-//! * Results in a row, and what the user says right behind them, are one message, results first. Other neighbours of
-//!   one role stay apart. System messages in front become part of the system prompt.
-//! * No text is blank, also within results. What the user or the assistant says is always written in blocks, so that a
-//!   mark that moves on does not change it.
+//! * Results in a row, and what the user says right behind them, are one message, results first.
+//!   Other neighbours of one role stay apart. System messages in front become part of the system
+//!   prompt.
+//! * No text is blank, also within results. What the user or the assistant says is always written
+//!   in blocks, so that a mark that moves on does not change it.
 //! * An error is text: media that came with it follow the results.
-//! * Thoughts go back only if they are this provider's and signed or encrypted, in their places, and never as the end
-//!   of the assistant's turn. A prefill ends without white space.
-//! * Images are JPEG, PNG, GIF or WebP in Base64, at an address or in a file; documents are PDF, text, at an address or
-//!   in a file. Audio is left out.
-//! * Blocks of server tools go back in pairs. A use without result waits only at the end of an answer that was paused,
-//!   or while the application answers calls that the tool made.
-//! * [Cache marks](context_core::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of tools, of the system prompt, of
-//!   the whole body and those that parts [carry](CACHE_KEY) included; the wanted ones count more than the carried ones,
-//!   the last ones more than the first. `Auto` marks the system prompt (or the last tool) and the last two messages of
-//!   the user. Where a block cannot carry one, the nearest before it does. Marks of an hour stand in front of those of
-//!   five minutes.
+//! * Thoughts go back only if they are this provider's and signed or encrypted, in their places,
+//!   and never as the end of the assistant's turn. A prefill ends without white space.
+//! * Images are JPEG, PNG, GIF or WebP in Base64, at an address or in a file; documents are PDF,
+//!   text, at an address or in a file. Audio is left out.
+//! * Blocks of server tools go back in pairs. A use without result waits only at the end of an
+//!   answer that was paused, or while the application answers calls that the tool made.
+//! * [Cache marks](context_core::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of tools, of
+//!   the system prompt, of the whole body and those that parts [carry](CACHE_KEY) included; the
+//!   wanted ones count more than the carried ones, the last ones more than the first. `Auto` marks
+//!   the system prompt (or the last tool) and the last two messages of the user. Where a block
+//!   cannot carry one, the nearest before it does. Marks of an hour stand in front of those of five
+//!   minutes.
 //!
 //! What is left out or changed is told in diagnostics.
 //!
 //! # The way back
 //!
-//! [`lower_source`](context_core::MessageCodec::lower_source) writes what was read: whatever a message or a request
-//! cannot hold (nulls, unknown keys, how a number was written) is kept as a [difference](SOURCE_KEY) to the plain form.
-//! If it was edited since, so that the difference no longer fits, the plain form is what counts and a diagnostic says so.
+//! [`lower_source`](context_core::MessageCodec::lower_source) writes what was read: whatever a
+//! message or a request cannot hold (nulls, unknown keys, how a number was written) is kept as a
+//! [difference](SOURCE_KEY) to the plain form. If it was edited since, so that the difference no
+//! longer fits, the plain form is what counts and a diagnostic says so.
 //!
-//! A body that is read and [sent](context_core::MessageCodec::lower) is equal to what was read, or differs in these ways.
-//! The counts are of 70 recorded bodies, 64 of which are equal:
+//! A body that is read and [sent](context_core::MessageCodec::lower) is equal to what was read, or
+//! differs in these ways. The counts are of 70 recorded bodies, 64 of which are equal:
 //!
 //! | difference | count |
 //! | --- | --- |
@@ -70,8 +73,9 @@
 //!
 //! # Answers
 //!
-//! A stream gives the same message as the whole answer. What a broken stream leaves can be sent: calls whose input is
-//! cut off, thoughts without signature and server tools without result are dropped.
+//! A stream gives the same message as the whole answer. What a broken stream leaves can be sent:
+//! calls whose input is cut off, thoughts without signature and server tools without result are
+//! dropped.
 
 mod answer;
 mod form;
@@ -95,31 +99,33 @@ use serde_json::value::RawValue;
 use self::form::Mode;
 use self::read::Place;
 
-/// The metadata key under which the difference to a source is kept, as a [`JsonPatch`]: of a message object for a
-/// message, of a body without its messages for a request.
+/// The metadata key under which the difference to a source is kept, as a [`JsonPatch`]: of a
+/// message object for a message, of a body without its messages for a request.
 pub const SOURCE_KEY: &str = "anthropic.source";
 
-/// The metadata key of an assistant's message under which the facts about the response are kept: an object of
-/// `id`, `type`, `model`, `stop_reason`, `stop_sequence` and `usage`, as far as they were there. A message of an
-/// [`Answer`](context_core::Answer) has there whatever else was said beside its content.
+/// The metadata key of an assistant's message under which the facts about the response are kept: an
+/// object of `id`, `type`, `model`, `stop_reason`, `stop_sequence` and `usage`, as far as they were
+/// there. A message of an [`Answer`](context_core::Answer) has there whatever else was said beside
+/// its content.
 pub const RESPONSE_KEY: &str = "anthropic.response";
 
-/// The metadata key of a request under which the other keys of its body are, such as `thinking` or `metadata`.
+/// The metadata key of a request under which the other keys of its body are, such as `thinking` or
+/// `metadata`.
 pub const BODY_KEY: &str = "anthropic.body";
 
-/// The metadata key of a request that says whether calls may come in parallel: `disable_parallel_tool_use` of the
-/// body's choice of tools.
+/// The metadata key of a request that says whether calls may come in parallel:
+/// `disable_parallel_tool_use` of the body's choice of tools.
 pub const PARALLEL_KEY: &str = "anthropic.disable_parallel_tool_use";
 
 /// The metadata key of a part or a tool under which its own cache mark is kept.
 pub const CACHE_KEY: &str = "anthropic.cache_control";
 
-/// The metadata key of a text under which its citations are kept, and of a document under which it is said whether
-/// it may be cited.
+/// The metadata key of a text under which its citations are kept, and of a document under which it
+/// is said whether it may be cited.
 pub const CITATIONS_KEY: &str = "anthropic.citations";
 
-/// How many tokens of answer are asked for if a request does not say: the provider demands a number. Whoever keeps a
-/// budget reserves as much.
+/// How many tokens of answer are asked for if a request does not say: the provider demands a
+/// number. Whoever keeps a budget reserves as much.
 pub const DEFAULT_MAX_TOKENS: u64 = 4_096;
 
 /// How many cache marks the provider takes.
@@ -167,7 +173,11 @@ const EXTRAS: [Extra; 7] = [
     // Only where it says false, which is not written otherwise.
     Extra { key: "is_error", metadata: IS_ERROR, kinds: &["tool_result"] },
     Extra { key: "caller", metadata: "anthropic.caller", kinds: &["tool_use"] },
-    Extra { key: "toolset_name", metadata: "anthropic.toolset_name", kinds: &["tool_use", "tool_result"] },
+    Extra {
+        key: "toolset_name",
+        metadata: "anthropic.toolset_name",
+        kinds: &["tool_use", "tool_result"],
+    },
 ];
 
 /// Reads one message object. What has no place in a [`Message`] is kept beside it, so that
@@ -196,8 +206,8 @@ pub fn lower(message: &Message) -> Lowered {
     lower::message(message, Mode::Send)
 }
 
-/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message that was
-/// not lifted is written in full, with what is otherwise not sent.
+/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message
+/// that was not lifted is written in full, with what is otherwise not sent.
 pub fn lower_source(message: &Message) -> Lowered {
     let Some(patch) = message.metadata.get(SOURCE_KEY) else {
         return lower::message(message, Mode::Source);

@@ -1,4 +1,5 @@
-//! generateContent: bodies to requests and back, contents to messages and back, answers to messages.
+//! generateContent: bodies to requests and back, contents to messages and back, answers to
+//! messages.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
@@ -22,41 +23,46 @@
 //! | `generationConfig`: `maxOutputTokens`, `temperature`; `responseMimeType` with `responseJsonSchema` or `responseSchema` | the fields of those names; the form of the answer |
 //! | everything else | under [`BODY_KEY`], sent again |
 //!
-//! Keys are read in camel case and in snake case and written in camel case. The model and whether the answer comes
-//! in events are parts of the address, not of the body.
+//! Keys are read in camel case and in snake case and written in camel case. The model and whether
+//! the answer comes in events are parts of the address, not of the body.
 //!
 //! # Calls without ids
 //!
-//! The interface tells calls apart by their names and their order, ids are optional. A call without one gets an id
-//! that is derived from its place in the body, from the id of the answer, or, in a content alone, from the function's
-//! name; a response without one gets that of the first call of this name in the turn before that is still open.
-//! Both are [marked](NO_ID), and written without id again.
+//! The interface tells calls apart by their names and their order, ids are optional. A call without
+//! one gets an id that is derived from its place in the body, from the id of the answer, or, in a
+//! content alone, from the function's name; a response without one gets that of the first call of
+//! this name in the turn before that is still open. Both are [marked](NO_ID), and written without
+//! id again.
 //!
 //! # What is sent
 //!
 //! [`GenerateCodec::lower`](MessageCodec::lower) repairs the history, then writes what the provider
-//! takes: a user first, roles in turn, all responses of a turn in one content and before everything else, no empty
-//! parts, inputs that are objects (others become the `value` of one). System messages in front go to the system
-//! instruction. Thoughts of this provider are sent again, signed or not; those of others are dropped.
+//! takes: a user first, roles in turn, all responses of a turn in one content and before everything
+//! else, no empty parts, inputs that are objects (others become the `value` of one). System
+//! messages in front go to the system instruction. Thoughts of this provider are sent again, signed
+//! or not; those of others are dropped.
 //!
-//! Media in results stand within the response if they were read there, or if the model is known to be of generation
-//! 3 or later; else they follow behind all responses of the turn, and the text of the result says so.
+//! Media in results stand within the response if they were read there, or if the model is known to
+//! be of generation 3 or later; else they follow behind all responses of the turn, and the text of
+//! the result says so.
 //!
-//! Models from generation 3 on refuse the first call of a step if it has no signature, as in a history that another
-//! provider's model wrote. For such models ([`ModelRequest::model`] says so, or
-//! [`UNSIGNED_KEY`]) such a call is written with [`SKIP_SIGNATURE`], the value Google documents for this case.
+//! Models from generation 3 on refuse the first call of a step if it has no signature, as in a
+//! history that another provider's model wrote. For such models ([`ModelRequest::model`] says so,
+//! or [`UNSIGNED_KEY`]) such a call is written with [`SKIP_SIGNATURE`], the value Google documents
+//! for this case.
 //!
 //! # Spoken answers
 //!
-//! Events of the Live API are read too: `serverContent` and `toolCall`. The words of `outputTranscription` are one text,
-//! pieces of sound are joined where their base64 can be, and the turn ends with `turnComplete`, `interrupted` or calls.
-//! The sum of all counts is what such an answer cost.
+//! Events of the Live API are read too: `serverContent` and `toolCall`. The words of
+//! `outputTranscription` are one text, pieces of sound are joined where their base64 can be, and
+//! the turn ends with `turnComplete`, `interrupted` or calls. The sum of all counts is what such an
+//! answer cost.
 //!
 //! # What comes back
 //!
-//! [`GenerateCodec::lower_source`](MessageCodec::lower_source) of a lifted body is that body as a JSON
-//! value. What is sent for a lifted body differs from it in these ways, counted over 74 recorded bodies of another
-//! client:
+//! [`GenerateCodec::lower_source`](MessageCodec::lower_source) of a lifted body is that body as a
+//! JSON value. What is sent for a lifted body differs from it in these ways, counted over 74
+//! recorded bodies of another client:
 //!
 //! | difference | bodies |
 //! | --- | --- |
@@ -92,15 +98,17 @@ use self::out::Order;
 /// Whose opaque blocks and thoughts these are.
 const PROVIDER: &str = "gemini";
 
-/// The metadata key under which the difference to the source is kept as a [`JsonPatch`]: of a message to its content,
-/// of a request to its body without the contents.
+/// The metadata key under which the difference to the source is kept as a [`JsonPatch`]: of a
+/// message to its content, of a request to its body without the contents.
 pub const SOURCE_KEY: &str = "gemini.source";
 
-/// The metadata key of a request under which other keys of its body are kept, in camel case where the codec knows
-/// them. Within `toolConfig` and `generationConfig` stands what no field of the request holds.
+/// The metadata key of a request under which other keys of its body are kept, in camel case where
+/// the codec knows them. Within `toolConfig` and `generationConfig` stands what no field of the
+/// request holds.
 pub const BODY_KEY: &str = "gemini.body";
 
-/// The metadata key of a text, a tool call or media under which their `thoughtSignature` is kept, a string.
+/// The metadata key of a text, a tool call or media under which their `thoughtSignature` is kept, a
+/// string.
 pub const SIGNATURE_KEY: &str = "gemini.thought_signature";
 
 /// The metadata key of a part under which an object of the other keys of its wire form is kept.
@@ -109,33 +117,38 @@ pub const PART_KEY: &str = "gemini.part";
 /// The metadata key of a tool call or result whose source has no id: `true`.
 pub const NO_ID: &str = "gemini.no_id";
 
-/// The metadata key of a tool result under which is kept how its text stood in the response: `{"key": …}` if under
-/// another key than `output` or `error`, `{"json": true}` if as JSON and no string.
+/// The metadata key of a tool result under which is kept how its text stood in the response:
+/// `{"key": …}` if under another key than `output` or `error`, `{"json": true}` if as JSON and no
+/// string.
 pub const RESPONSE_KEY: &str = "gemini.response";
 
 /// The metadata key of media in a tool result that stood within the response: `true`.
 pub const NESTED: &str = "gemini.nested";
 
-/// The metadata key of a function under which is kept where its schema stood: `"parameters"`, or `"none"` if it had
-/// none.
+/// The metadata key of a function under which is kept where its schema stood: `"parameters"`, or
+/// `"none"` if it had none.
 pub const SCHEMA_KEY: &str = "gemini.schema";
 
-/// The metadata key of a function under which an object of the other keys of its declaration is kept.
+/// The metadata key of a function under which an object of the other keys of its declaration is
+/// kept.
 pub const DECLARATION_KEY: &str = "gemini.declaration";
 
-/// The metadata key of a request whose output schema stood under `responseSchema`: `true`. It is no JSON Schema then,
-/// but a schema of OpenAPI.
+/// The metadata key of a request whose output schema stood under `responseSchema`: `true`. It is no
+/// JSON Schema then, but a schema of OpenAPI.
 pub const OPENAPI_KEY: &str = "gemini.openapi_output";
 
-/// The metadata key of a request that says whether calls without signature are sent with [`SKIP_SIGNATURE`]: a
-/// boolean. If it is not there, they are for models that are known to demand signatures.
+/// The metadata key of a request that says whether calls without signature are sent with
+/// [`SKIP_SIGNATURE`]: a boolean. If it is not there, they are for models that are known to demand
+/// signatures.
 pub const UNSIGNED_KEY: &str = "gemini.skip_signatures";
 
-/// The signature of calls that no Gemini model made, as Google documents it for histories of other models.
+/// The signature of calls that no Gemini model made, as Google documents it for histories of other
+/// models.
 pub const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The metadata key of an answer's message under which facts about the answer are kept: an object of `responseId`,
-/// `modelVersion`, `promptFeedback` and the keys of the candidate but its content, such as `groundingMetadata`.
+/// The metadata key of an answer's message under which facts about the answer are kept: an object
+/// of `responseId`, `modelVersion`, `promptFeedback` and the keys of the candidate but its content,
+/// such as `groundingMetadata`.
 pub const ANSWER_KEY: &str = "gemini.answer";
 
 /// What the provider demands of a history.
@@ -185,8 +198,8 @@ impl ModelCodec for GenerateCodec {
     }
 }
 
-/// Reads one content. What has no place in a [`Message`] is kept beside it, so that [`lower_source`] gives back an
-/// equal value.
+/// Reads one content. What has no place in a [`Message`] is kept beside it, so that
+/// [`lower_source`] gives back an equal value.
 pub fn lift(original: &Json) -> Result<Lifted, WireError> {
     let mut reader = lift::Reader::default();
     let message = content(&mut reader, original.as_str(), &String::new)?;
@@ -226,16 +239,19 @@ fn difference(message: &Message, original: &str, plain: &mut Vec<u8>) -> Option<
     JsonPatch::between(&json(&content), &Json::from_text(original).ok()?)
 }
 
-/// Whether a content is one text as it would be written: most are, and need not be written to find out.
+/// Whether a content is one text as it would be written: most are, and need not be written to find
+/// out.
 fn is_one_text(content: &str) -> bool {
-    let parts =
-        content.strip_prefix(r#"{"role":"user""#).or_else(|| content.strip_prefix(r#"{"role":"model""#));
-    let text = parts.and_then(|parts| parts.strip_prefix(r#","parts":[{"text":"#)?.strip_suffix("}]}"));
+    let parts = content
+        .strip_prefix(r#"{"role":"user""#)
+        .or_else(|| content.strip_prefix(r#"{"role":"model""#));
+    let text =
+        parts.and_then(|parts| parts.strip_prefix(r#","parts":[{"text":"#)?.strip_suffix("}]}"));
     text.is_some_and(wire::is_plain_string)
 }
 
-/// Writes a message for sending. Results are named by the call they answer only if they say so themselves; whole
-/// requests are written by the [codec](GenerateCodec).
+/// Writes a message for sending. Results are named by the call they answer only if they say so
+/// themselves; whole requests are written by the [codec](GenerateCodec).
 pub fn lower(message: &Message) -> Lowered {
     let mut writer = Writer::new(Mode::Send);
     if message.role == Role::System {
@@ -249,8 +265,8 @@ pub fn lower(message: &Message) -> Lowered {
     Lowered::new(contents, writer.diagnostics)
 }
 
-/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message that was not
-/// lifted is written in full, with what is otherwise not sent.
+/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message
+/// that was not lifted is written in full, with what is otherwise not sent.
 pub fn lower_source(message: &Message) -> Lowered {
     let mut diagnostics = Vec::new();
     let source = source(message, &mut diagnostics);
@@ -280,7 +296,9 @@ fn adopt_ids(again: &mut Message, message: &Message) {
             (Part::ToolCall(again), Part::ToolCall(call)) if call.metadata.get(NO_ID).is_some() => {
                 again.id.clone_from(&call.id);
             }
-            (Part::ToolResult(again), Part::ToolResult(result)) if result.metadata.get(NO_ID).is_some() => {
+            (Part::ToolResult(again), Part::ToolResult(result))
+                if result.metadata.get(NO_ID).is_some() =>
+            {
                 again.call_id.clone_from(&result.call_id);
             }
             _ => {}

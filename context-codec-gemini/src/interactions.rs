@@ -7,8 +7,8 @@
 //! | a `function_call` step | a tool call |
 //! | any other step, such as `google_search_call`, and other content | an opaque part of provider `gemini-interactions` |
 //!
-//! Texts, media and calls of such a message can be sent to any provider; thoughts and opaque parts are of no use
-//! outside this interface, and generateContent does not take them either.
+//! Texts, media and calls of such a message can be sent to any provider; thoughts and opaque parts
+//! are of no use outside this interface, and generateContent does not take them either.
 
 mod steps;
 mod stream;

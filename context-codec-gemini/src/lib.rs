@@ -1,7 +1,8 @@
 //! Messages in Gemini's wire form, both directions.
 //!
-//! [`generate`] is the form of `generateContent`: whole request bodies, single contents, answers and streams of
-//! answers. [`interactions`] reads the answers of the Interactions API. Everything here is pure and synchronous: the same request gives the same bytes. No request is sent from
+//! [`generate`] is the form of `generateContent`: whole request bodies, single contents, answers
+//! and streams of answers. [`interactions`] reads the answers of the Interactions API. Everything
+//! here is pure and synchronous: the same request gives the same bytes. No request is sent from
 //! here.
 //!
 //! ```

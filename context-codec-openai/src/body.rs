@@ -21,7 +21,8 @@ pub(crate) fn read<'a>(text: &'a str, key: &'static str) -> Option<BodyIn<'a>> {
     Some(body)
 }
 
-/// Whether an object of these keys and values has no other key: told by its length, in which none has room.
+/// Whether an object of these keys and values has no other key: told by its length, in which none
+/// has room.
 pub(crate) fn has_only<const N: usize>(object: &RawValue, entries: [(&str, &RawValue); N]) -> bool {
     const SHORTEST: usize = r#","":0"#.len();
     let of_one = |(key, value): (&str, &RawValue)| r#","":"#.len() + key.len() + value.get().len();

@@ -24,33 +24,39 @@
 //!
 //! # What is sent
 //!
-//! Histories are [normalised](context_core::normalize) first. Ids of calls have at most 40 characters, names of
-//! tools 64. Beside that:
+//! Histories are [normalised](context_core::normalize) first. Ids of calls have at most 40
+//! characters, names of tools 64. Beside that:
 //!
 //! * A message that only calls has no `content`. No arguments are `{}`.
-//! * A tool answers in text. Its media come in one message of the user behind all results of the turn, each with a
-//!   line that says whose they are, and the result says that they follow. Data are sent as their JSON.
-//! * That a call failed is said in front of the result, as `Error: `, unless its first line says so.
-//! * Images are sent if they are png, jpeg, gif or webp with their bytes, or at an address of the web. A result says
-//!   that media of it are not sent.
-//! * Sound is sent as `wav` or `mp3`, documents with their bytes or the provider's name of the file.
-//! * The older form of calls and results is sent as `tool_calls` and `tool`; the `name` of a result is not sent.
-//! * Tools have legal names, each there once; calls and the choice have the same. System texts without words are left
-//!   out.
+//! * A tool answers in text. Its media come in one message of the user behind all results of the
+//!   turn, each with a line that says whose they are, and the result says that they follow. Data
+//!   are sent as their JSON.
+//! * That a call failed is said in front of the result, as `Error: `, unless its first line says
+//!   so.
+//! * Images are sent if they are png, jpeg, gif or webp with their bytes, or at an address of the
+//!   web. A result says that media of it are not sent.
+//! * Sound is sent as `wav` or `mp3`, documents with their bytes or the provider's name of the
+//!   file.
+//! * The older form of calls and results is sent as `tool_calls` and `tool`; the `name` of a result
+//!   is not sent.
+//! * Tools have legal names, each there once; calls and the choice have the same. System texts
+//!   without words are left out.
 //! * A choice of tools is not sent without its tool, `stream_options` not without a stream.
 //!
 //! # The way back
 //!
-//! [`lower`] writes what the provider should see. [`lower_source`] writes what was read: whatever a message
-//! cannot hold (unknown keys, nulls, a key that was left out, spaces around arguments) is kept as a
-//! [difference](SOURCE_KEY) to the plain form. If the message was edited since, so that the difference no longer
-//! fits, the plain form is what counts and a diagnostic says so. The same holds for the rest of a body.
+//! [`lower`] writes what the provider should see. [`lower_source`] writes what was read: whatever a
+//! message cannot hold (unknown keys, nulls, a key that was left out, spaces around arguments) is
+//! kept as a [difference](SOURCE_KEY) to the plain form. If the message was edited since, so that
+//! the difference no longer fits, the plain form is what counts and a diagnostic says so. The same
+//! holds for the rest of a body.
 //!
-//! Message by message, conversations are not looked at as a whole: calls without answers and ids that repeat are kept.
-//! A legacy function call has no id, so it and its answer get one that is derived from the function's name.
+//! Message by message, conversations are not looked at as a whole: calls without answers and ids
+//! that repeat are kept. A legacy function call has no id, so it and its answer get one that is
+//! derived from the function's name.
 //!
-//! What is sent of a body that was read differs from it in these ways only. Counts: 18 recorded bodies of one
-//! client, and 74 conversations of three collections as bodies.
+//! What is sent of a body that was read differs from it in these ways only. Counts: 18 recorded
+//! bodies of one client, and 74 conversations of three collections as bodies.
 //!
 //! | way | recorded bodies | conversations |
 //! | --- | --- | --- |
@@ -63,9 +69,9 @@
 //! | a list of one call id is the id | 0 | 22 |
 //! | a call without a result gets one | 0 | 17 |
 //!
-//! By the same rules, though nowhere recorded: a list of one text is sent as the text, nulls and blank texts are left
-//! out, a whole temperature is written with a point, a file without a name gets one, and keys that no field of a tool
-//! or of an output schema holds are left out.
+//! By the same rules, though nowhere recorded: a list of one text is sent as the text, nulls and
+//! blank texts are left out, a whole temperature is written with a point, a file without a name
+//! gets one, and keys that no field of a tool or of an output schema holds are left out.
 mod answer;
 mod chunk;
 mod envelope;
@@ -131,13 +137,15 @@ impl ModelCodec for ChatCodec {
 }
 
 /// The metadata key of a message under which the difference to its source is kept:
-/// `{"parts": true, "patch": …}`, both optional. `parts` says that a single text was written as a list of
-/// parts. A patch is a [`JsonPatch`](context_core::JsonPatch).
+/// `{"parts": true, "patch": …}`, both optional. `parts` says that a single text was written as a
+/// list of parts. A patch is a [`JsonPatch`](context_core::JsonPatch).
 pub const SOURCE_KEY: &str = "openai.source";
 
-/// The metadata key of a request under which other keys of its body are kept, as an object. They are sent.
+/// The metadata key of a request under which other keys of its body are kept, as an object. They
+/// are sent.
 pub const BODY_KEY: &str = "openai.body";
-/// The metadata key of a request whose most tokens are written under the older key `max_tokens`, whatever its value.
+/// The metadata key of a request whose most tokens are written under the older key `max_tokens`,
+/// whatever its value.
 pub const MAX_TOKENS_KEY: &str = "openai.max_tokens";
 /// Whose opaque blocks these are.
 const PROVIDER: &str = "openai";
@@ -177,8 +185,8 @@ pub fn lower(message: &Message) -> Lowered {
     residual::written_by(lower::Writer::new(lower::Mode::Send), message)
 }
 
-/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message that was
-/// not lifted is written in full, with what is otherwise not sent.
+/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message
+/// that was not lifted is written in full, with what is otherwise not sent.
 pub fn lower_source(message: &Message) -> Lowered {
     residual::restore(message)
 }

@@ -1,8 +1,9 @@
 //! Messages in OpenAI's wire forms, both directions.
 //!
-//! [`chat`] is the form of Chat Completions, [`responses`] that of the Responses API. Everything here is pure and
-//! synchronous: the same request gives the same bytes. Nothing is sent from here. The codecs translate whole requests
-//! and answers, and repair a conversation before they write it; single messages are translated as they are.
+//! [`chat`] is the form of Chat Completions, [`responses`] that of the Responses API. Everything
+//! here is pure and synchronous: the same request gives the same bytes. Nothing is sent from here.
+//! The codecs translate whole requests and answers, and repair a conversation before they write it;
+//! single messages are translated as they are.
 //!
 //! ```
 //! use context_codec_openai::chat;

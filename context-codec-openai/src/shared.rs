@@ -41,8 +41,8 @@ fn says_it_failed(text: &str) -> bool {
     ["error", "fail", "exception", "traceback"].iter().any(|word| first.contains(word))
 }
 
-/// Says in a result that some of its media are not sent, or that nothing of it is. `lost` are the parts that have no
-/// form.
+/// Says in a result that some of its media are not sent, or that nothing of it is. `lost` are the
+/// parts that have no form.
 pub(crate) fn say_lost<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part]) {
     let media: Vec<_> = lost.iter().filter_map(|part| media_kind(part)).collect();
     if let Some(note) = lost_media(&media) {

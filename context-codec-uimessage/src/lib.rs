@@ -1,8 +1,9 @@
 //! Messages in the AI SDK's UIMessage form, both directions.
 //!
-//! [`ui`] is the form in which the AI SDK keeps and shows a conversation (versions 5 and 6; what version 4 wrote is
-//! read too). Everything here is pure and synchronous: the same messages give the same bytes. It is no provider's
-//! form: nothing is sent to a model from here, and no conversation is repaired.
+//! [`ui`] is the form in which the AI SDK keeps and shows a conversation (versions 5 and 6; what
+//! version 4 wrote is read too). Everything here is pure and synchronous: the same messages give
+//! the same bytes. It is no provider's form: nothing is sent to a model from here, and no
+//! conversation is repaired.
 //!
 //! ```
 //! use context_codec_uimessage::UiMessageCodec;

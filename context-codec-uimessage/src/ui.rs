@@ -1,4 +1,5 @@
-//! UIMessage: the messages of one turn as the AI SDK shows and keeps them, to [`Message`]s and back.
+//! UIMessage: the messages of one turn as the AI SDK shows and keeps them, to [`Message`]s and
+//! back.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
@@ -16,26 +17,28 @@
 //! | `source-url`, `source-document`, unknown types | opaque parts |
 //! | `content`, `tool-invocation`, `toolInvocations` of version 4 | text, calls and results |
 //!
-//! A text `output` is a text; a list of `text` and `file` parts is these parts; any other output is the text of its
-//! JSON, which is what a model gets. Tools that a provider runs itself (`providerExecuted`) are calls with results
-//! like others, so that any provider can be told of them.
+//! A text `output` is a text; a list of `text` and `file` parts is these parts; any other output is
+//! the text of its JSON, which is what a model gets. Tools that a provider runs itself
+//! (`providerExecuted`) are calls with results like others, so that any provider can be told of
+//! them.
 //!
 //! # The way back
 //!
-//! The messages that one UIMessage became are marked, and are one again. Keys that a message has no place for ride
-//! along in the metadata of parts and messages and are written again. Unmarked messages, such as those of a provider's
-//! form, are grouped: messages of the assistant and of tools that follow each other are one UIMessage, with
-//! `step-start` between its steps, and each result stands in the part of its call, wherever it came. Ids that are not
-//! there are `msg-1`, `msg-2`, … by position.
+//! The messages that one UIMessage became are marked, and are one again. Keys that a message has no
+//! place for ride along in the metadata of parts and messages and are written again. Unmarked
+//! messages, such as those of a provider's form, are grouped: messages of the assistant and of
+//! tools that follow each other are one UIMessage, with `step-start` between its steps, and each
+//! result stands in the part of its call, wherever it came. Ids that are not there are `msg-1`,
+//! `msg-2`, … by position.
 //!
 //! This is what people see and applications keep, not a request to a model. So histories are not
-//! [normalised](context_core::normalize()): calls without results are `input-available`, and nothing is added. Left out, with
-//! a diagnostic, is what the form cannot hold: results without calls, media without address or bytes, blocks of
-//! providers.
+//! [normalised](context_core::normalize()): calls without results are `input-available`, and
+//! nothing is added. Left out, with a diagnostic, is what the form cannot hold: results without
+//! calls, media without address or bytes, blocks of providers.
 //!
-//! [`lower_source`] writes what was read: the difference between the plain form and the source is kept with the first
-//! message of a UIMessage under [`SOURCE_KEY`]. If the messages were edited since, so that it no longer fits, the plain
-//! form is what counts and a diagnostic says so.
+//! [`lower_source`] writes what was read: the difference between the plain form and the source is
+//! kept with the first message of a UIMessage under [`SOURCE_KEY`]. If the messages were edited
+//! since, so that it no longer fits, the plain form is what counts and a diagnostic says so.
 
 mod form;
 mod kept;
@@ -62,14 +65,14 @@ pub const CONTINUES_KEY: &str = "uimessage.continues";
 pub const METADATA_KEY: &str = "uimessage.metadata";
 /// The metadata key of the first message of a UIMessage: an object of its other keys.
 pub const MESSAGE_KEY: &str = "uimessage.message";
-/// The metadata key of the first message of a UIMessage with `content` as in version 4: `"beside"` the parts or
-/// `"alone"`.
+/// The metadata key of the first message of a UIMessage with `content` as in version 4: `"beside"`
+/// the parts or `"alone"`.
 pub const CONTENT_KEY: &str = "uimessage.content";
-/// The metadata key of a message of the assistant: how many `step-start` stand before it, where that is not none for
-/// the first and one for the others.
+/// The metadata key of a message of the assistant: how many `step-start` stand before it, where
+/// that is not none for the first and one for the others.
 pub const STEPS_KEY: &str = "uimessage.steps";
-/// The metadata key of a message with data parts that have more keys, such as `id`: an object of the index of the part
-/// and an object of these keys.
+/// The metadata key of a message with data parts that have more keys, such as `id`: an object of
+/// the index of the part and an object of these keys.
 pub const DATA_KEY: &str = "uimessage.data";
 /// The metadata key of a part: an object of its other keys, such as `state`.
 pub const PART_KEY: &str = "uimessage.part";
@@ -88,12 +91,13 @@ pub const BODY_KEY: &str = "uimessage.body";
 /// The codec's name, and whose opaque parts these are.
 const PROVIDER: &str = "uimessage";
 
-/// Reads one UIMessage: the messages it stands for, at least one. What has no place in them is kept beside them, so
-/// that [`lower_source`] gives back an equal value.
+/// Reads one UIMessage: the messages it stands for, at least one. What has no place in them is kept
+/// beside them, so that [`lower_source`] gives back an equal value.
 pub fn lift(original: &Json) -> Result<Vec<Lifted>, WireError> {
     let mut diagnostics = Vec::new();
     let messages = residual::message(original.as_raw(), &form::At::Top, &mut diagnostics)?;
-    let mut lifted: Vec<_> = messages.into_iter().map(|message| Lifted::new(message, Vec::new())).collect();
+    let mut lifted: Vec<_> =
+        messages.into_iter().map(|message| Lifted::new(message, Vec::new())).collect();
     if let Some(first) = lifted.first_mut() {
         first.diagnostics = diagnostics;
     }

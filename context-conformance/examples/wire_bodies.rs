@@ -1,12 +1,13 @@
-//! Writes bodies of requests to every provider, one JSON object per line, as another checker reads them:
-//! `{"provider": "anthropic", "id": "media 17", "body": {…}}`.
+//! Writes bodies of requests to every provider, one JSON object per line, as another checker reads
+//! them: `{"provider": "anthropic", "id": "media 17", "body": {…}}`.
 //!
 //! ```text
 //! cargo run -p context-conformance --example wire_bodies -- --seed 1 --media 6000 --histories 20000 > bodies.jsonl
 //! ```
 //!
-//! `--media N` bodies hold media that are damaged, and `--histories N` come of histories that are. What the kit's own
-//! rules of providers say of a body goes to standard error, and ends the program with status 1.
+//! `--media N` bodies hold media that are damaged, and `--histories N` come of histories that are.
+//! What the kit's own rules of providers say of a body goes to standard error, and ends the program
+//! with status 1.
 #![allow(clippy::print_stderr, reason = "a command line program")]
 
 use std::io::{self, BufWriter, Write};
@@ -86,8 +87,10 @@ fn bodies(
         if written == count {
             break;
         }
-        let request =
-            requests.new_tree(&mut runner).map_err(|why| io::Error::other(why.to_string()))?.current();
+        let request = requests
+            .new_tree(&mut runner)
+            .map_err(|why| io::Error::other(why.to_string()))?
+            .current();
         let body: Value = match codec.lower(&request) {
             Ok(lowered) => lowered.body.parse()?,
             // Nothing was left of it. Another is tried for the next provider.
@@ -103,7 +106,11 @@ fn bodies(
             eprintln!("{known}, {name} {written}, seed {seed}: {violation}");
         }
         wrong += usize::from(!found.is_empty());
-        writeln!(out, "{}", json!({"provider": theirs, "id": format!("{name} {written}"), "body": body}))?;
+        writeln!(
+            out,
+            "{}",
+            json!({"provider": theirs, "id": format!("{name} {written}"), "body": body})
+        )?;
         written += 1;
     }
     Ok(wrong)

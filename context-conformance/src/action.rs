@@ -1,8 +1,8 @@
 //! What is done to a chat, as data: to the store, and to the model.
 
 use context_core::{
-    BranchDeletion, BranchName, Checkpoint, CheckpointName, Commit, CommitOutcome, ErrorKind, FragmentId,
-    MessageId, NewChat, Result, StoredFragment, Timestamp,
+    BranchDeletion, BranchName, Checkpoint, CheckpointName, Commit, CommitOutcome, ErrorKind,
+    FragmentId, MessageId, NewChat, Result, StoredFragment, Timestamp,
 };
 
 use crate::desk::Desk;
@@ -58,13 +58,16 @@ impl Action {
             Self::DeleteBranch(branch, expected, at) => {
                 Answer::Branch(history.delete_branch(chat, branch, expected.as_ref(), *at).await?)
             }
-            Self::Checkpoint(set) => {
-                Answer::Set(history.set_checkpoint(chat, &set.name, &set.message, set.created_at).await?)
+            Self::Checkpoint(set) => Answer::Set(
+                history.set_checkpoint(chat, &set.name, &set.message, set.created_at).await?,
+            ),
+            Self::DeleteCheckpoint(name) => {
+                Answer::Was(history.delete_checkpoint(chat, name).await?)
             }
-            Self::DeleteCheckpoint(name) => Answer::Was(history.delete_checkpoint(chat, name).await?),
             Self::DeleteChat { idle_since, at } => {
                 let deleted = history.delete_chat(chat, Some(*idle_since)).await?;
-                // There already unless it was just deleted, perhaps by a call that was not answered.
+                // There already unless it was just deleted, perhaps by a call that was not
+                // answered.
                 let _created = history.create_chat(NewChat::new(chat.clone(), *at)).await?;
                 Answer::Was(deleted)
             }
@@ -98,7 +101,10 @@ impl Action {
             Self::DeleteChat { idle_since, at } => {
                 let idle = model.chat.updated_at <= *idle_since;
                 if idle {
-                    *model = Model::new(context_core::Chat::new(NewChat::new(model.chat.chat.clone(), *at)));
+                    *model = Model::new(context_core::Chat::new(NewChat::new(
+                        model.chat.chat.clone(),
+                        *at,
+                    )));
                 }
                 Ok(Answer::Was(idle))
             }

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use crate::checked::Verdict;
 use crate::lab::Lab;
 
-/// A question to a store. The table of them is the suite: a case that is added there reaches every store that is
-/// tested with a newer kit.
+/// A question to a store. The table of them is the suite: a case that is added there reaches every
+/// store that is tested with a newer kit.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Case {
@@ -22,8 +22,8 @@ pub struct Case {
 
 pub(crate) type Run = fn(&Lab) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 
-/// What a store must be able to do for a case. A store that lacks it is not asked; a store that claims it in
-/// [`StoreInfo`](context_core::StoreInfo) and whose subject does not offer it fails.
+/// What a store must be able to do for a case. A store that lacks it is not asked; a store that
+/// claims it in [`StoreInfo`](context_core::StoreInfo) and whose subject does not offer it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requires {

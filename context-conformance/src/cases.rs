@@ -1,4 +1,5 @@
-//! The table of cases, one module per group. Every table must be listed here, and a test sees to it.
+//! The table of cases, one module per group. Every table must be listed here, and a test sees to
+//! it.
 
 mod amend;
 mod blob_references;

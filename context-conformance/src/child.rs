@@ -1,8 +1,8 @@
 //! Another process: what the test program does when it is run by itself, to write and to be killed.
 //!
-//! The parent says what to do in an environment variable, and when to begin by a line on standard input. The child
-//! prints a line for each thing the store has acknowledged, at once. A line that begins with `error` is what went
-//! wrong.
+//! The parent says what to do in an environment variable, and when to begin by a line on standard
+//! input. The child prints a line for each thing the store has acknowledged, at once. A line that
+//! begins with `error` is what went wrong.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -40,7 +40,8 @@ pub(crate) struct Task {
 pub(crate) enum Work {
     /// Goes on with a random life after so many steps of it, until it is killed.
     Live { seed: u64, done: usize },
-    /// Appends turns to several branches at once, each behind so many of its own turns, until it is killed.
+    /// Appends turns to several branches at once, each behind so many of its own turns, until it is
+    /// killed.
     Turns { done: Vec<usize> },
     /// Appends so many messages to `main`, again after each conflict.
     Compete { name: String, messages: usize },
@@ -59,7 +60,8 @@ pub(crate) enum Work {
 /// What the test program does as a child.
 pub(crate) async fn main(subject: Arc<dyn Subject>, task: &str) -> ExitCode {
     let done = async {
-        let task: Task = serde_json::from_str(task).map_err(|error| Stop::Fail(error.to_string()))?;
+        let task: Task =
+            serde_json::from_str(task).map_err(|error| Stop::Fail(error.to_string()))?;
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map_err(broken)?;
         work(&*subject, task).await
@@ -108,7 +110,8 @@ pub(crate) async fn open(subject: &dyn Subject, location: &str) -> Checked<Arc<d
                 tokio::task::yield_now().await
             }
             result => {
-                return result?.ok_or_else(|| Stop::Fail("has a location, but is not opened at it".into()));
+                return result?
+                    .ok_or_else(|| Stop::Fail("has a location, but is not opened at it".into()));
             }
         }
     }
@@ -154,10 +157,12 @@ async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
             let mut head = from.checked_sub(1).map_or_else(|| "root".to_owned(), last);
             for n in from..MOST_STEPS {
                 let new = turn(branch, n);
-                let commit = desk.extend_on(&format!("b{branch}"), &head, new.iter().map(String::as_str));
+                let commit =
+                    desk.extend_on(&format!("b{branch}"), &head, new.iter().map(String::as_str));
                 let did = "a turn on a branch of one's own";
                 match patiently(&desk, commit).await? {
-                    // A server may have gone on with what it had been sent by the one that was killed.
+                    // A server may have gone on with what it had been sent by the one that was
+                    // killed.
                     CommitOutcome::Replayed(turn) if n == from => {
                         same(did, &turn.head, &Some(new[1].as_str().into()))?;
                     }
@@ -196,7 +201,9 @@ pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked
                 CommitOutcome::Conflict { actual } => {
                     head = actual.map(|id| id.to_string()).unwrap_or_default()
                 }
-                other => return fail(format!("commit of {id}, again after conflicts: saw {other:?}")),
+                other => {
+                    return fail(format!("commit of {id}, again after conflicts: saw {other:?}"));
+                }
             }
         }
         acknowledge(&id).map_err(broken)?;
@@ -204,7 +211,8 @@ pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked
     Ok(())
 }
 
-/// Adds conclusions `NAME-0`, `NAME-1`, … to round 0 of session `s`, which has a question; each behind a fresh look at it.
+/// Adds conclusions `NAME-0`, `NAME-1`, … to round 0 of session `s`, which has a question; each
+/// behind a fresh look at it.
 pub(crate) async fn recorder(
     desk: &Desk,
     name: &str,
@@ -243,7 +251,11 @@ async fn rounds(desk: &Desk, seed: u64, done: u64) -> Checked {
             RecordOutcome::Applied => {}
             // A server may have gone on with what it had been sent by the one that was killed.
             RecordOutcome::Replayed if n == done => {}
-            other => return fail(format!("commit {n} of a round that nobody else writes: saw {other:?}")),
+            other => {
+                return fail(format!(
+                    "commit {n} of a round that nobody else writes: saw {other:?}"
+                ));
+            }
         }
         acknowledge("done").map_err(broken)?;
     }
@@ -280,7 +292,10 @@ async fn create(desk: &Desk, messages: usize) -> Checked {
     let mut head = String::new();
     for i in 0..messages {
         let id = format!("m{i}");
-        crate::expect::applied("a first message", patiently(desk, desk.extend(&head, [id.as_str()])).await?)?;
+        crate::expect::applied(
+            "a first message",
+            patiently(desk, desk.extend(&head, [id.as_str()])).await?,
+        )?;
         acknowledge(&id).map_err(broken)?;
         head = id;
     }

@@ -10,8 +10,9 @@
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each property, 64 if it
-//! says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows the smallest case found, with the damages that led to it.
+//! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each
+//! property, 64 if it says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure
+//! shows the smallest case found, with the damages that led to it.
 
 mod hostile;
 
@@ -28,7 +29,8 @@ use crate::property::{Broken, ask};
 use crate::reported::Question;
 use crate::wire::Violation;
 
-/// Panics with the smallest case that breaks the contract: [`assert_sends_valid`] and [`assert_reads_anything`].
+/// Panics with the smallest case that breaks the contract: [`assert_sends_valid`] and
+/// [`assert_reads_anything`].
 pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
     assert_sends_valid(codec, &rules);
     assert_reads_anything(codec, &rules);
@@ -36,24 +38,27 @@ pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> V
 
 /// Panics with the smallest case if not:
 ///
-/// * Whatever happened to a history, the body breaks none of the `rules`, or nothing is left to send. The request stays
-///   as it is.
+/// * Whatever happened to a history, the body breaks none of the `rules`, or nothing is left to
+///   send. The request stays as it is.
 /// * The same request gives the same body and the same diagnostics.
-/// * A body that was written can be read; written again as its source it is the same JSON value, and sent again it is
-///   valid.
+/// * A body that was written can be read; written again as its source it is the same JSON value,
+///   and sent again it is valid.
 /// * A valid history of text and calls is written without anything to say about it.
 pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
     let _asked = Question::new("codec", codec.name(), "sends valid");
     let kit = Kit { codec, rules: &rules };
     kit.ask("a damaged history", requests(), |(request, _)| kit.sends_valid(request));
-    kit.ask("a plain history", plain(), |history| kit.says_nothing(&ModelRequest::new(history.clone())));
+    kit.ask("a plain history", plain(), |history| {
+        kit.says_nothing(&ModelRequest::new(history.clone()))
+    });
 }
 
 /// Panics with the smallest case if not:
 ///
 /// * No body, answer or event makes the codec panic.
 /// * A body that is read is the same JSON value when it is written as its source.
-/// * What could be read of an answer, or of one in events that break off anywhere, can be sent back.
+/// * What could be read of an answer, or of one in events that break off anywhere, can be sent
+///   back.
 pub fn assert_reads_anything(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
     let _asked = Question::new("codec", codec.name(), "reads anything");
     let kit = Kit { codec, rules: &rules };
@@ -67,8 +72,12 @@ struct Kit<'a> {
 }
 
 impl Kit<'_> {
-    fn ask<S: Strategy>(&self, what: &str, strategy: S, property: impl Fn(&S::Value) -> TestCaseResult)
-    where
+    fn ask<S: Strategy>(
+        &self,
+        what: &str,
+        strategy: S,
+        property: impl Fn(&S::Value) -> TestCaseResult,
+    ) where
         S::Value: fmt::Debug,
     {
         if let Err(broken) = ask(&strategy, property) {
@@ -115,11 +124,14 @@ impl Kit<'_> {
 
     /// What was written is read, and is the same when it is written as its source.
     fn round_trips(&self, body: &Json) -> TestCaseResult {
-        let lifted =
-            self.codec.lift(body).map_err(|error| TestCaseError::fail(format!("not lifted: {error}")))?;
+        let lifted = self
+            .codec
+            .lift(body)
+            .map_err(|error| TestCaseError::fail(format!("not lifted: {error}")))?;
         let source = self.codec.lower_source(&lifted.request);
         prop_assert_eq!(value(&source.body)?, value(body)?);
-        // Neither tools nor other settings have to be valid where they were read, but here they are.
+        // Neither tools nor other settings have to be valid where they were read, but here they
+        // are.
         match self.lower(&lifted.request)? {
             Some(lowered) => self.valid(&lowered.body),
             None => Err(TestCaseError::fail("nothing is left of a valid body")),
@@ -130,7 +142,12 @@ impl Kit<'_> {
         let Some(lowered) = self.lower(request)? else {
             return Err(TestCaseError::fail("nothing is left of a valid history"));
         };
-        prop_assert!(lowered.diagnostics.is_empty(), "{:#?}\n{}", lowered.diagnostics, lowered.body);
+        prop_assert!(
+            lowered.diagnostics.is_empty(),
+            "{:#?}\n{}",
+            lowered.diagnostics,
+            lowered.body
+        );
         Ok(())
     }
 
@@ -140,8 +157,8 @@ impl Kit<'_> {
         let source = self.codec.lower_source(&lifted.request);
         match (value(&source.body), value(body)) {
             (Ok(source), Ok(body)) => prop_assert_eq!(source, body),
-            // Too deep for a tree, a number of no size or no text: the bytes can tell, or a comparison that parses none
-            // of them.
+            // Too deep for a tree, a number of no size or no text: the bytes can tell, or a
+            // comparison that parses none of them.
             _ => {
                 let is_same = source.body.compact() == body.compact()
                     || JsonPatch::between(&source.body, body).is_none();
@@ -169,16 +186,17 @@ impl Kit<'_> {
         Ok(())
     }
 
-    /// What a provider said may be sent to it again. Blocks that only it understands go back as they came, whatever they
-    /// are, so nothing within them counts.
+    /// What a provider said may be sent to it again. Blocks that only it understands go back as
+    /// they came, whatever they are, so nothing within them counts.
     fn may_be_sent_back(&self, answer: Message) -> TestCaseResult {
         let opaque = |part: &Part| match part {
             Part::Opaque(block) => block.value.parse::<Value>().ok(),
             _ => None,
         };
         let echoes: Vec<Value> = answer.parts.iter().filter_map(opaque).collect();
-        let request =
-            ModelRequest::new([Message::from("Hello"), answer]).model("a-model").max_output_tokens(1_000);
+        let request = ModelRequest::new([Message::from("Hello"), answer])
+            .model("a-model")
+            .max_output_tokens(1_000);
         match self.lower(&request)? {
             Some(lowered) => self.valid_but_for(&lowered.body, &echoes),
             None => Err(TestCaseError::fail("what the user said is lost")),

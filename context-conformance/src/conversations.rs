@@ -1,9 +1,9 @@
 //! Recorded conversations of agents, as messages: for tests that want real ones, and long ones.
 //!
-//! They are read from the folder of test data ([`recordings::folder`](crate::recordings::folder)) as far as it has
-//! them: chats with tools (`tau-bench`), sessions that work on repositories (`swe-agent`, `claude-code`), calls of many
-//! APIs (`toolbench`). Only what was said is read, not how it was written, so the same file read through a codec has
-//! more in its metadata.
+//! They are read from the folder of test data ([`recordings::folder`](crate::recordings::folder))
+//! as far as it has them: chats with tools (`tau-bench`), sessions that work on repositories
+//! (`swe-agent`, `claude-code`), calls of many APIs (`toolbench`). Only what was said is read, not
+//! how it was written, so the same file read through a codec has more in its metadata.
 
 mod read;
 
@@ -40,7 +40,9 @@ pub fn conversations(folder: &Path) -> Vec<Conversation> {
 fn of_source(data: &Path, source: &str) -> Vec<Conversation> {
     let entries = fs::read_dir(data.join(source)).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|end| end == "json" || end == "jsonl" || end == "traj"));
+    files.retain(|file| {
+        file.extension().is_some_and(|end| end == "json" || end == "jsonl" || end == "traj")
+    });
     files.sort();
     let mut found = Vec::new();
     for file in files {
@@ -75,22 +77,28 @@ fn lists(value: &Value, is_lines: bool) -> Vec<Vec<Value>> {
     match value {
         Value::Array(runs) => runs.iter().filter_map(|run| list(run.get("traj")?)).collect(),
         run => {
-            let trained = run.pointer("/answer_generation/train_messages").and_then(Value::as_array);
+            let trained =
+                run.pointer("/answer_generation/train_messages").and_then(Value::as_array);
             let history = run.get("history").and_then(list);
             history.into_iter().chain(trained.into_iter().flatten().filter_map(list)).collect()
         }
     }
 }
 
-/// One conversation of at most so many tokens, out of turns of these, one after another and again from the beginning:
-/// the system messages of the first, then whole turns, each with all its calls and results. Calls get new ids, so that
-/// none is there twice.
-pub fn joined(conversations: &[Conversation], tokens: u64, counter: &dyn TokenCounter) -> Vec<Arc<Message>> {
+/// One conversation of at most so many tokens, out of turns of these, one after another and again
+/// from the beginning: the system messages of the first, then whole turns, each with all its calls
+/// and results. Calls get new ids, so that none is there twice.
+pub fn joined(
+    conversations: &[Conversation],
+    tokens: u64,
+    counter: &dyn TokenCounter,
+) -> Vec<Arc<Message>> {
     let count = |messages: &[Arc<Message>]| -> u64 {
         messages.iter().map(|message| counter.count_message(message).tokens()).sum()
     };
     let chats: Vec<Chat<'_>> = conversations.iter().map(|chat| Chat::of(chat, count)).collect();
-    let mut out: Vec<Arc<Message>> = chats.first().map(|chat| chat.system.to_vec()).unwrap_or_default();
+    let mut out: Vec<Arc<Message>> =
+        chats.first().map(|chat| chat.system.to_vec()).unwrap_or_default();
     let mut total = count(&out);
     let mut calls = 0;
     loop {
@@ -138,7 +146,11 @@ impl<'a> Chat<'a> {
 }
 
 /// A message whose calls have ids of their own in all of a conversation.
-fn renamed(message: &Arc<Message>, ids: &mut HashMap<String, String>, calls: &mut usize) -> Arc<Message> {
+fn renamed(
+    message: &Arc<Message>,
+    ids: &mut HashMap<String, String>,
+    calls: &mut usize,
+) -> Arc<Message> {
     let has_ids = |part: &Part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_));
     if !message.parts.iter().any(has_ids) {
         return Arc::clone(message);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use context_core::{
-    Branch, BranchName, Chain, ChainEnd, Chat, ChatRef, Commit, CommitOutcome, Committed, Encoded, ForkName,
-    FragmentStore, HistoryStore, Message, MessageId, Metadata, NewChat, Node, NodeKind, Role, Store,
-    StoredFragment, Target, Timestamp, Window,
+    Branch, BranchName, Chain, ChainEnd, Chat, ChatRef, Commit, CommitOutcome, Committed, Encoded,
+    ForkName, FragmentStore, HistoryStore, Message, MessageId, Metadata, NewChat, Node, NodeKind,
+    Role, Store, StoredFragment, Target, Timestamp, Window,
 };
 
 use crate::checked::Checked;
@@ -55,7 +55,11 @@ impl Desk {
     }
 
     pub(crate) async fn create(&self) -> Checked<Chat> {
-        Ok(self.history().create_chat(NewChat::new(self.chat.clone(), self.at())).await?.into_chat())
+        Ok(self
+            .history()
+            .create_chat(NewChat::new(self.chat.clone(), self.at()))
+            .await?
+            .into_chat())
     }
 
     pub(crate) fn stay(&self) -> Commit {
@@ -63,7 +67,11 @@ impl Desk {
     }
 
     /// New messages on `main`, behind `expected` (nothing: `""`).
-    pub(crate) fn extend<'a>(&self, expected: &str, ids: impl IntoIterator<Item = &'a str>) -> Commit {
+    pub(crate) fn extend<'a>(
+        &self,
+        expected: &str,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Commit {
         self.extend_on("main", expected, ids)
     }
 
@@ -78,7 +86,12 @@ impl Desk {
     }
 
     /// A new branch behind `at` (nothing: `""`), not activated.
-    pub(crate) fn fork<'a>(&self, name: &str, at: &str, ids: impl IntoIterator<Item = &'a str>) -> Commit {
+    pub(crate) fn fork<'a>(
+        &self,
+        name: &str,
+        at: &str,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Commit {
         let name = ForkName::Exact(name.into());
         self.with(Target::Fork { name, at: id(at), activate: false }, ids)
     }
@@ -170,7 +183,12 @@ pub(crate) fn says(id: &str, text: &str) -> Arc<Node> {
 /// A message with a body of these bytes, which are of a kind that nobody knows.
 pub(crate) fn raw(id: &str, bytes: impl Into<Vec<u8>>) -> Arc<Node> {
     let body = Encoded::new("x-raw", 3, bytes.into());
-    Arc::new(Node::from_encoded(id.into(), NodeKind::Message(Role::User), Timestamp::from_micros(7), body))
+    Arc::new(Node::from_encoded(
+        id.into(),
+        NodeKind::Message(Role::User),
+        Timestamp::from_micros(7),
+        body,
+    ))
 }
 
 /// A cut.

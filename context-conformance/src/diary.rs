@@ -5,12 +5,12 @@ mod random;
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round, RoundHead, RoundRecord,
-    RoundState, TrajectoryError,
+    Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round, RoundHead,
+    RoundRecord, RoundState, TrajectoryError,
 };
 use context_core::{
-    AgentRef, ErrorKind, Finding, Page, RecordOutcome, Retry, RoundCommit, RoundQuery, RoundRef, Timestamp,
-    TrajectoryStore,
+    AgentRef, ErrorKind, Finding, Page, RecordOutcome, Retry, RoundCommit, RoundQuery, RoundRef,
+    Timestamp, TrajectoryStore,
 };
 use serde::Serialize;
 
@@ -56,7 +56,9 @@ impl Desk {
     pub(crate) async fn record(&self, commit: &RoundCommit) -> Checked<RecordOutcome> {
         for _ in 0..200 {
             match self.trajectories()?.record_round(commit).await {
-                Err(error) if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe => {
+                Err(error)
+                    if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe =>
+                {
                     tokio::task::yield_now().await;
                 }
                 result => return Ok(result?),
@@ -66,8 +68,13 @@ impl Desk {
     }
 
     pub(crate) async fn load(&self, round: &RoundRef) -> Checked<Option<RoundRecord>> {
-        let mut found = self.trajectories()?.load_rounds(&round.agent, round.round..=round.round).await?;
-        same(format!("how many rounds there are of number {}", round.round), &(found.len() < 2), &true)?;
+        let mut found =
+            self.trajectories()?.load_rounds(&round.agent, round.round..=round.round).await?;
+        same(
+            format!("how many rounds there are of number {}", round.round),
+            &(found.len() < 2),
+            &true,
+        )?;
         Ok(found.pop())
     }
 
@@ -97,7 +104,9 @@ impl Desk {
     /// What a check finds; nothing where there is none.
     pub(crate) async fn findings(&self) -> Checked<Vec<Finding>> {
         match self.store.maintenance() {
-            Some(maintenance) => Ok(maintenance.check(&context_core::CancelSignal::never()).await?.findings),
+            Some(maintenance) => {
+                Ok(maintenance.check(&context_core::CancelSignal::never()).await?.findings)
+            }
             None => Ok(Vec::new()),
         }
     }
@@ -112,7 +121,9 @@ pub(crate) fn same_round(did: &str, saw: &RoundRecord, expected: &RoundRecord) -
     let about = |what: &str| format!("{what} of {round} after {did}");
     same(about("the head"), &json(&saw.head), &json(&expected.head))?;
     same(about("the nodes"), &ids(&saw.nodes), &ids(&expected.nodes))?;
-    for (saw, expected) in saw.nodes.iter().zip(&expected.nodes).filter(|(saw, expected)| saw != expected) {
+    for (saw, expected) in
+        saw.nodes.iter().zip(&expected.nodes).filter(|(saw, expected)| saw != expected)
+    {
         same(about(&format!("node {}", expected.id)), &json(saw), &json(expected))?;
     }
     same(about("the edges"), &saw.edges, &expected.edges)?;
@@ -239,7 +250,8 @@ impl Diary {
     }
 }
 
-/// The commits of a random round, the same for the same seed. A round of so many is followed by another.
+/// The commits of a random round, the same for the same seed. A round of so many is followed by
+/// another.
 pub(crate) struct RoundLife {
     random: Random,
     diary: Diary,

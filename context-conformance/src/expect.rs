@@ -36,7 +36,9 @@ pub(crate) fn refused<T: Debug>(
     match saw {
         Err(error) if error.kind() == kind => Ok(error),
         Err(error) => fail(format!("{did}: expected an error of kind {kind}, saw {error:?}")),
-        Ok(value) => fail(format!("{did}: expected an error of kind {kind}, saw {}", shown(&value))),
+        Ok(value) => {
+            fail(format!("{did}: expected an error of kind {kind}, saw {}", shown(&value)))
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use context_core::{
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamOutcome, StreamPart, StreamStore,
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamOutcome, StreamPart,
+    StreamStore,
 };
 
 use crate::checked::{Checked, Stop};
@@ -35,7 +36,12 @@ impl Desk {
     }
 
     /// What a writer adds now.
-    pub(crate) fn chunks(&self, writer: &str, offset: u64, chunks: &[&'static str]) -> StreamAppend {
+    pub(crate) fn chunks(
+        &self,
+        writer: &str,
+        offset: u64,
+        chunks: &[&'static str],
+    ) -> StreamAppend {
         StreamAppend::new(writer, offset, chunks.iter().map(|chunk| chunk.as_bytes()), self.at())
     }
 
@@ -56,7 +62,13 @@ impl Desk {
     }
 
     /// Ends a stream behind so many chunks, and it must be done.
-    pub(crate) async fn finish(&self, id: &str, writer: &str, offset: u64, end: StreamEnd) -> Checked {
+    pub(crate) async fn finish(
+        &self,
+        id: &str,
+        writer: &str,
+        offset: u64,
+        end: StreamEnd,
+    ) -> Checked {
         let outcome = self.append(id, self.chunks(writer, offset, &[]).end(end)).await?;
         written(format!("ending {id} at {offset}"), outcome).map(drop)
     }
@@ -69,7 +81,8 @@ impl Desk {
 
     pub(crate) async fn part(&self, id: &str, offset: u64, limit: usize) -> Checked<StreamPart> {
         let part = self.streams()?.read_stream(&self.chat, &id.into(), offset, limit).await?;
-        let part = part.ok_or_else(|| Stop::Fail(format!("reading {id}: expected a part, saw none")))?;
+        let part =
+            part.ok_or_else(|| Stop::Fail(format!("reading {id}: expected a part, saw none")))?;
         same(format!("the offset of a part of {id}"), &part.offset, &offset)?;
         Ok(part)
     }
@@ -79,8 +92,13 @@ impl Desk {
         let (mut all, mut next) = (Vec::new(), offset);
         for _ in 0..MOST_PAGES {
             let part = self.part(id, next, limit).await?;
-            let few = part.chunks.len() <= limit && (!part.chunks.is_empty() || next >= part.stream.chunks);
-            same(format!("whether a page of {limit} at {next} has some, and not too many"), &few, &true)?;
+            let few = part.chunks.len() <= limit
+                && (!part.chunks.is_empty() || next >= part.stream.chunks);
+            same(
+                format!("whether a page of {limit} at {next} has some, and not too many"),
+                &few,
+                &true,
+            )?;
             next = part.next();
             all.extend(part.chunks);
             if next >= part.stream.chunks {
@@ -91,14 +109,24 @@ impl Desk {
     }
 
     /// The stream must have exactly these chunks.
-    pub(crate) async fn expect_stream(&self, did: &str, id: &str, expected: &[&'static str]) -> Checked {
+    pub(crate) async fn expect_stream(
+        &self,
+        did: &str,
+        id: &str,
+        expected: &[&'static str],
+    ) -> Checked {
         let seen = self.read_on(id, 0, 1000).await?;
-        let expected: Vec<_> = expected.iter().map(|chunk| Bytes::from_static(chunk.as_bytes())).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|chunk| Bytes::from_static(chunk.as_bytes())).collect();
         same(format!("the chunks of {id} after {did}"), &seen, &expected)?;
         let known = self.known(id).await?;
         let bytes = expected.iter().map(|chunk| chunk.len() as u64).sum();
         let counts = (known.chunks, known.bytes);
-        same(format!("how many {id} says it has, after {did}"), &counts, &(expected.len() as u64, bytes))
+        same(
+            format!("how many {id} says it has, after {did}"),
+            &counts,
+            &(expected.len() as u64, bytes),
+        )
     }
 
     /// All streams of the chat, page by page, which must be in order.
@@ -113,7 +141,11 @@ impl Desk {
             after = page.next;
             if after.is_none() {
                 let ordered = all.is_sorted_by(|a, b| a.id < b.id);
-                same(format!("whether the streams come in order, {limit} a page"), &ordered, &true)?;
+                same(
+                    format!("whether the streams come in order, {limit} a page"),
+                    &ordered,
+                    &true,
+                )?;
                 return Ok(all);
             }
         }
@@ -122,7 +154,8 @@ impl Desk {
 
     /// The chat must have exactly these streams.
     pub(crate) async fn expect_streams(&self, did: &str, expected: &[&str]) -> Checked {
-        let seen: Vec<_> = self.all_streams(1000).await?.into_iter().map(|stream| stream.id).collect();
+        let seen: Vec<_> =
+            self.all_streams(1000).await?.into_iter().map(|stream| stream.id).collect();
         let expected: Vec<StreamId> = expected.iter().map(|id| (*id).into()).collect();
         same(format!("the streams after {did}"), &seen, &expected)
     }
@@ -139,7 +172,10 @@ pub(crate) fn said(outcome: &StreamOutcome) -> &'static str {
 }
 
 /// It must have been written now.
-pub(crate) fn written(did: impl std::fmt::Display, outcome: StreamOutcome) -> Checked<StoredStream> {
+pub(crate) fn written(
+    did: impl std::fmt::Display,
+    outcome: StreamOutcome,
+) -> Checked<StoredStream> {
     same(&did, &said(&outcome), &"applied")?;
     Ok(outcome.stream().clone())
 }

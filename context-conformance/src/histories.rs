@@ -1,12 +1,15 @@
-//! Random conversations and what happens to them: strategies for property tests of codecs and stores.
+//! Random conversations and what happens to them: strategies for property tests of codecs and
+//! stores.
 //!
-//! [`histories`] are valid: every call has its result, nothing is blank, the user begins. They hold every kind of part:
-//! parallel calls, thoughts that several providers signed or encrypted, blocks that only one provider understands,
-//! media as data and by address, system messages in the middle, messages nobody wrote. [`plain`] ones hold text and
-//! calls alone, which every provider has a form for.
+//! [`histories`] are valid: every call has its result, nothing is blank, the user begins. They hold
+//! every kind of part: parallel calls, thoughts that several providers signed or encrypted, blocks
+//! that only one provider understands, media as data and by address, system messages in the middle,
+//! messages nobody wrote. [`plain`] ones hold text and calls alone, which every provider has a form
+//! for.
 //!
-//! [`Damage`] is data, one thing that goes wrong in practice each: aborted runs, cut windows, two writers. [`damaged`]
-//! are histories after some of it, [`damaged_media`] those with media that are not what they say, and [`requests`] are whole requests with such a history.
+//! [`Damage`] is data, one thing that goes wrong in practice each: aborted runs, cut windows, two
+//! writers. [`damaged`] are histories after some of it, [`damaged_media`] those with media that are
+//! not what they say, and [`requests`] are whole requests with such a history.
 //!
 //! ```
 //! use context_conformance::histories::histories;
@@ -51,7 +54,8 @@ pub fn histories() -> impl Strategy<Value = History> {
     of(Holds::Everything)
 }
 
-/// Valid histories of text and calls, in which user and assistant take turns, ending with the user or with results.
+/// Valid histories of text and calls, in which user and assistant take turns, ending with the user
+/// or with results.
 pub fn plain() -> impl Strategy<Value = History> {
     of(Holds::Plain).prop_map(|mut history| {
         while history.last().is_some_and(|last| last.role == Role::Assistant) {
@@ -120,8 +124,8 @@ fn of(holds: Holds) -> impl Strategy<Value = History> {
 
 fn turn(holds: Holds) -> BoxedStrategy<Turn> {
     let user = parts::user(holds).prop_map(Turn::User);
-    let assistant =
-        (vec(step(holds), 0..3), parts::said(holds)).prop_map(|(steps, end)| Turn::Assistant { steps, end });
+    let assistant = (vec(step(holds), 0..3), parts::said(holds))
+        .prop_map(|(steps, end)| Turn::Assistant { steps, end });
     match holds {
         Holds::Plain => prop_oneof![user, assistant].boxed(),
         Holds::Everything => prop_oneof![
@@ -161,7 +165,8 @@ impl Build {
         match turn {
             Turn::User(parts) => self.messages.push(Message::new(Role::User, parts)),
             Turn::Synthetic(text) => {
-                let metadata = Metadata::default().with(Message::SYNTHETIC, Json::from("a reminder"));
+                let metadata =
+                    Metadata::default().with(Message::SYNTHETIC, Json::from("a reminder"));
                 self.messages.push(Message::text(Role::User, text).with_metadata(metadata));
             }
             Turn::System(text) => self.messages.push(Message::text(Role::System, text)),
@@ -191,7 +196,8 @@ impl Build {
             results.reverse();
         }
         if step.apart {
-            self.messages.extend(results.into_iter().map(|result| Message::new(Role::Tool, [result])));
+            self.messages
+                .extend(results.into_iter().map(|result| Message::new(Role::Tool, [result])));
         } else {
             self.messages.push(Message::new(Role::Tool, results));
         }

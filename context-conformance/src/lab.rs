@@ -23,8 +23,20 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, prefix: String, children: bool) -> Self {
-        Self { subject, settings, prefix, children, desks: AtomicU32::new(0), lives: OnceCell::new() }
+    pub(crate) fn new(
+        subject: Arc<dyn Subject>,
+        settings: Settings,
+        prefix: String,
+        children: bool,
+    ) -> Self {
+        Self {
+            subject,
+            settings,
+            prefix,
+            children,
+            desks: AtomicU32::new(0),
+            lives: OnceCell::new(),
+        }
     }
 
     pub(crate) fn subject(&self) -> &dyn Subject {
@@ -70,8 +82,8 @@ impl Lab {
         Ok(desk)
     }
 
-    /// A chat that is not there yet, for a life: in one store for all lives of the case, since making one is dear where it
-    /// is on a server, and of a user for each.
+    /// A chat that is not there yet, for a life: in one store for all lives of the case, since
+    /// making one is dear where it is on a server, and of a user for each.
     pub(crate) async fn life(&self) -> Checked<Desk> {
         let desk = self.lives.get_or_try_init(|| self.desk_in("lives")).await?;
         let n = self.desks.fetch_add(1, Ordering::Relaxed);

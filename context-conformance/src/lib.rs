@@ -1,6 +1,7 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], a renderer that of [`context_core::Renderer`], a codec that of
-//! [`context_core::ModelCodec`], a policy that of [`context_core::CompactionPolicy`], and a memory that of
-//! [`context_core::MemoryProvider`]. A dev-dependency, never more.
+//! Proves that a store keeps the contract of [`context_core::Store`], a renderer that of
+//! [`context_core::Renderer`], a codec that of [`context_core::ModelCodec`], a policy that of
+//! [`context_core::CompactionPolicy`], and a memory that of [`context_core::MemoryProvider`]. A
+//! dev-dependency, never more.
 //!
 //! # Prove your store
 //!
@@ -38,10 +39,11 @@
 //! context_conformance::conformance_main!(InMemory);
 //! ```
 //!
-//! `cargo test --test conformance` then runs one test per case; filters, `--list` and nextest work as usual. A
-//! new case reaches every store with an upgrade of this crate.
+//! `cargo test --test conformance` then runs one test per case; filters, `--list` and nextest work
+//! as usual. A new case reaches every store with an upgrade of this crate.
 //!
-//! In a test of your own, [`assert_conforms`] does the same in one call, and [`run`] gives a [`Report`].
+//! In a test of your own, [`assert_conforms`] does the same in one call, and [`run`] gives a
+//! [`Report`].
 //!
 //! # What is asked
 //!
@@ -68,53 +70,60 @@
 //!
 //! # Several processes
 //!
-//! A test program of [`conformance_main!`] runs itself as a child, which writes and acknowledges and is killed
-//! at random moments, once the subject says where a store is ([`Subject::location`], [`Subject::open_at`]). A store
-//! that claims to outlive its process must say so. [`run`] and [`assert_conforms`] start no children.
+//! A test program of [`conformance_main!`] runs itself as a child, which writes and acknowledges
+//! and is killed at random moments, once the subject says where a store is ([`Subject::location`],
+//! [`Subject::open_at`]). A store that claims to outlive its process must say so. [`run`] and
+//! [`assert_conforms`] start no children.
 //!
 //! # Faults
 //!
-//! [`FaultStore`] makes chosen calls of any store fail before or after they did their work, for tests of your own:
-//! a [`FaultPlan`] is data, random ones come from a seed and are shown as JSON.
+//! [`FaultStore`] makes chosen calls of any store fail before or after they did their work, for
+//! tests of your own: a [`FaultPlan`] is data, random ones come from a seed and are shown as JSON.
 //!
-//! [`CuttingProxy`] stands between a client and its server and cuts connections as a [`CutPlan`] says; it also counts round
-//! trips.
+//! [`CuttingProxy`] stands between a client and its server and cuts connections as a [`CutPlan`]
+//! says; it also counts round trips.
 //!
 //! # The same everywhere
 //!
-//! [`assert_same`] plays random sequences of all calls to several stores, and compares what is seen after each step.
+//! [`assert_same`] plays random sequences of all calls to several stores, and compares what is seen
+//! after each step.
 //!
 //! # Skips are honest
 //!
-//! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as ignored, with
-//! the reason. A store that claims durability and whose subject cannot reopen it fails.
+//! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as
+//! ignored, with the reason. A store that claims durability and whose subject cannot reopen it
+//! fails.
 //!
 //! # Prove your renderer
 //!
-//! [`renderer::assert_renderer_conforms`] has random trees rendered, ordinary and hostile, and looks for what is missing, moved or marked wrongly. A reader of the
-//! format, best somebody else's, tells whether hostile texts stay in their place.
+//! [`renderer::assert_renderer_conforms`] has random trees rendered, ordinary and hostile, and
+//! looks for what is missing, moved or marked wrongly. A reader of the format, best somebody
+//! else's, tells whether hostile texts stay in their place.
 //!
 //! # Prove your codec
 //!
-//! [`codec::assert_codec_conforms`] sends random conversations through a codec, after random damage, and asks a checker
-//! of rules what it thinks of the bodies. [`wire`] has such checkers for the providers the context layer knows,
-//! [`histories`] the conversations, for tests of your own.
+//! [`codec::assert_codec_conforms`] sends random conversations through a codec, after random
+//! damage, and asks a checker of rules what it thinks of the bodies. [`wire`] has such checkers for
+//! the providers the context layer knows, [`histories`] the conversations, for tests of your own.
 //!
 //! # A provider to test against
 //!
-//! [`simulator::Simulator`] takes a provider's bodies, refuses what the provider refuses, in its words, and answers the
-//! rest as a small scripted model would: with usage, with a prompt cache, with faults where a script says so. Recorded
-//! conversations to drive it with are in [`conversations`]. With the feature `http` it is served at an address too, beside servers that behave
-//! badly there: `simulator::http`.
+//! [`simulator::Simulator`] takes a provider's bodies, refuses what the provider refuses, in its
+//! words, and answers the rest as a small scripted model would: with usage, with a prompt cache,
+//! with faults where a script says so. Recorded conversations to drive it with are in
+//! [`conversations`]. With the feature `http` it is served at an address too, beside servers that
+//! behave badly there: `simulator::http`.
 //!
 //! # Prove your policy
 //!
-//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave. It says how many
-//! plans there were: a policy that never has one has proved nothing.
+//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and
+//! checks what its plans leave. It says how many plans there were: a policy that never has one has
+//! proved nothing.
 //!
 //! # Prove your memory
 //!
-//! [`memory::assert_memory_conforms`] tells a provider of memories what was said, asks it from everywhere, and has it forget.
+//! [`memory::assert_memory_conforms`] tells a provider of memories what was said, asks it from
+//! everywhere, and has it forget.
 //!
 //! # Repeating a failure
 //!
@@ -132,7 +141,8 @@
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
-//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed.
+//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure
+//! speed.
 
 mod action;
 mod case;

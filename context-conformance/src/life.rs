@@ -30,8 +30,8 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// A new chat of the name of `view`, which must not be there yet; written through `store` if that is another
-    /// one, of which replies may be lost.
+    /// A new chat of the name of `view`, which must not be there yet; written through `store` if
+    /// that is another one, of which replies may be lost.
     pub(crate) async fn begin(view: Desk, store: Option<Arc<dyn Store>>) -> Checked<Self> {
         let _created = view.history().create_chat(Script::birth(view.chat.clone())).await?;
         let script = Script::new(view.chat.clone(), store.is_some());
@@ -52,7 +52,11 @@ impl Life {
                 self.edition = (self.view.whole("main").await?.edition(), 0);
             }
             let seen = Visible::of(&self.view).await?;
-            same(format!("the chat after {did}"), &seen.as_ref(), &Some(&self.script.model.visible()))?;
+            same(
+                format!("the chat after {did}"),
+                &seen.as_ref(),
+                &Some(&self.script.model.visible()),
+            )?;
             self.look_at_edition(&did).await?;
         }
         Ok(())
@@ -72,7 +76,9 @@ impl Life {
             )
         })?;
         let anew = !self.past.contains(&now.0);
-        ensure(anew, || format!("the edition after {did}: {} was one of a chat that is deleted", now.0))?;
+        ensure(anew, || {
+            format!("the edition after {did}: {} was one of a chat that is deleted", now.0)
+        })?;
         self.edition = now;
         Ok(())
     }
@@ -90,8 +96,8 @@ pub(crate) async fn answered(desk: &Desk, action: &Action) -> (Result<Answer>, b
     (action.perform(desk).await, lost)
 }
 
-/// What was answered must be what the model says. Behind a lost answer, a commit is found to have been applied; of
-/// other calls only what they came to can be compared.
+/// What was answered must be what the model says. Behind a lost answer, a commit is found to have
+/// been applied; of other calls only what they came to can be compared.
 pub(crate) fn agree(
     did: &str,
     seen: Result<Answer>,
@@ -100,10 +106,13 @@ pub(crate) fn agree(
 ) -> Checked {
     use Answer::Commit;
     match (seen, expected) {
-        (Ok(Commit(CommitOutcome::Replayed(seen))), Ok(Commit(CommitOutcome::Applied(expected)))) if lost => {
-            same(format!("where {did} was found to have gone"), &seen, expected)
+        (
+            Ok(Commit(CommitOutcome::Replayed(seen))),
+            Ok(Commit(CommitOutcome::Applied(expected))),
+        ) if lost => same(format!("where {did} was found to have gone"), &seen, expected),
+        (Ok(seen @ Commit(_)), expected) => {
+            same(format!("the outcome of {did}"), &Ok(seen), expected)
         }
-        (Ok(seen @ Commit(_)), expected) => same(format!("the outcome of {did}"), &Ok(seen), expected),
         _ if lost => Ok(()),
         (Err(error), Ok(_)) => Err(Stop::Fail(format!("{did}: saw {error:?}"))),
         (seen, expected) => {

@@ -12,17 +12,23 @@
 //! }
 //! ```
 //!
-//! What a provider keeps of a text is its own business, and so is under which part of a scope it files it: the kit says a word that nobody
-//! else says, and looks for it. Where it is seen from, the kit finds out first; from then on it must be so everywhere.
+//! What a provider keeps of a text is its own business, and so is under which part of a scope it
+//! files it: the kit says a word that nobody else says, and looks for it. Where it is seen from,
+//! the kit finds out first; from then on it must be so everywhere.
 //!
 //! # What is asked
 //!
-//! * Nothing is recalled that is not visible from the scope it is asked from, in random captures and recalls of many scopes.
-//! * What was captured comes back behind a flush; a message that is told again counts once: again, in overlapping turns, at once.
-//! * What is forgotten by its name, its message, its session or its scope does not come back, nor by telling the same message
-//!   again (but for scopes), nor if it was on its way; the counts are honest; what was not meant stays.
-//! * A budget is kept, the best comes first, and what comes is attributed, as far as the provider [claims](MemoryClaims) it.
-//! * Cancelled calls end, dropped calls harm nothing, hostile texts neither, errors carry no content.
+//! * Nothing is recalled that is not visible from the scope it is asked from, in random captures
+//!   and recalls of many scopes.
+//! * What was captured comes back behind a flush; a message that is told again counts once: again,
+//!   in overlapping turns, at once.
+//! * What is forgotten by its name, its message, its session or its scope does not come back, nor
+//!   by telling the same message again (but for scopes), nor if it was on its way; the counts are
+//!   honest; what was not meant stays.
+//! * A budget is kept, the best comes first, and what comes is attributed, as far as the provider
+//!   [claims](MemoryClaims) it.
+//! * Cancelled calls end, dropped calls harm nothing, hostile texts neither, errors carry no
+//!   content.
 //!
 //! Random cases begin at the seed of [`Settings`], and a failure prints it.
 
@@ -52,15 +58,18 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryClaims {
-    /// It keeps what it captures so that the words of a text are found again; one of blocks that only agents write does not.
+    /// It keeps what it captures so that the words of a text are found again; one of blocks that
+    /// only agents write does not.
     pub captures: bool,
     /// What it recalls says its name, its scope, its source and its time.
     pub attributed: bool,
-    /// It keeps within [`max_tokens`](context_core::RecallQuery::max_tokens), by eight bytes a token at the most.
+    /// It keeps within [`max_tokens`](context_core::RecallQuery::max_tokens), by eight bytes a
+    /// token at the most.
     pub budgeted: bool,
     /// Scores never rise from one memory to the next.
     pub ranked: bool,
-    /// It forgets. One that cannot must refuse, with [`Unsupported`](context_core::ErrorKind::Unsupported).
+    /// It forgets. One that cannot must refuse, with
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported).
     pub forgets: bool,
 }
 
@@ -86,15 +95,16 @@ pub(crate) type Case<'a> = (&'static str, Pin<Box<dyn Future<Output = Checked> +
 /// Makes the cases of a group for a kit.
 macro_rules! memory_cases {
     ($($name:ident),+ $(,)?) => {
-        pub(super) fn cases<'a>(kit: &'a crate::memory::table::Kit<'_>) -> Vec<crate::memory::Case<'a>> {
+        pub(super) fn cases<'a>(kit: &'a crate::memory::table::Kit<'_>) ->
+            Vec<crate::memory::Case<'a>> {
             vec![$((stringify!($name), Box::pin($name(kit)))),+]
         }
     };
 }
 pub(crate) use memory_cases;
 
-/// Asks a provider everything, with the settings of the environment. `open` gives a fresh one that remembers nothing, each time
-/// it is called.
+/// Asks a provider everything, with the settings of the environment. `open` gives a fresh one that
+/// remembers nothing, each time it is called.
 ///
 /// # Panics
 ///
@@ -108,7 +118,8 @@ where
     let mut asked = MemoryAsked::default();
     let mut failures = String::new();
     let subject = reported::package();
-    let groups = [keeping::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
+    let groups =
+        [keeping::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
     for (name, case) in groups.into_iter().flatten() {
         let verdict = tokio::time::timeout(PATIENCE, case).await;
         match verdict.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned()))) {

@@ -1,15 +1,15 @@
 //! What a store must look like after any sequence of writes: a small pure model to compare with.
 //!
-//! It is written for being obviously right: lists that are searched, everything cloned. It knows nothing of
-//! limits, times of listings or users; the cases for those are elsewhere.
+//! It is written for being obviously right: lists that are searched, everything cloned. It knows
+//! nothing of limits, times of listings or users; the cases for those are elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, Chat, ChatSummary, Checkpoint, CheckpointName, Commit,
-    CommitKey, CommitOutcome, Committed, ErrorKind, MessageId, Node, Placed, Revision, StoredFragment,
-    Target, Timestamp,
+    Branch, BranchDeletion, BranchName, Chain, Chat, ChatSummary, Checkpoint, CheckpointName,
+    Commit, CommitKey, CommitOutcome, Committed, ErrorKind, MessageId, Node, Placed, Revision,
+    StoredFragment, Target, Timestamp,
 };
 
 use crate::visible::Visible;
@@ -63,14 +63,23 @@ impl Model {
 
     pub(crate) fn visible(&self) -> Visible {
         let mut branches = self.branches.clone();
-        let changed =
-            self.messages.values().filter(|placed| placed.node.revision > 0).map(|placed| &placed.node.id);
-        let revisions = |id: &MessageId| (id.clone(), self.revisions.get(id).cloned().unwrap_or_default());
+        let changed = self
+            .messages
+            .values()
+            .filter(|placed| placed.node.revision > 0)
+            .map(|placed| &placed.node.id);
+        let revisions =
+            |id: &MessageId| (id.clone(), self.revisions.get(id).cloned().unwrap_or_default());
         branches.iter_mut().for_each(|branch| branch.active = branch.name == self.chat.active);
-        let chain =
-            |branch: &Branch| (branch.name.clone(), Chain::from_nodes(0, self.path(branch.head.as_ref())));
+        let chain = |branch: &Branch| {
+            (branch.name.clone(), Chain::from_nodes(0, self.path(branch.head.as_ref())))
+        };
         Visible {
-            summary: ChatSummary::new(self.chat.clone(), self.messages.len() as u64, branches.len() as u64),
+            summary: ChatSummary::new(
+                self.chat.clone(),
+                self.messages.len() as u64,
+                branches.len() as u64,
+            ),
             chains: branches.iter().map(chain).collect(),
             branches,
             messages: self.messages.values().cloned().collect(),
@@ -139,7 +148,8 @@ impl Model {
     fn prune(&mut self) -> u64 {
         let heads = self.branches.iter().filter_map(|branch| branch.head.as_ref());
         let ends = heads.chain(self.checkpoints.values().map(|checkpoint| &checkpoint.message));
-        let kept: Vec<_> = ends.flat_map(|end| self.path(Some(end))).map(|node| node.id.clone()).collect();
+        let kept: Vec<_> =
+            ends.flat_map(|end| self.path(Some(end))).map(|node| node.id.clone()).collect();
         let before = self.messages.len();
         self.messages.retain(|id, _| kept.contains(id));
         self.revisions.retain(|id, _| kept.contains(id));
@@ -171,7 +181,11 @@ impl Model {
 
         if let Some((digest, committed)) = commit.key.as_ref().and_then(|key| self.keys.get(key)) {
             let same = *digest == commit.digest();
-            return if same { Ok(CommitOutcome::Replayed(committed.clone())) } else { Err(Invalid) };
+            return if same {
+                Ok(CommitOutcome::Replayed(committed.clone()))
+            } else {
+                Err(Invalid)
+            };
         }
         if let Some(outcome) = self.stored_before(commit) {
             return Ok(outcome);
@@ -257,13 +271,19 @@ impl Model {
         };
         let head = branch.and_then(|name| self.head(name)).flatten();
         let path = self.path(head.as_ref());
-        let from = path.iter().position(|node| commit.nodes.first().is_some_and(|first| first.id == node.id));
+        let from = path
+            .iter()
+            .position(|node| commit.nodes.first().is_some_and(|first| first.id == node.id));
         let behind = from.and_then(|from| from.checked_sub(1)).map(|i| &path[i].id);
         let run = from.and_then(|from| path.get(from..from + commit.nodes.len()));
-        let same = run
-            .is_some_and(|run| run.iter().zip(&commit.nodes).all(|(a, b)| a.id == b.id && a.same_content(b)));
+        let same = run.is_some_and(|run| {
+            run.iter().zip(&commit.nodes).all(|(a, b)| a.id == b.id && a.same_content(b))
+        });
         if same && behind == commit.base() {
-            return Some(CommitOutcome::Replayed(Committed::new(branch.cloned(), Some(last.clone()))));
+            return Some(CommitOutcome::Replayed(Committed::new(
+                branch.cloned(),
+                Some(last.clone()),
+            )));
         }
         Some(CommitOutcome::Exists { ids })
     }

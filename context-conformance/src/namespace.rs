@@ -2,8 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A name for the file, table or key of a namespace: lowercase ASCII letters, digits and `_`, at most 50 bytes, not
-/// beginning with a digit, the same in every process of a run, and another one for another namespace.
+/// A name for the file, table or key of a namespace: lowercase ASCII letters, digits and `_`, at
+/// most 50 bytes, not beginning with a digit, the same in every process of a run, and another one
+/// for another namespace.
 pub fn file_name(namespace: &str) -> String {
     let mut hash = DefaultHasher::new();
     namespace.hash(&mut hash);

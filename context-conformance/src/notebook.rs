@@ -1,4 +1,5 @@
-//! Memories that are written into a store and kept beside it, so that a case is a few readable lines.
+//! Memories that are written into a store and kept beside it, so that a case is a few readable
+//! lines.
 
 mod model;
 mod random;
@@ -6,9 +7,9 @@ mod random;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use context_core::{
-    Error, ErrorKind, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome,
-    MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, MemoryWritten, Page, Result,
-    Retry, StoredMemory, UserId,
+    Error, ErrorKind, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget, MemoryList,
+    MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite,
+    MemoryWritten, Page, Result, Retry, StoredMemory, UserId,
 };
 
 use crate::checked::{Checked, Stop};
@@ -40,7 +41,10 @@ impl Desk {
         Ok(patiently(|| store.write_memories(writes)).await?)
     }
 
-    pub(crate) async fn forget_memories(&self, forget: &MemoryForget) -> Checked<MemoriesForgotten> {
+    pub(crate) async fn forget_memories(
+        &self,
+        forget: &MemoryForget,
+    ) -> Checked<MemoriesForgotten> {
         let store = self.memories()?;
         Ok(patiently(|| store.forget_memories(forget)).await?)
     }
@@ -55,7 +59,8 @@ impl Desk {
                     (stored.version, stored.record.text.parse::<usize>().unwrap_or_default())
                 });
                 let mut write = self.note(&scope, name, &(count + 1).to_string());
-                // Which write it is: one that is the same to the letter would count as this one repeated.
+                // Which write it is: one that is the same to the letter would count as this one
+                // repeated.
                 let number = WRITES.fetch_add(1, Ordering::Relaxed);
                 write.record.speaker = Some(format!("{}-{number}", std::process::id()));
                 let write = write.expected(MemoryExpected::Version(version));
@@ -73,7 +78,11 @@ impl Desk {
         for _ in 0..MOST_PAGES {
             let Page { items, next } = self.memories()?.list_memories(&list).await?;
             let full = items.len() == list.limit || (next.is_none() && items.len() < list.limit);
-            same(format!("whether a page of {} that is not the last is full", list.limit), &full, &true)?;
+            same(
+                format!("whether a page of {} that is not the last is full", list.limit),
+                &full,
+                &true,
+            )?;
             all.extend(items);
             list.after = next;
             if list.after.is_none() {
@@ -86,7 +95,11 @@ impl Desk {
     }
 
     /// What there is of a user, page by page.
-    pub(crate) async fn memory_stats(&self, user: &UserId, limit: usize) -> Checked<Vec<MemoryStats>> {
+    pub(crate) async fn memory_stats(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> Checked<Vec<MemoryStats>> {
         let (mut all, mut after) = (Vec::new(), None);
         for _ in 0..MOST_PAGES {
             let page = self.memories()?.memory_stats(user, limit, after.as_ref()).await?;
@@ -105,7 +118,9 @@ impl Desk {
 async fn patiently<T, F: Future<Output = Result<T>>>(mut call: impl FnMut() -> F) -> Result<T> {
     for _ in 0..200 {
         match call().await {
-            Err(error) if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe => {
+            Err(error)
+                if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe =>
+            {
                 tokio::task::yield_now().await;
             }
             result => return result,
@@ -136,7 +151,11 @@ impl Notebook {
     }
 
     /// Writes; what becomes of it must be what the model says.
-    pub(crate) async fn write(&mut self, did: &str, writes: &[MemoryWrite]) -> Checked<MemoryOutcome> {
+    pub(crate) async fn write(
+        &mut self,
+        did: &str,
+        writes: &[MemoryWrite],
+    ) -> Checked<MemoryOutcome> {
         let before = self.model.clone();
         let outcome = self.desk.write_memories(writes).await?;
         match (&outcome, self.model.write(writes)) {
@@ -208,7 +227,10 @@ impl Notebook {
                 _ => false,
             };
             ensure(close, || {
-                format!("{did}: the similarity of {id}: expected {similarity:?}, saw {:?}", saw.similarity)
+                format!(
+                    "{did}: the similarity of {id}: expected {similarity:?}, saw {:?}",
+                    saw.similarity
+                )
             })?;
         }
         same(format!("{did}: how common the words are"), &found.bm25, &bm25)
@@ -226,7 +248,8 @@ impl Notebook {
         for user in &users {
             let stats = self.desk.memory_stats(user, 3).await?;
             same(format!("the stats of {user} after {did}"), &stats, &self.model.stats(user))?;
-            let scopes: Vec<_> = self.model.names.keys().filter(|scope| scope.user == *user).collect();
+            let scopes: Vec<_> =
+                self.model.names.keys().filter(|scope| scope.user == *user).collect();
             for scopes in scopes.chunks(context_core::limits::MAX_MEMORY_SCOPES) {
                 let scopes: Vec<_> = scopes.iter().map(|scope| (*scope).clone()).collect();
                 self.lists(did, &MemoryList::new(scopes, 4)).await?;
@@ -259,9 +282,11 @@ type Name = (String, String, u64);
 
 /// Both must be the same, in the same order; says in which part they are not.
 pub(crate) fn same_memories(did: &str, saw: &[StoredMemory], expected: &[&Entry]) -> Checked {
-    let name = |record: &MemoryRecord, version| (record.scope.key(), record.id.to_string(), version);
+    let name =
+        |record: &MemoryRecord, version| (record.scope.key(), record.id.to_string(), version);
     let names: Vec<Name> = saw.iter().map(|stored| name(&stored.record, stored.version)).collect();
-    let wanted: Vec<Name> = expected.iter().map(|entry| name(entry.record(), entry.version)).collect();
+    let wanted: Vec<Name> =
+        expected.iter().map(|entry| name(entry.record(), entry.version)).collect();
     same(format!("{did}: which memories, in which version"), &names, &wanted)?;
     for (saw, expected) in saw.iter().zip(expected) {
         same_record(did, &saw.record, expected.record())?;

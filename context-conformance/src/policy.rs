@@ -10,20 +10,21 @@
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run; `PROPTEST_CASES` says how many there are, 64 if it says nothing, and
-//! `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows
-//! the smallest case found.
+//! Cases are random and the same in every run; `PROPTEST_CASES` says how many there are, 64 if it
+//! says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows the smallest case
+//! found.
 //!
 //! # What is asked
 //!
-//! Of random conversations after random damage, with long results, checkpoints and gaps in them, and of hostile ones, for goals that are
-//! met, can be met and cannot:
+//! Of random conversations after random damage, with long results, checkpoints and gaps in them,
+//! and of hostile ones, for goals that are met, can be met and cannot:
 //!
 //! * The same view and goal give the same proposal, and the messages stay as they are.
 //! * A plan is of this policy, says what it does, counts right and saves.
-//! * Applied, it leaves each message its role, the others as they were and in order; the first and the newest request; no
-//!   more halves of pairs than there were; one checkpoint, in front.
-//! * Asked again about what it left, the policy proposes nothing once the goal is met, and comes to an end where it cannot be.
+//! * Applied, it leaves each message its role, the others as they were and in order; the first and
+//!   the newest request; no more halves of pairs than there were; one checkpoint, in front.
+//! * Asked again about what it left, the policy proposes nothing once the goal is met, and comes to
+//!   an end where it cannot be.
 //! * An answer that nobody asked for, and one that says nothing or too much, is refused.
 
 mod checks;
@@ -34,7 +35,9 @@ mod hostile;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use context_core::{Answer, CompactionPolicy, HistoryView, Message, Plan, Proposal, Role, SummaryTask};
+use context_core::{
+    Answer, CompactionPolicy, HistoryView, Message, Plan, Proposal, Role, SummaryTask,
+};
 pub use conversations::{Asked, conversations};
 pub use counter::QuarterCounter;
 use proptest::prelude::*;
@@ -52,18 +55,19 @@ const ROUNDS: usize = 8;
 pub struct PolicyAsked {
     /// How many views it looked at.
     pub views: usize,
-    /// For how many of them it had a plan. If there is none, nothing was proven but that the policy does no harm: it may look for tools
-    /// that are not among [`TOOLS`](crate::histories::TOOLS).
+    /// For how many of them it had a plan. If there is none, nothing was proven but that the policy
+    /// does no harm: it may look for tools that are not among [`TOOLS`](crate::histories::TOOLS).
     pub plans: usize,
 }
 
-/// Panics with the smallest case that breaks the contract. Requests of summaries are answered with a short text.
+/// Panics with the smallest case that breaks the contract. Requests of summaries are answered with
+/// a short text.
 pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) -> PolicyAsked {
     assert_policy_conforms_with(policy, |_| Answer::new(Message::text(Role::Assistant, "Short.")))
 }
 
-/// The same, for a policy that asks a model: `answer` is what a good model says to its requests, and is taken for a summary, unless it
-/// is no shorter than what it stands for.
+/// The same, for a policy that asks a model: `answer` is what a good model says to its requests,
+/// and is taken for a summary, unless it is no shorter than what it stands for.
 pub fn assert_policy_conforms_with(
     policy: &dyn CompactionPolicy,
     answer: impl Fn(&SummaryTask) -> Answer,
@@ -71,7 +75,8 @@ pub fn assert_policy_conforms_with(
     let kit = Kit { policy, answer: &answer, asked: Cell::default() };
     let name = policy.name();
     let _asked = Question::new("policy", name, "keeps the contract");
-    if let Err(broken) = property::ask(&conversations(), |asked| kit.ask(asked).map_err(TestCaseError::fail))
+    if let Err(broken) =
+        property::ask(&conversations(), |asked| kit.ask(asked).map_err(TestCaseError::fail))
     {
         let Broken { why, case, again } = broken;
         let case = case.map(|asked| format!("{asked:#?}\n")).unwrap_or_default();
@@ -98,11 +103,13 @@ impl Kit<'_> {
         for round in 0..ROUNDS {
             let step = self.step(&messages, asked)?;
             let PolicyAsked { views, plans } = self.asked.get();
-            self.asked.set(PolicyAsked { views: views + 1, plans: plans + usize::from(step.is_some()) });
+            self.asked
+                .set(PolicyAsked { views: views + 1, plans: plans + usize::from(step.is_some()) });
             let Some((plan, after)) = step else { return Ok(()) };
             messages = after;
             let met = plan.after <= asked.goal.history();
-            let again = self.policy.plan(&HistoryView::new(&messages, &QuarterCounter), &asked.goal);
+            let again =
+                self.policy.plan(&HistoryView::new(&messages, &QuarterCounter), &asked.goal);
             if let (true, Proposal::Plan(again)) = (met, again) {
                 return Err(format!(
                     "the goal was met in round {round}, and there is another plan: {again:#?}"
@@ -113,7 +120,11 @@ impl Kit<'_> {
     }
 
     /// The plan, if there is one, and what it leaves.
-    fn step(&self, messages: &[Arc<Message>], asked: &Asked) -> Result<Option<(Plan, History)>, String> {
+    fn step(
+        &self,
+        messages: &[Arc<Message>],
+        asked: &Asked,
+    ) -> Result<Option<(Plan, History)>, String> {
         let copy: Vec<Message> = messages.iter().map(|message| Message::clone(message)).collect();
         let view = HistoryView::new(messages, &QuarterCounter);
         let proposal = self.policy.plan(&view, &asked.goal);
@@ -157,7 +168,8 @@ impl Kit<'_> {
             return Err("the request is empty, or of another policy".to_owned());
         }
         let says = |text: &str| Answer::new(Message::text(Role::Assistant, text));
-        let room = usize::try_from(task.tokens).unwrap_or(usize::MAX).saturating_mul(8).min(16 << 20);
+        let room =
+            usize::try_from(task.tokens).unwrap_or(usize::MAX).saturating_mul(8).min(16 << 20);
         let more = "more than there was ".repeat(room / 16 + 1);
         let silent = Answer::new(Message::new(Role::Assistant, []));
         for (what, bad) in [("empty", says(" ")), ("silent", silent), ("too long", says(&more))] {

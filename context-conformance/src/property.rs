@@ -1,4 +1,5 @@
-//! Properties that are asked of random cases: how many there are, where they begin, and what a failure says.
+//! Properties that are asked of random cases: how many there are, where they begin, and what a
+//! failure says.
 
 use std::env;
 use std::fmt::{self, Debug};
@@ -49,7 +50,9 @@ impl fmt::Display for Again {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cases = self.cases;
         match self.seed {
-            Some(seed) => write!(f, "again: PROPTEST_CASES={cases} CONTEXT_CONFORMANCE_SEED={seed:#x}"),
+            Some(seed) => {
+                write!(f, "again: PROPTEST_CASES={cases} CONTEXT_CONFORMANCE_SEED={seed:#x}")
+            }
             None => write!(
                 f,
                 "again: run it again; its {cases} cases are the same each time, unless CONTEXT_CONFORMANCE_SEED says where they begin"

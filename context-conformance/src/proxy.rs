@@ -14,11 +14,12 @@ use tokio::task::JoinHandle;
 pub use cuts::{Cut, CutHow, CutPlan, Traffic, Way};
 use relay::{Relay, State};
 
-/// A TCP proxy on loopback in front of a server, for tests of what a client does about a network that breaks.
+/// A TCP proxy on loopback in front of a server, for tests of what a client does about a network
+/// that breaks.
 ///
-/// It forwards everything until its [plan](Self::set_plan) says otherwise, and counts what passes, so that a test can also ask
-/// how many round trips a call takes. Two programs that speak TCP can be put on its sides; it reads nothing of what they say.
-/// Dropping it closes all connections.
+/// It forwards everything until its [plan](Self::set_plan) says otherwise, and counts what passes,
+/// so that a test can also ask how many round trips a call takes. Two programs that speak TCP can
+/// be put on its sides; it reads nothing of what they say. Dropping it closes all connections.
 ///
 /// ```
 /// use context_conformance::{Cut, CutHow, CutPlan, CuttingProxy, Way};
@@ -48,7 +49,8 @@ pub struct CuttingProxy {
 }
 
 impl CuttingProxy {
-    /// Listens on a free port of 127.0.0.1 and forwards to `server`, which need not be there yet. Needs a tokio runtime with IO.
+    /// Listens on a free port of 127.0.0.1 and forwards to `server`, which need not be there yet.
+    /// Needs a tokio runtime with IO.
     ///
     /// # Errors
     ///
@@ -66,7 +68,8 @@ impl CuttingProxy {
         self.address
     }
 
-    /// Goes by this plan from now on, on connections there are and on new ones. Bytes are counted from now.
+    /// Goes by this plan from now on, on connections there are and on new ones. Bytes are counted
+    /// from now.
     pub fn set_plan(&self, plan: CutPlan) {
         self.state.arm(plan);
     }
@@ -90,7 +93,10 @@ impl CuttingProxy {
 impl fmt::Debug for CuttingProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("CuttingProxy");
-        shown.field("address", &self.address).field("traffic", &self.traffic()).finish_non_exhaustive()
+        shown
+            .field("address", &self.address)
+            .field("traffic", &self.traffic())
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,7 +108,8 @@ impl Drop for CuttingProxy {
 }
 
 async fn accept(listener: TcpListener, server: SocketAddr, state: Arc<State>) {
-    // An error is one of a connection that is gone again, or of too many open files, which others close.
+    // An error is one of a connection that is gone again, or of too many open files, which others
+    // close.
     loop {
         let Ok((client, _)) = listener.accept().await else {
             tokio::task::yield_now().await;

@@ -39,7 +39,10 @@ mod tests {
     fn the_same_seed_gives_the_same_numbers() {
         let mut random = Random::new(1_234_567);
         let first = [random.bits(), random.bits(), random.bits()];
-        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
         assert!((0..1000).all(|_| random.below(7) < 7));
     }
 }

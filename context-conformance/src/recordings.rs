@@ -1,7 +1,8 @@
-//! Recorded exchanges with providers, as test data that lies beside a workspace or where `CONTEXT_TEST_DATA` says.
+//! Recorded exchanges with providers, as test data that lies beside a workspace or where
+//! `CONTEXT_TEST_DATA` says.
 //!
-//! The form is the cassettes of VCR for Python: YAML files of interactions, with `parsed_body` on both sides where a body
-//! was JSON. Nothing is recorded here, and no data comes with this crate.
+//! The form is the cassettes of VCR for Python: YAML files of interactions, with `parsed_body` on
+//! both sides where a body was JSON. Nothing is recorded here, and no data comes with this crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +30,9 @@ pub struct Exchange {
     pub events: Vec<String>,
 }
 
-/// The folder of test data: what `CONTEXT_TEST_DATA` names, else `shared` beside the workspace of this crate. Says so
-/// on standard error if there is none: what a program prints may be for machines.
+/// The folder of test data: what `CONTEXT_TEST_DATA` names, else `shared` beside the workspace of
+/// this crate. Says so on standard error if there is none: what a program prints may be for
+/// machines.
 pub fn folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let named = std::env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty());
@@ -50,7 +52,8 @@ fn skipped(folder: &Path) {
     );
 }
 
-/// The exchanges below a folder with a provider, named as its codec, that ask for an answer; by their files.
+/// The exchanges below a folder with a provider, named as its codec, that ask for an answer; by
+/// their files.
 ///
 /// # Panics
 ///
@@ -59,8 +62,8 @@ pub fn exchanges(folder: &Path, provider: &str) -> Vec<Exchange> {
     found(folder, provider, answers)
 }
 
-/// The exchanges below a folder with a provider, named as its codec, that ask how many tokens a request has; by their
-/// files. [`exchanges`] leaves them out.
+/// The exchanges below a folder with a provider, named as its codec, that ask how many tokens a
+/// request has; by their files. [`exchanges`] leaves them out.
 ///
 /// # Panics
 ///
@@ -69,7 +72,8 @@ pub fn counts(folder: &Path, provider: &str) -> Vec<Exchange> {
     found(folder, provider, counts_tokens)
 }
 
-/// What is told of an address: the codec of the form that is spoken there, if it is one of those that are asked for.
+/// What is told of an address: the codec of the form that is spoken there, if it is one of those
+/// that are asked for.
 type Told = fn(&str) -> Option<&'static str>;
 
 fn found(folder: &Path, provider: &str, told: Told) -> Vec<Exchange> {
@@ -157,7 +161,9 @@ fn answers(path: &str) -> Option<&'static str> {
         _ if path.ends_with("/chat/completions") => "openai",
         _ if path.ends_with("/responses") => "openai-responses",
         _ if path.ends_with("/v1/messages") => "anthropic",
-        _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => "gemini",
+        _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
+            "gemini"
+        }
         _ => return None,
     })
 }
@@ -210,7 +216,10 @@ interactions:
         fs::create_dir(folder.path().join("a")).expect("a folder");
         fs::write(folder.path().join("a/file.yaml"), FILE).expect("a file");
         let [answer] = &exchanges(folder.path(), "anthropic")[..] else { panic!("one answer") };
-        assert_eq!((answer.name.as_str(), answer.status, &answer.answer), ("file[0]", 200, &Value::Null));
+        assert_eq!(
+            (answer.name.as_str(), answer.status, &answer.answer),
+            ("file[0]", 200, &Value::Null)
+        );
         assert_eq!(
             (&answer.request["model"], &answer.events[..]),
             (&"m".into(), &["{}", "[DONE]"].map(String::from)[..])
@@ -220,7 +229,8 @@ interactions:
         assert_eq!(count.answer["input_tokens"], 3);
         for provider in ["openai", "openai-responses", "gemini"] {
             assert!(
-                exchanges(folder.path(), provider).is_empty() && counts(folder.path(), provider).is_empty()
+                exchanges(folder.path(), provider).is_empty()
+                    && counts(folder.path(), provider).is_empty()
             );
         }
     }

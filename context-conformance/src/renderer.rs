@@ -15,29 +15,35 @@
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each property, 64 if it says nothing, and
-//! `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows the smallest fragments found, in the form that `context render` reads, and
-//! the prompt.
+//! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each
+//! property, 64 if it says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure
+//! shows the smallest fragments found, in the form that `context render` reads, and the prompt.
 //!
 //! # What is asked
 //!
-//! [`assert_renders_soundly`] asks what can be seen of any format. Its trees have a name and a text of their own everywhere, made of small
-//! letters and digits, which no format has to write otherwise (a capital may begin a name):
+//! [`assert_renders_soundly`] asks what can be seen of any format. Its trees have a name and a text
+//! of their own everywhere, made of small letters and digits, which no format has to write
+//! otherwise (a capital may begin a name):
 //!
-//! * Every name and every text is there, in the order of the fragments. A table may have its names in front.
-//! * The same fragments give the same bytes. Each piece is what it is beside other pieces, and the pieces put together are the
-//!   whole prompt: so an engine may keep them.
+//! * Every name and every text is there, in the order of the fragments. A table may have its names
+//!   in front.
+//! * The same fragments give the same bytes. Each piece is what it is beside other pieces, and the
+//!   pieces put together are the whole prompt: so an engine may keep them.
 //! * What has no content is left out, and no line break stands at the end.
 //! * An untrusted fragment is shown otherwise than one that is trusted, wherever it stands.
-//! * Messages, unknown kinds and data that is still to be loaded are refused, wherever they stand, with the right error.
+//! * Messages, unknown kinds and data that is still to be loaded are refused, wherever they stand,
+//!   with the right error.
 //! * Trees of thousands of levels need no stack.
 //!
-//! [`assert_grows_with_depth`] asks whether a deep tree stays small: where every level is indented, a prompt has the square of its depth in spaces. Only a format that
-//! prescribes indentation, such as TOON, has a reason to leave it out.
+//! [`assert_grows_with_depth`] asks whether a deep tree stays small: where every level is indented,
+//! a prompt has the square of its depth in spaces. Only a format that prescribes indentation, such
+//! as TOON, has a reason to leave it out.
 //!
-//! [`assert_reads_back`] asks for a reader of the format, best somebody else's, and has hostile names and texts written:
+//! [`assert_reads_back`] asks for a reader of the format, best somebody else's, and has hostile
+//! names and texts written:
 //!
-//! * Every prompt can be read, and each text comes back whole: so none ends its place, and none becomes another's.
+//! * Every prompt can be read, and each text comes back whole: so none ends its place, and none
+//!   becomes another's.
 //!
 //! It does not ask how a prompt looks, nor how names that are no words are written.
 
@@ -63,19 +69,21 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Reads prompts of a format, to find out what a model would see in them.
 ///
-/// A function `fn(&str) -> Result<Vec<String>, BoxError>` is one. Use a parser that shares no code with the renderer, or the two may be
-/// wrong together.
+/// A function `fn(&str) -> Result<Vec<String>, BoxError>` is one. Use a parser that shares no code
+/// with the renderer, or the two may be wrong together.
 pub trait PromptReader {
-    /// The texts, numbers and truth values of a prompt, without names and marks. An error, or a panic, says that the prompt is not
-    /// well-formed.
+    /// The texts, numbers and truth values of a prompt, without names and marks. An error, or a
+    /// panic, says that the prompt is not well-formed.
     fn read(&self, prompt: &str) -> Result<Vec<String>, BoxError>;
 
-    /// What a text is after it was written and read, where the format cannot say all texts. By default it is itself.
+    /// What a text is after it was written and read, where the format cannot say all texts. By
+    /// default it is itself.
     fn said(&self, text: &str) -> String {
         text.to_owned()
     }
 
-    /// Whether trusted texts read back too. In a format where they are markup, as in Markdown, they do not. By default they do.
+    /// Whether trusted texts read back too. In a format where they are markup, as in Markdown, they
+    /// do not. By default they do.
     fn reads_trusted(&self) -> bool {
         true
     }
@@ -87,7 +95,8 @@ impl<F: Fn(&str) -> Result<Vec<String>, BoxError>> PromptReader for F {
     }
 }
 
-/// Asks everything: [`assert_renders_soundly`], [`assert_grows_with_depth`] and [`assert_reads_back`].
+/// Asks everything: [`assert_renders_soundly`], [`assert_grows_with_depth`] and
+/// [`assert_reads_back`].
 ///
 /// # Panics
 ///
@@ -102,20 +111,23 @@ pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptRead
 ///
 /// # Panics
 ///
-/// With the smallest case that breaks the contract. A renderer that walks by recursion ends the test program: its stack overflows, in a thread whose
-/// name says so.
+/// With the smallest case that breaks the contract. A renderer that walks by recursion ends the
+/// test program: its stack overflows, in a thread whose name says so.
 pub fn assert_renders_soundly(renderer: &dyn Renderer) {
     let _asked = Question::new("renderer", renderer.name(), "renders soundly");
     let kit = Kit { renderer };
     kit.ask("numbered words", numbered::shapes(), |shape| sound::shows_all(renderer, shape));
     kit.ask("a mark", numbered::marked(), |shape| sound::shows_marks(renderer, shape));
-    kit.ask("hostile fragments", fragments(), |fragments| sound::pieces_are_kept(renderer, fragments));
+    kit.ask("hostile fragments", fragments(), |fragments| {
+        sound::pieces_are_kept(renderer, fragments)
+    });
     kit.once("nothing", sound::nothing_is_empty(renderer));
     kit.once("what is not a renderer's", refused::all(renderer));
     kit.once("a deep tree", deep::without_recursion(renderer));
 }
 
-/// Asks whether a prompt grows with the depth of its tree, and not with the square of it; see the [module](self).
+/// Asks whether a prompt grows with the depth of its tree, and not with the square of it; see the
+/// [module](self).
 ///
 /// # Panics
 ///
@@ -149,11 +161,16 @@ struct Kit<'a> {
 }
 
 impl Kit<'_> {
-    fn ask<S: Strategy>(&self, what: &str, cases: S, property: impl Fn(&S::Value) -> Result<(), String>)
-    where
+    fn ask<S: Strategy>(
+        &self,
+        what: &str,
+        cases: S,
+        property: impl Fn(&S::Value) -> Result<(), String>,
+    ) where
         S::Value: AsRef<[Fragment]> + std::fmt::Debug,
     {
-        let Err(broken) = property::ask(&cases, |case| property(case).map_err(TestCaseError::fail)) else {
+        let Err(broken) = property::ask(&cases, |case| property(case).map_err(TestCaseError::fail))
+        else {
             return;
         };
         let Broken { why, case, again } = broken;

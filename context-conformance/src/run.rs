@@ -56,7 +56,8 @@ pub(crate) async fn run_case(
     case: &'static Case,
     children: bool,
 ) -> Verdict {
-    let lab = Lab::new(subject, settings.clone(), format!("{}-{}", case.group, case.name), children);
+    let lab =
+        Lab::new(subject, settings.clone(), format!("{}-{}", case.group, case.name), children);
     let task = tokio::spawn(async move {
         match lacks(&lab, case.requires).await {
             Some(verdict) => verdict,
@@ -83,7 +84,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
 }
 
-/// Why a case is not asked: an ability that is honestly absent is a skip, one that is claimed is a failure.
+/// Why a case is not asked: an ability that is honestly absent is a skip, one that is claimed is a
+/// failure.
 async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
     if requires == Requires::Nothing {
         return None;
@@ -105,10 +107,12 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
                 Err(error) => return Some(Err(error.into()).into()),
             }
         }
-        Requires::SecondHandle => match lab.subject().second_handle(&lab.namespace("ability")).await {
-            Ok(second) => (second.is_none(), info.shared, "to be shared"),
-            Err(error) => return Some(Err(error.into()).into()),
-        },
+        Requires::SecondHandle => {
+            match lab.subject().second_handle(&lab.namespace("ability")).await {
+                Ok(second) => (second.is_none(), info.shared, "to be shared"),
+                Err(error) => return Some(Err(error.into()).into()),
+            }
+        }
         Requires::Maintenance => (store.maintenance().is_none(), false, "maintenance"),
         Requires::Kill | Requires::SecondProcess => {
             let (claimed, what) = match requires {
@@ -128,7 +132,9 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
     };
     match (absent, claimed) {
         (false, _) => None,
-        (true, true) => Some(Verdict::Fail(format!("claims {what}, but the subject gives no way to see it"))),
+        (true, true) => {
+            Some(Verdict::Fail(format!("claims {what}, but the subject gives no way to see it")))
+        }
         (true, false) => Some(Verdict::Skip(format!("does not claim {what}"))),
     }
 }

@@ -25,7 +25,8 @@ use table::Table;
 /// How many moves a sequence has.
 const MOVES: usize = 40;
 
-/// Where two stores came apart: the shortest sequence that was found to do it. `Display` tells it all.
+/// Where two stores came apart: the shortest sequence that was found to do it. `Display` tells it
+/// all.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Difference {
@@ -50,10 +51,12 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Plays random sequences of the calls of the seam to all subjects, and says where the first two come apart: what a call
-/// answers (of errors, their kind), and after it everything that is seen of the chat. Sequences write, amend, redact, delete, fork,
-/// rename, list, search, keep blobs and streams in several chats of two users, record rounds of trajectories, write, find and forget memories, and erase them in the end; a store that lacks an
-/// optional ability is not compared in it. At last every store checks itself.
+/// Plays random sequences of the calls of the seam to all subjects, and says where the first two
+/// come apart: what a call answers (of errors, their kind), and after it everything that is seen of
+/// the chat. Sequences write, amend, redact, delete, fork, rename, list, search, keep blobs and
+/// streams in several chats of two users, record rounds of trajectories, write, find and forget
+/// memories, and erase them in the end; a store that lacks an optional ability is not compared in
+/// it. At last every store checks itself.
 ///
 /// The settings say where it begins and how many sequences there are. Each subject is opened once.
 ///
@@ -93,7 +96,10 @@ pub async fn find_difference(
         let Some(maintenance) = seat.store.maintenance() else { continue };
         let report = maintenance.check(&CancelSignal::never()).await?;
         if let Some(finding) = report.findings.first() {
-            let text = format!("after all sequences, {} found of itself: {finding}", seat.store.info().name);
+            let text = format!(
+                "after all sequences, {} found of itself: {finding}",
+                seat.store.info().name
+            );
             return Ok(Some(Difference { seed: settings.seed, text, moves: Vec::new() }));
         }
     }

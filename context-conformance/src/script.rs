@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Branch, Chat, ChatPatch, ChatRef, Checkpoint, Commit, CommitKey, CommitOutcome, ForkName, MessageId,
-    Metadata, NewChat, Node, Target, Timestamp,
+    Branch, Chat, ChatPatch, ChatRef, Checkpoint, Commit, CommitKey, CommitOutcome, ForkName,
+    MessageId, Metadata, NewChat, Node, Target, Timestamp,
 };
 
 use crate::action::{Action, Answer};
@@ -64,7 +64,8 @@ impl Script {
             Step::Amend { message, text, and_extend } => {
                 let id = self.message(message).unwrap_or_else(|| "ghost".into());
                 let (target, nodes) = self.also(and_extend);
-                let (amendments, key) = (vec![says(id.as_str(), &"words ".repeat(text))], self.key(false));
+                let (amendments, key) =
+                    (vec![says(id.as_str(), &"words ".repeat(text))], self.key(false));
                 self.commit(Commit { nodes, amendments, key, ..self.empty(target, at) })
             }
             Step::Redact { message, and_amend, and_extend } => {
@@ -72,7 +73,8 @@ impl Script {
                 let other = self.message(and_amend).filter(|other| *other != id);
                 let (target, nodes) = self.also(and_extend);
                 let redactions = vec![says(id.as_str(), "[redacted]")];
-                let amendments = other.iter().map(|other| says(other.as_str(), "amended beside")).collect();
+                let amendments =
+                    other.iter().map(|other| says(other.as_str(), "amended beside")).collect();
                 let key = self.key(false);
                 self.commit(Commit { nodes, amendments, redactions, key, ..self.empty(target, at) })
             }
@@ -127,7 +129,10 @@ impl Script {
             }
             Step::DeleteChat { busy } => {
                 let written = self.model.chat.updated_at.as_micros();
-                Action::DeleteChat { idle_since: Timestamp::from_micros(written - i64::from(busy)), at }
+                Action::DeleteChat {
+                    idle_since: Timestamp::from_micros(written - i64::from(busy)),
+                    at,
+                }
             }
         })
     }
@@ -156,7 +161,9 @@ impl Script {
     fn nodes(&mut self, size: usize, cut: bool) -> Vec<Arc<Node>> {
         let from = self.new;
         self.new += size;
-        let node = |i| if cut && i == from { boundary(&format!("n{i}")) } else { message(&format!("n{i}")) };
+        let node = |i| {
+            if cut && i == from { boundary(&format!("n{i}")) } else { message(&format!("n{i}")) }
+        };
         (from..self.new).map(node).collect()
     }
 

@@ -57,7 +57,11 @@ impl Desk {
         expected.sort();
         let how = if query.prefix { " (prefix)" } else { "" };
         let SearchQuery { text, scope, roles, .. } = query;
-        same(format!("searching for {text:?}{how} in {scope:?} of roles {roles:?}"), &seen, &expected)
+        same(
+            format!("searching for {text:?}{how} in {scope:?} of roles {roles:?}"),
+            &seen,
+            &expected,
+        )
     }
 
     /// Exactly these messages of the user must be found.

@@ -8,14 +8,18 @@ use std::env;
 ///
 /// # Panics
 ///
-/// If there is none and `CONTEXT_REQUIRE_SERVICES` is set: where servers are promised, nothing is skipped.
+/// If there is none and `CONTEXT_REQUIRE_SERVICES` is set: where servers are promised, nothing is
+/// skipped.
 #[expect(clippy::print_stderr, reason = "a test that asks nothing must say so")]
 pub fn server_url(variable: &str) -> Option<String> {
     let url = env::var(variable).ok().filter(|url| !url.is_empty());
     if url.is_none() {
-        let required = env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
+        let required =
+            env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
         assert!(!required, "{variable} is not set, and CONTEXT_REQUIRE_SERVICES is");
-        eprintln!("SKIPPED: {variable} is not set; `cargo xtask test` starts the server and sets it");
+        eprintln!(
+            "SKIPPED: {variable} is not set; `cargo xtask test` starts the server and sets it"
+        );
     }
     url
 }

@@ -1,4 +1,5 @@
-//! What a run can be told from outside: by the caller, or for whole test programs by the environment.
+//! What a run can be told from outside: by the caller, or for whole test programs by the
+//! environment.
 
 use std::env;
 use std::path::PathBuf;
@@ -22,8 +23,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind `0x`),
-    /// `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. What is not set or not a number is as by default.
+    /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind
+    /// `0x`), `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. What is not set or not a
+    /// number is as by default.
     pub fn from_env() -> Self {
         Self::default().or_as_told()
     }
@@ -63,7 +65,13 @@ mod tests {
 
     #[test]
     fn seeds_are_read_as_they_are_printed() {
-        let cases = [("0x5eed", Some(0x5eed)), ("12", Some(12)), ("", None), ("0x", None), ("twelve", None)];
+        let cases = [
+            ("0x5eed", Some(0x5eed)),
+            ("12", Some(12)),
+            ("", None),
+            ("0x", None),
+            ("twelve", None),
+        ];
         for (text, expected) in cases {
             assert_eq!(number(text), expected, "{text:?}");
         }

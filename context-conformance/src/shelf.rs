@@ -56,7 +56,8 @@ impl Desk {
             same(format!("the length of a blob after {did}"), &(bytes.len() as u64), &blob.bytes)?;
             seen.push(bytes);
         }
-        let mut expected: Vec<_> = expected.iter().map(|bytes| Bytes::copy_from_slice(bytes)).collect();
+        let mut expected: Vec<_> =
+            expected.iter().map(|bytes| Bytes::copy_from_slice(bytes)).collect();
         expected.sort_by_key(|bytes| BlobId::of(bytes));
         same(format!("the blobs after {did}"), &seen, &expected)
     }

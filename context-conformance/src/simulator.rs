@@ -1,11 +1,13 @@
 //! A provider within the process: its rules, its window and its words, without its model.
 //!
-//! A [`Simulator`] takes the bodies that would go over the wire. It refuses what the published rules of its provider do
-//! not allow ([`wire`](crate::wire)), what does not fit the window by the counter it was given, images that are too
-//! many or too large, and more output than the model writes, with status, form and words of the provider. What it takes
-//! it answers, whole or in events, with usage; how much of that was read from a prompt cache is told as well, so that a
+//! A [`Simulator`] takes the bodies that would go over the wire. It refuses what the published
+//! rules of its provider do not allow ([`wire`](crate::wire)), what does not fit the window by the
+//! counter it was given, images that are too many or too large, and more output than the model
+//! writes, with status, form and words of the provider. What it takes it answers, whole or in
+//! events, with usage; how much of that was read from a prompt cache is told as well, so that a
 //! test can hold the cost of a conversation. Every refusal is read back by
-//! [`ModelError::classify`](context_core::ModelError::classify), with the numbers that the provider tells.
+//! [`ModelError::classify`](context_core::ModelError::classify), with the numbers that the provider
+//! tells.
 //!
 //! | | |
 //! |---|---|
@@ -22,8 +24,8 @@
 //! assert_eq!(simulator.log()[1].cache_read, 0);
 //! ```
 //!
-//! It is a [`LanguageModel`](context_core::LanguageModel) too. It reads no clock and draws no randomness: ids are counted,
-//! and the same requests in the same order get the same replies.
+//! It is a [`LanguageModel`](context_core::LanguageModel) too. It reads no clock and draws no
+//! randomness: ids are counted, and the same requests in the same order get the same replies.
 //!
 //! # What the words tell
 //!
@@ -41,8 +43,10 @@
 //!
 //! # What it does not do
 //!
-//! It opens no port (the feature `http` has a face of it that does, and servers that behave badly), and keeps no conversations: every request brings all of its own. Its cache compares whole blocks and forgets nothing; it looks at no price and at no key. What a
-//! provider does to images before it counts them is the counter's business.
+//! It opens no port (the feature `http` has a face of it that does, and servers that behave badly),
+//! and keeps no conversations: every request brings all of its own. Its cache compares whole blocks
+//! and forgets nothing; it looks at no price and at no key. What a provider does to images before
+//! it counts them is the counter's business.
 
 mod behaviour;
 mod cache;

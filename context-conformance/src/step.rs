@@ -2,8 +2,8 @@
 
 use crate::random::Random;
 
-/// A step, by numbers that are taken modulo what there is: so a step makes sense in any state, and a life
-/// without some of its steps is still one.
+/// A step, by numbers that are taken modulo what there is: so a step makes sense in any state, and
+/// a life without some of its steps is still one.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Extend { branch: usize, behind: usize, size: usize, keyed: bool, cut: bool },
@@ -41,9 +41,11 @@ impl Step {
                 activate: random.one_in(2),
                 keyed: random.one_in(3),
             },
-            15..=18 => {
-                Self::Amend { message: small(random), text: random.below(900), and_extend: random.one_in(3) }
-            }
+            15..=18 => Self::Amend {
+                message: small(random),
+                text: random.below(900),
+                and_extend: random.one_in(3),
+            },
             19..=21 => Self::Redact {
                 message: small(random),
                 and_amend: small(random),

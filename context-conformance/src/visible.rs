@@ -1,14 +1,15 @@
 //! Everything that can be seen of a chat, as one value that can be compared.
 
 use context_core::{
-    Branch, BranchName, Chain, ChainEnd, ChatQuery, ChatSummary, Checkpoint, MessageId, Placed, Revision,
-    StoredFragment, Window,
+    Branch, BranchName, Chain, ChainEnd, ChatQuery, ChatSummary, Checkpoint, MessageId, Placed,
+    Revision, StoredFragment, Window,
 };
 
 use crate::checked::Checked;
 use crate::desk::Desk;
 
-/// What a chat looks like from outside. Messages are ordered by id, since stores may order them as they like.
+/// What a chat looks like from outside. Messages are ordered by id, since stores may order them as
+/// they like.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Visible {
     pub(crate) summary: ChatSummary,

@@ -1,12 +1,13 @@
 //! Rules of providers about requests, as a witness of its own: it shares nothing with the codecs.
 //!
-//! [`check_request`] reads a body as a provider would and says everything that is wrong with it: what the published
-//! types of the official clients do not allow (unknown keys included), and what those types cannot say, such as that
-//! every call has its result, that ids and names have the right letters, or where a cache mark may stand.
+//! [`check_request`] reads a body as a provider would and says everything that is wrong with it:
+//! what the published types of the official clients do not allow (unknown keys included), and what
+//! those types cannot say, such as that every call has its result, that ids and names have the
+//! right letters, or where a cache mark may stand.
 //!
-//! The forms are data, in `wire/forms`: names and values of the installed Python packages that each file names.
-//! Where a provider has no published rule, nothing is asked. Where rules differ between accounts or versions, the
-//! stricter one counts: a body that passes should be taken everywhere.
+//! The forms are data, in `wire/forms`: names and values of the installed Python packages that each
+//! file names. Where a provider has no published rule, nothing is asked. Where rules differ between
+//! accounts or versions, the stricter one counts: a body that passes should be taken everywhere.
 
 mod anthropic;
 mod forms;
@@ -83,8 +84,8 @@ pub enum Rule {
     Tools,
 }
 
-/// Everything that is wrong with the body of a request to a provider, in the order of the body as far as possible.
-/// Providers go by the names of their codecs, [`PROVIDERS`].
+/// Everything that is wrong with the body of a request to a provider, in the order of the body as
+/// far as possible. Providers go by the names of their codecs, [`PROVIDERS`].
 ///
 /// ```
 /// use context_conformance::wire::check_request;

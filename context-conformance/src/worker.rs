@@ -12,7 +12,8 @@ use crate::expect::fail;
 /// A child that has been started and waits for the word.
 pub(crate) struct Worker {
     child: Child,
-    /// Where its temporary files are: a child that is killed cleans up nothing. Goes when it is gone.
+    /// Where its temporary files are: a child that is killed cleans up nothing. Goes when it is
+    /// gone.
     _folder: TempDir,
 }
 
@@ -41,15 +42,18 @@ impl Worker {
 
     /// Lets it begin.
     pub(crate) fn go(&mut self) -> Checked {
-        let mut stdin =
-            self.child.stdin.take().ok_or_else(|| Stop::Fail("a child without standard input".into()))?;
+        let mut stdin = self
+            .child
+            .stdin
+            .take()
+            .ok_or_else(|| Stop::Fail("a child without standard input".into()))?;
         // A child that is gone already says so by what it has not written.
         let _gone = stdin.write_all(b"go\n");
         Ok(())
     }
 
-    /// Lets it begin and kills it: after so many lines, and then after so many turns of an idle loop. Returns the
-    /// lines it wrote to the end.
+    /// Lets it begin and kills it: after so many lines, and then after so many turns of an idle
+    /// loop. Returns the lines it wrote to the end.
     pub(crate) async fn killed_after(mut self, lines: usize, spins: usize) -> Checked<Vec<String>> {
         self.go()?;
         off_the_runtime(move || {
@@ -83,7 +87,11 @@ impl Worker {
             }
             let status = self.child.wait().map_err(broken)?;
             let lines = said(&text)?;
-            if status.success() { Ok(lines) } else { fail(format!("a child process ended with {status}")) }
+            if status.success() {
+                Ok(lines)
+            } else {
+                fail(format!("a child process ended with {status}"))
+            }
         })
         .await
     }

@@ -6,8 +6,8 @@ use crate::TokenCount;
 
 /// A window, and what of it is kept for the answer.
 ///
-/// Take the same number for the reserve that is sent as the most the model may write; a window smaller than the
-/// reserve counts as one token.
+/// Take the same number for the reserve that is sent as the most the model may write; a window
+/// smaller than the reserve counts as one token.
 ///
 /// ```
 /// use context_core::{Budget, Pressure};
@@ -62,7 +62,8 @@ impl Budget {
         }
     }
 
-    /// How many tokens are left: the number to reckon with, and between which it surely lies. Nothing if there is too much.
+    /// How many tokens are left: the number to reckon with, and between which it surely lies.
+    /// Nothing if there is too much.
     pub fn left(&self, used: TokenCount) -> TokenCount {
         let left = |tokens| self.input().saturating_sub(tokens);
         TokenCount::estimate(left(used.tokens()), left(used.high()), left(used.low()))

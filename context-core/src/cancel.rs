@@ -1,8 +1,8 @@
 //! Telling long work to stop, without a runtime.
 //!
-//! A [`CancelSource`] is kept by who may cancel, the [`CancelSignal`] is handed down. Work either asks
-//! ([`CancelSignal::is_cancelled`], between two steps) or waits ([`CancelSignal::cancelled`], beside something
-//! else). Cancelling is for good; there is no reset.
+//! A [`CancelSource`] is kept by who may cancel, the [`CancelSignal`] is handed down. Work either
+//! asks ([`CancelSignal::is_cancelled`], between two steps) or waits ([`CancelSignal::cancelled`],
+//! beside something else). Cancelling is for good; there is no reset.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -101,7 +101,8 @@ impl Future for Cancelled {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Some(shared) = self.shared.clone() else { return Poll::Pending };
         let mut waiting = shared.waiting();
-        // Checked under the lock that `cancel` takes after it has set the flag: no wake-up is missed.
+        // Checked under the lock that `cancel` takes after it has set the flag: no wake-up is
+        // missed.
         if shared.cancelled.load(Ordering::SeqCst) {
             return Poll::Ready(());
         }

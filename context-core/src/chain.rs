@@ -1,8 +1,8 @@
 //! Chains: the messages from a root to a head, shared and cheap to extend.
 //!
-//! A chain is runs of nodes behind one `Arc`: a clone is a reference count, adding a node copies at most one
-//! short run, and what a store read in packed form stays packed until a node of that run is looked at. It holds
-//! no store and no lock.
+//! A chain is runs of nodes behind one `Arc`: a clone is a reference count, adding a node copies at
+//! most one short run, and what a store read in packed form stays packed until a node of that run
+//! is looked at. It holds no store and no lock.
 
 use std::fmt;
 use std::ops::Index;
@@ -18,8 +18,8 @@ const RUN: usize = 64;
 
 /// Nodes of one path through the message graph, root first.
 ///
-/// A windowed read gives the end of a path; [`skipped`](Self::skipped) says how many nodes come before it, so
-/// a part never passes for the whole.
+/// A windowed read gives the end of a path; [`skipped`](Self::skipped) says how many nodes come
+/// before it, so a part never passes for the whole.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,7 +55,8 @@ struct RunNodes {
     len: usize,
     /// How many bytes the bodies have, or all of the packed form.
     bytes: usize,
-    /// The packed form, for a run that came from a store; always readable, [`Chain::from_packed`] checked it.
+    /// The packed form, for a run that came from a store; always readable, [`Chain::from_packed`]
+    /// checked it.
     packed: Bytes,
     nodes: OnceLock<Vec<Arc<Node>>>,
 }
@@ -66,8 +67,8 @@ impl RunNodes {
         Arc::new(Self { len: nodes.len(), bytes, packed: Bytes::new(), nodes: nodes.into() })
     }
 
-    /// With its nodes unpacked, as they are sooner or later: they share the packed bytes, if there are some, and
-    /// have fields, an id and counters of their own.
+    /// With its nodes unpacked, as they are sooner or later: they share the packed bytes, if there
+    /// are some, and have fields, an id and counters of their own.
     fn memory(&self) -> usize {
         const NODE: usize = size_of::<Node>() + 64;
         self.bytes + self.len * NODE + size_of::<Self>() + size_of::<Run>()
@@ -75,7 +76,8 @@ impl RunNodes {
 
     fn nodes(&self) -> &[Arc<Node>] {
         self.nodes.get_or_init(|| {
-            let mut nodes = pack::unpack_counted(&self.packed).expect("counted when the chain was made");
+            let mut nodes =
+                pack::unpack_counted(&self.packed).expect("counted when the chain was made");
             nodes.truncate(self.len);
             nodes
         })
@@ -109,7 +111,10 @@ impl Chain {
 
     /// A chain of packed runs, behind `skipped` other nodes. Checks frames and
     /// checksums now, reads the nodes later.
-    pub fn from_packed(skipped: u64, runs: impl IntoIterator<Item = PackedRun>) -> Result<Self, UnpackError> {
+    pub fn from_packed(
+        skipped: u64,
+        runs: impl IntoIterator<Item = PackedRun>,
+    ) -> Result<Self, UnpackError> {
         let mut chain = Inner { skipped, ..Inner::default() };
         for PackedRun { bytes, take, is_whole } in runs {
             let count = pack::count(&bytes)?;
@@ -144,10 +149,11 @@ impl Chain {
         self.0.skipped
     }
 
-    /// Which edition of the chat's messages this is: what [`Window::After`](crate::Window::After) is told the next
-    /// time. One higher after each operation that changes or removes stored messages (a commit with amendments
-    /// or redactions, a deletion); it begins elsewhere for each chat ever created, so that a chat that was
-    /// deleted and created again is not taken for the old one.
+    /// Which edition of the chat's messages this is: what [`Window::After`](crate::Window::After)
+    /// is told the next time. One higher after each operation that changes or removes stored
+    /// messages (a commit with amendments or redactions, a deletion); it begins elsewhere for each
+    /// chat ever created, so that a chat that was deleted and created again is not taken for the
+    /// old one.
     pub fn edition(&self) -> u64 {
         self.0.edition
     }
@@ -191,8 +197,8 @@ impl Chain {
         self.iter().rev().position(|node| node.id == *id).map(|from_end| self.len() - 1 - from_end)
     }
 
-    /// How many nodes two chains share from their first one on. Both begin at a root of the same chat, where nodes
-    /// that are equal have equal ones before them: so it looks at few of them.
+    /// How many nodes two chains share from their first one on. Both begin at a root of the same
+    /// chat, where nodes that are equal have equal ones before them: so it looks at few of them.
     pub fn common_prefix(&self, other: &Self) -> usize {
         let same = |position: usize| match (self.get(position), other.get(position)) {
             (Some(a), Some(b)) => a.id == b.id,
@@ -210,7 +216,8 @@ impl Chain {
         shared
     }
 
-    /// About how many bytes of memory it holds. What it shares with other chains is counted in each.
+    /// About how many bytes of memory it holds. What it shares with other chains is counted in
+    /// each.
     pub fn memory(&self) -> usize {
         self.0.runs.iter().map(|run| run.nodes.memory()).sum()
     }
@@ -299,7 +306,9 @@ impl Index<usize> for Chain {
 
 impl PartialEq for Chain {
     fn eq(&self, other: &Self) -> bool {
-        self.skipped() == other.skipped() && self.len() == other.len() && self.iter().eq(other.iter())
+        self.skipped() == other.skipped()
+            && self.len() == other.len()
+            && self.iter().eq(other.iter())
     }
 }
 
@@ -337,7 +346,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chains_share_what_comes_before_the_fork(shared in 0usize..200, left in 0usize..70, right in 0usize..70) {
+        fn chains_share_what_comes_before_the_fork(shared in 0usize..200, left in 0usize..70,
+            right in 0usize..70) {
             let path = |from: usize, len: usize| (0..shared).chain(from..from + len).map(node);
             let (left, right) = (path(1_000, left), path(2_000, right));
             let chain = |nodes| Chain::from_nodes(0, nodes);

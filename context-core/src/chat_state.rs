@@ -1,13 +1,14 @@
 //! One chat as plain data: what every operation of the storage seam does to it, without a backend.
 //!
-//! A [`ChatState`] is the reference for stores, and a shortcut for them: a backend that can keep one value per
-//! chat and replace it in a transaction reads the state, lets it do the work and writes it back as
-//! [bytes](ChatState::to_bytes); [`StateStore`](crate::StateStore) is the trait for that. That costs the whole chat for each write, so it suits small chats and first
-//! versions; a store that keeps rows decides the same things in its own terms, and `context-conformance` tells
-//! whether it does.
+//! A [`ChatState`] is the reference for stores, and a shortcut for them: a backend that can keep
+//! one value per chat and replace it in a transaction reads the state, lets it do the work and
+//! writes it back as [bytes](ChatState::to_bytes); [`StateStore`](crate::StateStore) is the trait
+//! for that. That costs the whole chat for each write, so it suits small chats and first versions;
+//! a store that keeps rows decides the same things in its own terms, and `context-conformance`
+//! tells whether it does.
 //!
-//! Every method is synchronous, has no lock, and either does all of what it says or returns an error and has
-//! changed nothing.
+//! Every method is synchronous, has no lock, and either does all of what it says or returns an
+//! error and has changed nothing.
 
 mod branches;
 mod bytes;
@@ -20,9 +21,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use self::cut::Cut;
 use crate::{
-    Branch, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, CheckpointName,
-    CommitKey, Committed, Cursor, Error, Finding, FragmentId, MessageId, Page, Placed, Result, Revision,
-    StoredFragment, Timestamp, Window, check_chat_graph, limits,
+    Branch, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint,
+    CheckpointName, CommitKey, Committed, Cursor, Error, Finding, FragmentId, MessageId, Page,
+    Placed, Result, Revision, StoredFragment, Timestamp, Window, check_chat_graph, limits,
 };
 
 /// One chat: its messages, branches, checkpoints and fragments.
@@ -66,8 +67,9 @@ pub struct ChatState {
 }
 
 impl ChatState {
-    /// A chat as it is created. `number` must be new in the store for every chat ever created: it orders chats of
-    /// the same moment, and tells a chat from one that had the same id and was deleted.
+    /// A chat as it is created. `number` must be new in the store for every chat ever created: it
+    /// orders chats of the same moment, and tells a chat from one that had the same id and was
+    /// deleted.
     pub fn new(chat: Chat, number: u64) -> Self {
         let main = Branch::new(chat.active.clone(), None, 0, true, chat.created_at);
         Self {
@@ -103,7 +105,8 @@ impl ChatState {
     pub fn size(&self) -> ChatSize {
         let revisions = self.revisions.values().flatten().map(|revision| &revision.node);
         let nodes = self.nodes.iter().map(|placed| &placed.node).chain(revisions);
-        let bytes = nodes.map(|node| (node.id.as_str().len() + node.body().bytes().len()) as u64).sum();
+        let bytes =
+            nodes.map(|node| (node.id.as_str().len() + node.body().bytes().len()) as u64).sum();
         ChatSize::new(self.nodes.len() as u64, bytes)
     }
 
@@ -168,7 +171,9 @@ impl ChatState {
 
     /// Keeps fragments.
     pub fn put_fragments(&mut self, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
-        fragments.iter().try_for_each(|fragment| limits::check_fragment("put_fragments", fragment))?;
+        fragments
+            .iter()
+            .try_for_each(|fragment| limits::check_fragment("put_fragments", fragment))?;
         self.place_fragments(fragments.to_vec());
         self.touch(at);
         Ok(())

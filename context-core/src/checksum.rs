@@ -1,8 +1,9 @@
 //! Checksums of stored values, bound to what the value belongs to.
 //!
-//! [`pack`](crate::pack) has a checksum in every record. Everything else that a store keeps gets one from here:
-//! a [`Checksum`] begins with the kind of the thing and takes its names (chat, id, number) and its content, so
-//! that a value that was moved to another row, or to a column that is not its own, does not pass.
+//! [`pack`](crate::pack) has a checksum in every record. Everything else that a store keeps gets
+//! one from here: a [`Checksum`] begins with the kind of the thing and takes its names (chat, id,
+//! number) and its content, so that a value that was moved to another row, or to a column that is
+//! not its own, does not pass.
 //!
 //! A store keeps the number in a column of its own, or behind the bytes of a value:
 //!
@@ -35,7 +36,8 @@ pub const SEAL_BYTES: usize = 4;
 #[error("the checksum differs")]
 pub struct ChecksumError;
 
-/// A CRC-32 over fields. Each field counts with its type and its length, so `"ab", "c"` is not `"a", "bc"`.
+/// A CRC-32 over fields. Each field counts with its type and its length, so `"ab", "c"` is not
+/// `"a", "bc"`.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Checksum(Hasher);
@@ -123,8 +125,8 @@ impl Checksum {
     }
 }
 
-/// Fields as a [`Checksum`] takes them, put together first: for rows that are read by the thousand, since many short
-/// pieces take several times as long as one.
+/// Fields as a [`Checksum`] takes them, put together first: for rows that are read by the thousand,
+/// since many short pieces take several times as long as one.
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<u8>);
 
@@ -184,7 +186,8 @@ mod tests {
     proptest! {
         #[test]
         fn fields_put_together_count_as_one_by_one(
-            values in proptest::collection::vec(proptest::option::of((any::<i64>(), ".{0,40}")), 0..9),
+            values in proptest::collection::vec(proptest::option::of((any::<i64>(), ".{0,40}")),
+                0..9),
         ) {
             let mut fields = Fields::default();
             fields.text("of another row");

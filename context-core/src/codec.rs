@@ -1,9 +1,9 @@
 //! Codecs: fragments to what is stored and back.
 //!
-//! A stored form is bytes with a kind and a version. The [`CodecRegistry`] finds the codec by kind; older
-//! versions are lifted step by step, and what no codec knows (an unknown kind, a newer version) is kept byte
-//! for byte and written back as it was. Third parties implement [`FragmentBody`] for a type of their own and
-//! register a [`BodyCodec`] of it.
+//! A stored form is bytes with a kind and a version. The [`CodecRegistry`] finds the codec by kind;
+//! older versions are lifted step by step, and what no codec knows (an unknown kind, a newer
+//! version) is kept byte for byte and written back as it was. Third parties implement
+//! [`FragmentBody`] for a type of their own and register a [`BodyCodec`] of it.
 //!
 //! Provider wire forms are not stored forms; their codecs are crates of their own.
 
@@ -167,10 +167,17 @@ impl Encoded {
     /// Refuses another kind and a version newer than `known`.
     pub fn expect_kind(&self, kind: &str, known: u16) -> Result<(), CodecError> {
         if self.kind() != kind {
-            return Err(CodecError::WrongKind { expected: kind.to_owned(), found: self.kind().to_owned() });
+            return Err(CodecError::WrongKind {
+                expected: kind.to_owned(),
+                found: self.kind().to_owned(),
+            });
         }
         if self.version > known {
-            return Err(CodecError::NewerVersion { kind: kind.to_owned(), version: self.version, known });
+            return Err(CodecError::NewerVersion {
+                kind: kind.to_owned(),
+                version: self.version,
+                known,
+            });
         }
         Ok(())
     }
@@ -197,9 +204,9 @@ impl CodecError {
 
 /// Writes and reads one kind of fragment.
 ///
-/// Implementors: be pure; the same fragment gives the same bytes. Write one version, read that and every older
-/// one. Do not write the fragment's id or metadata, which are stored beside the bytes. Callers: go through a
-/// [`CodecRegistry`], which is where unknown kinds are kept.
+/// Implementors: be pure; the same fragment gives the same bytes. Write one version, read that and
+/// every older one. Do not write the fragment's id or metadata, which are stored beside the bytes.
+/// Callers: go through a [`CodecRegistry`], which is where unknown kinds are kept.
 pub trait FragmentCodec: Send + Sync + 'static {
     /// The kind, unique in a registry.
     fn kind(&self) -> &str;
@@ -257,8 +264,8 @@ pub trait FragmentBody: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The fragment as it is rendered.
     fn into_fragment(self) -> Fragment;
 
-    /// The other way; the reason why not, if the fragment holds something else. What the kind has no place for is a
-    /// reason: it would be lost.
+    /// The other way; the reason why not, if the fragment holds something else. What the kind has
+    /// no place for is a reason: it would be lost.
     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError>;
 
     /// Lifts the JSON of version `from` to version `from + 1`.
@@ -343,14 +350,17 @@ impl CodecRegistry {
     }
 
     /// Writes a context fragment: by the codec it names, else as a free fragment, which an
-    /// [untrusted](Fragment::untrusted) one always is. What was read without being understood is written as it
-    /// was.
+    /// [untrusted](Fragment::untrusted) one always is. What was read without being understood is
+    /// written as it was.
     pub fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
         if let FragmentContent::Unknown(encoded) = fragment.content() {
             return Ok(encoded.clone());
         }
         // A kind's own form has no place for the mark, and the mark must not get lost.
-        let kind = fragment.codec().filter(|_| !fragment.is_untrusted()).unwrap_or(builtin::FreeCodec::KIND);
+        let kind = fragment
+            .codec()
+            .filter(|_| !fragment.is_untrusted())
+            .unwrap_or(builtin::FreeCodec::KIND);
         let codec = self.get(kind).ok_or_else(|| CodecError::NoCodec { kind: kind.to_owned() })?;
         codec.encode(fragment)
     }

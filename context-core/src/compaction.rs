@@ -1,12 +1,14 @@
 //! What is cut when a conversation no longer fits: the view of it, plans, policies.
 //!
-//! A [`CompactionPolicy`] looks at a [`HistoryView`] and a [`Goal`] and proposes a [`Plan`]: data that says which messages
-//! give way to which others, that can be shown, priced and stored, and that nothing but [`Plan::apply`] carries out. So what
-//! must hold whatever a policy does is checked in one place: calls and results stay together, the first and the newest request of the
+//! A [`CompactionPolicy`] looks at a [`HistoryView`] and a [`Goal`] and proposes a [`Plan`]: data
+//! that says which messages give way to which others, that can be shown, priced and stored, and
+//! that nothing but [`Plan::apply`] carries out. So what must hold whatever a policy does is
+//! checked in one place: calls and results stay together, the first and the newest request of the
 //! user stay, one checkpoint stays in front.
 //!
-//! Policies do not send, store, wait or count differently from one time to the next. What needs a model is a [`Proposal::Summary`]: a
-//! request that somebody may send, and the policy that takes the answer.
+//! Policies do not send, store, wait or count differently from one time to the next. What needs a
+//! model is a [`Proposal::Summary`]: a request that somebody may send, and the policy that takes
+//! the answer.
 
 mod goal;
 mod kind;

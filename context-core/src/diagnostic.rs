@@ -1,7 +1,7 @@
 //! What happened that the caller should know although the call went well.
 //!
-//! Codes are an enum with stable strings, so that a program can act on them; the message is for people and
-//! may change. Diagnostics are returned, never logged from here.
+//! Codes are an enum with stable strings, so that a program can act on them; the message is for
+//! people and may change. Diagnostics are returned, never logged from here.
 
 use std::fmt;
 
@@ -38,7 +38,8 @@ pub enum DiagnosticCode {
     BrokenInput,
     /// A tool call is without its result, or a result without its call.
     Unpaired,
-    /// Input says that something belongs where nothing is, or where something else is; it was kept elsewhere.
+    /// Input says that something belongs where nothing is, or where something else is; it was kept
+    /// elsewhere.
     Misplaced,
     /// Two things have the same name; the first was taken.
     DuplicateName,
@@ -54,11 +55,13 @@ pub enum DiagnosticCode {
     ToolResultMoved,
     /// A call without result was left out.
     ToolCallRemoved,
-    /// A call or tool had an id or name that repeats or is not allowed, and was given another for sending.
+    /// A call or tool had an id or name that repeats or is not allowed, and was given another for
+    /// sending.
     ToolCallRenamed,
     /// Something without content was left out.
     EmptyRemoved,
-    /// Messages were joined, added or given another role, because the provider wants roles in order.
+    /// Messages were joined, added or given another role, because the provider wants roles in
+    /// order.
     RolesAdjusted,
     /// An answer broke off; what was not whole was left out.
     CutOff,
@@ -84,7 +87,8 @@ pub enum DiagnosticCode {
     CompactionPlanRefused,
     /// The policies could not make the history as small as was wanted.
     CompactionTargetNotReached,
-    /// Compaction is turned off for this session, because it made no progress several times in a row.
+    /// Compaction is turned off for this session, because it made no progress several times in a
+    /// row.
     CompactionStopped,
     /// A summary failed or was refused; the history is as it was.
     CompactSummaryFailed,
@@ -94,7 +98,8 @@ pub enum DiagnosticCode {
     ContextOverflow,
     /// The model's window is not known; a small one is assumed.
     UnknownWindow,
-    /// The request does not begin as the one before it, although nothing was cut: the provider's cache is lost.
+    /// The request does not begin as the one before it, although nothing was cut: the provider's
+    /// cache is lost.
     PrefixChanged,
     /// A refused request was changed and sent again.
     RecoveryApplied,

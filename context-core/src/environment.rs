@@ -1,8 +1,8 @@
 //! What code may not take from the world by itself: the time, and fresh ids.
 //!
-//! Both are injected, so that a run can be repeated to the byte. This crate holds no implementation that reads
-//! a clock or a random source; the facade has them (`SystemClock`, `Uuid7Ids`), the conformance kit has fixed
-//! ones.
+//! Both are injected, so that a run can be repeated to the byte. This crate holds no implementation
+//! that reads a clock or a random source; the facade has them (`SystemClock`, `Uuid7Ids`), the
+//! conformance kit has fixed ones.
 
 use std::fmt;
 
@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 /// let time = Timestamp::from_micros(1_795_269_540_000_000);
 /// assert_eq!(time.to_minute(), "2026-11-21 13:59");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
@@ -52,7 +54,8 @@ impl Timestamp {
     }
 }
 
-/// Tells the time. Implementors: never go backwards by more than the host's clock does; do not block.
+/// Tells the time. Implementors: never go backwards by more than the host's clock does; do not
+/// block.
 ///
 /// ```
 /// use context_core::{Clock, Timestamp};
@@ -74,8 +77,9 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// Makes fresh ids. Implementors: never return the same text twice, also not in two processes; the text is at
-/// most [`limits::MAX_ID_BYTES`](crate::limits::MAX_ID_BYTES) long. Callers: do not read an order out of ids.
+/// Makes fresh ids. Implementors: never return the same text twice, also not in two processes; the
+/// text is at most [`limits::MAX_ID_BYTES`](crate::limits::MAX_ID_BYTES) long. Callers: do not read
+/// an order out of ids.
 pub trait IdGenerator: fmt::Debug + Send + Sync + 'static {
     /// A fresh id.
     fn next_id(&self) -> String;
@@ -94,7 +98,8 @@ mod tests {
         assert_eq!(at(1_795_269_599).to_day(), "2026-11-21");
     }
 
-    /// Counted by hand, day by day: every year of a whole cycle of leap years, from before 1970 to behind it.
+    /// Counted by hand, day by day: every year of a whole cycle of leap years, from before 1970 to
+    /// behind it.
     #[test]
     fn every_day_of_four_centuries_is_the_one_behind_the_day_before() {
         let (mut year, mut month, mut day) = (1_800, 1, 1);

@@ -1,11 +1,13 @@
 //! One error for everything that touches the outside: stores, models, memories.
 //!
-//! What a caller must decide on (a lost race, an absent chat that may be absent) is in return types; an
-//! [`Error`] is what is left. It says what was tried, what kind of failure it was, whether trying again can
-//! help, and which thing and which limit were concerned. Pure code has small enums of its own
-//! ([`RenderError`](crate::RenderError), [`CodecError`](crate::CodecError), …) that convert into this one.
+//! What a caller must decide on (a lost race, an absent chat that may be absent) is in return
+//! types; an [`Error`] is what is left. It says what was tried, what kind of failure it was,
+//! whether trying again can help, and which thing and which limit were concerned. Pure code has
+//! small enums of its own ([`RenderError`](crate::RenderError), [`CodecError`](crate::CodecError),
+//! …) that convert into this one.
 //!
-//! The shape follows OpenDAL's error: branch on [`Error::kind`] and [`Error::retry`], never on text.
+//! The shape follows OpenDAL's error: branch on [`Error::kind`] and [`Error::retry`], never on
+//! text.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -79,8 +81,8 @@ pub enum Retry {
 }
 
 impl Retry {
-    /// Whether work on a file may go well a second time: not if it is the path, a right or a file system that only reads that is
-    /// wrong.
+    /// Whether work on a file may go well a second time: not if it is the path, a right or a file
+    /// system that only reads that is wrong.
     pub fn of_io(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
         match error.kind() {
@@ -123,9 +125,13 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` met in `operation`. The message is lowercase, without a full stop, and does not
-    /// repeat the source.
-    pub fn new(kind: ErrorKind, operation: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+    /// An error of `kind` met in `operation`. The message is lowercase, without a full stop, and
+    /// does not repeat the source.
+    pub fn new(
+        kind: ErrorKind,
+        operation: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let retry = match kind {
             ErrorKind::Unavailable | ErrorKind::Timeout => Retry::Safe,
             ErrorKind::Conflict => Retry::AfterRefresh,
@@ -151,7 +157,8 @@ impl Error {
         Self::new(ErrorKind::Invalid, operation, message)
     }
 
-    /// Adds a fact, such as the name of the thing or the limit it broke. Never a secret, never content.
+    /// Adds a fact, such as the name of the thing or the limit it broke. Never a secret, never
+    /// content.
     #[must_use]
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
         self.0.context.push((key, value.to_string()));
@@ -225,14 +232,17 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Writes an error for people: what it says, and a line for each cause. The `Debug` of errors that a `main` may return, see
-/// [`readable_debug!`](crate::readable_debug).
+/// Writes an error for people: what it says, and a line for each cause. The `Debug` of errors that
+/// a `main` may return, see [`readable_debug!`](crate::readable_debug).
 pub fn write_readable(error: &(dyn StdError + 'static), f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(&clean_lines(&error.to_string()))?;
     write_causes(error.source(), f)
 }
 
-fn write_causes(mut cause: Option<&(dyn StdError + 'static)>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_causes(
+    mut cause: Option<&(dyn StdError + 'static)>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     while let Some(error) = cause {
         write!(f, "\n  caused by: {}", clean_lines(&error.to_string()))?;
         cause = error.source();
@@ -240,8 +250,8 @@ fn write_causes(mut cause: Option<&(dyn StdError + 'static)>, f: &mut fmt::Forma
     Ok(())
 }
 
-/// Gives error types a `Debug` for people, with [`write_readable`](crate::write_readable): a `main` that returns an error prints its
-/// `Debug`.
+/// Gives error types a `Debug` for people, with [`write_readable`](crate::write_readable): a `main`
+/// that returns an error prints its `Debug`.
 ///
 /// ```
 /// #[derive(thiserror::Error)]
@@ -292,7 +302,9 @@ mod tests {
             assert_eq!(Retry::of_io(&kind.into()), Retry::Never, "{kind}");
         }
         // Space can be freed, and what was interrupted or held is free later.
-        for kind in [Kind::StorageFull, Kind::Interrupted, Kind::WouldBlock, Kind::TimedOut, Kind::Other] {
+        for kind in
+            [Kind::StorageFull, Kind::Interrupted, Kind::WouldBlock, Kind::TimedOut, Kind::Other]
+        {
             assert_eq!(Retry::of_io(&kind.into()), Retry::Safe, "{kind}");
         }
     }

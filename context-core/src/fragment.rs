@@ -1,8 +1,9 @@
 //! Fragments: named pieces of context.
 //!
-//! A *context* fragment is rendered into the system prompt; a *message* fragment becomes a node of the message
-//! graph. Both are built by plain functions ([`role`], [`hint`], [`fragment`], [`user`], [`assistant`],
-//! [`last_assistant_message`]), cloned for the price of a reference count, and never changed in place.
+//! A *context* fragment is rendered into the system prompt; a *message* fragment becomes a node of
+//! the message graph. Both are built by plain functions ([`role`], [`hint`], [`fragment`],
+//! [`user`], [`assistant`], [`last_assistant_message`]), cloned for the price of a reference count,
+//! and never changed in place.
 //!
 //! A fragment invents nothing: a message fragment without an id gets one from the engine's
 //! [`IdGenerator`](crate::IdGenerator), not here.
@@ -106,7 +107,11 @@ impl Fragment {
     }
 
     /// A fragment of any content.
-    pub fn from_content(name: impl Into<Arc<str>>, kind: FragmentKind, content: FragmentContent) -> Self {
+    pub fn from_content(
+        name: impl Into<Arc<str>>,
+        kind: FragmentKind,
+        content: FragmentContent,
+    ) -> Self {
         let persist = kind == FragmentKind::Message;
         Self {
             name: name.into(),
@@ -120,8 +125,8 @@ impl Fragment {
         }
     }
 
-    /// Gives the fragment an id. A context fragment replaces a persisted one of the same id; a message with
-    /// the id of a stored message is an edit of it.
+    /// Gives the fragment an id. A context fragment replaces a persisted one of the same id; a
+    /// message with the id of a stored message is an edit of it.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<FragmentId>) -> Self {
         self.id = Some(id.into());
@@ -135,9 +140,9 @@ impl Fragment {
         self
     }
 
-    /// Marks what it holds as data that somebody else wrote: a web page, a file, the answer of a tool. Every
-    /// renderer shows the mark, and none lets such data end its place or look like structure of the prompt. It
-    /// holds for everything inside.
+    /// Marks what it holds as data that somebody else wrote: a web page, a file, the answer of a
+    /// tool. Every renderer shows the mark, and none lets such data end its place or look like
+    /// structure of the prompt. It holds for everything inside.
     ///
     /// A mark is no protection by itself: it tells the model, and keeps the data where it belongs.
     #[must_use]
@@ -146,7 +151,8 @@ impl Fragment {
         self
     }
 
-    /// The same fragment with other data; a message fragment and one of an unknown kind stay as they are.
+    /// The same fragment with other data; a message fragment and one of an unknown kind stay as
+    /// they are.
     #[must_use]
     pub fn with_data(mut self, data: impl Into<FragmentData>) -> Self {
         if matches!(self.content, FragmentContent::Data(_)) {
@@ -155,7 +161,8 @@ impl Fragment {
         self
     }
 
-    /// Names the codec that stores this fragment, by its kind. Without one it is stored as a free fragment.
+    /// Names the codec that stores this fragment, by its kind. Without one it is stored as a free
+    /// fragment.
     #[must_use]
     pub fn with_codec(mut self, kind: impl Into<Arc<str>>) -> Self {
         self.codec = Some(kind.into());
@@ -192,8 +199,8 @@ impl Fragment {
         }
     }
 
-    /// The message it holds. An error for a message fragment that holds plain data; nothing for a context
-    /// fragment and for a lazy message, whose place is not decided yet.
+    /// The message it holds. An error for a message fragment that holds plain data; nothing for a
+    /// context fragment and for a lazy message, whose place is not decided yet.
     pub fn message(&self) -> Result<Option<&Arc<Message>>, FragmentError> {
         match &self.content {
             FragmentContent::Message(message) => Ok(Some(message)),
@@ -239,8 +246,8 @@ impl Fragment {
         matches!(self.content, FragmentContent::Lazy(_))
     }
 
-    /// Whether both say the same under the same name: what makes a persisted fragment without an id be kept
-    /// once.
+    /// Whether both say the same under the same name: what makes a persisted fragment without an id
+    /// be kept once.
     pub fn same_content(&self, other: &Self) -> bool {
         self.name == other.name
             && self.kind == other.kind

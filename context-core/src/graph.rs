@@ -1,8 +1,8 @@
 //! The message graph as pure functions.
 //!
-//! There is no graph type: a graph is whatever tells the parent of a node, and every function takes that as a
-//! closure. All of them are iterative, end also when the parents form a cycle (which no store of ours makes,
-//! but a damaged file might), and cost time linear in what they visit.
+//! There is no graph type: a graph is whatever tells the parent of a node, and every function takes
+//! that as a closure. All of them are iterative, end also when the parents form a cycle (which no
+//! store of ours makes, but a damaged file might), and cost time linear in what they visit.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -26,8 +26,13 @@ pub fn ancestors<K: Eq + Hash + Clone>(start: K, parent: impl Fn(&K) -> Option<K
 
 /// The newest node that is on both paths to the root, if there is one.
 ///
-/// Walks both paths in step, so that two heads close to each other are cheap whatever lies behind them.
-pub fn common_ancestor<K: Eq + Hash + Clone>(a: K, b: K, parent: impl Fn(&K) -> Option<K>) -> Option<K> {
+/// Walks both paths in step, so that two heads close to each other are cheap whatever lies behind
+/// them.
+pub fn common_ancestor<K: Eq + Hash + Clone>(
+    a: K,
+    b: K,
+    parent: impl Fn(&K) -> Option<K>,
+) -> Option<K> {
     let mut seen = [HashSet::new(), HashSet::new()];
     let mut next = [Some(a), Some(b)];
     while next.iter().any(Option::is_some) {
@@ -68,9 +73,10 @@ pub fn fork_points<'a, K: Eq + Hash>(
     nodes.filter(|node| children.get(node).is_some_and(|children| children.len() > 1)).collect()
 }
 
-/// The graph as runs without a fork: each run is a path, top first, that begins at a root or behind a fork
-/// and ends at a leaf or at a fork. Every node that is reachable from a root is in exactly one run; nodes of a
-/// cycle are in none. A node whose parent is not among the nodes counts as a root.
+/// The graph as runs without a fork: each run is a path, top first, that begins at a root or behind
+/// a fork and ends at a leaf or at a fork. Every node that is reachable from a root is in exactly
+/// one run; nodes of a cycle are in none. A node whose parent is not among the nodes counts as a
+/// root.
 pub fn linear_runs<'a, K: Eq + Hash>(
     nodes: impl IntoIterator<Item = &'a K, IntoIter: Clone>,
     parent: impl Fn(&K) -> Option<&'a K>,
@@ -134,21 +140,26 @@ mod tests {
     }
 
     fn forest() -> impl Strategy<Value = Vec<Option<usize>>> {
-        proptest::collection::vec(proptest::option::weighted(0.9, any::<prop::sample::Index>()), 1..60)
-            .prop_map(|picks| {
-                let parent = |(i, pick): (usize, Option<prop::sample::Index>)| {
-                    pick.filter(|_| i > 0).map(|pick| pick.index(i))
-                };
-                picks.into_iter().enumerate().map(parent).collect()
-            })
+        proptest::collection::vec(
+            proptest::option::weighted(0.9, any::<prop::sample::Index>()),
+            1..60,
+        )
+        .prop_map(|picks| {
+            let parent = |(i, pick): (usize, Option<prop::sample::Index>)| {
+                pick.filter(|_| i > 0).map(|pick| pick.index(i))
+            };
+            picks.into_iter().enumerate().map(parent).collect()
+        })
     }
 
     proptest! {
         #[test]
-        fn common_ancestor_is_the_first_shared_one(parents in forest(), a: prop::sample::Index, b: prop::sample::Index) {
+        fn common_ancestor_is_the_first_shared_one(parents in forest(), a: prop::sample::Index,
+            b: prop::sample::Index) {
             let (a, b) = (a.index(parents.len()), b.index(parents.len()));
             let of_b = ancestors(b, parent_in(&parents));
-            let slow = ancestors(a, parent_in(&parents)).into_iter().find(|node| of_b.contains(node));
+            let slow = ancestors(a,
+                parent_in(&parents)).into_iter().find(|node| of_b.contains(node));
             prop_assert_eq!(common_ancestor(a, b, parent_in(&parents)), slow);
         }
 
@@ -169,7 +180,8 @@ mod tests {
         }
 
         #[test]
-        fn any_parents_at_all_end(parents in proptest::collection::vec(proptest::option::of(0usize..20), 1..20)) {
+        fn any_parents_at_all_end(parents in
+            proptest::collection::vec(proptest::option::of(0usize..20), 1..20)) {
             let nodes: Vec<usize> = (0..parents.len()).collect();
             let parent = |node: &usize| parents[*node].and_then(|p| nodes.get(p));
             for node in &nodes {

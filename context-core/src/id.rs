@@ -1,8 +1,9 @@
 //! Names of things, one type each, so that a chat can never be passed where a message is meant.
 //!
-//! An id is any text its owner likes; nothing here makes one up ([`IdGenerator`](crate::IdGenerator) does) and
-//! nothing orders by one (order is by position). Length and emptiness are checked where something is about to
-//! be written, by [`limits`](crate::limits), so that every store refuses the same ids with the same words.
+//! An id is any text its owner likes; nothing here makes one up
+//! ([`IdGenerator`](crate::IdGenerator) does) and nothing orders by one (order is by position).
+//! Length and emptiness are checked where something is about to be written, by
+//! [`limits`](crate::limits), so that every store refuses the same ids with the same words.
 
 use std::borrow::Borrow;
 use std::fmt;

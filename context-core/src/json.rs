@@ -1,9 +1,9 @@
 //! JSON kept as it was written.
 //!
-//! Tool inputs, provider blocks and metadata go back to where they came from byte for byte: the order of keys
-//! is part of a prompt-cache prefix, and a long number must not become a float. So they are held as text and
-//! read on demand, never as a tree. For data that is to be rendered there is
-//! [`FragmentData`](crate::FragmentData).
+//! Tool inputs, provider blocks and metadata go back to where they came from byte for byte: the
+//! order of keys is part of a prompt-cache prefix, and a long number must not become a float. So
+//! they are held as text and read on demand, never as a tree. For data that is to be rendered there
+//! is [`FragmentData`](crate::FragmentData).
 
 mod patch;
 
@@ -65,7 +65,8 @@ impl Json {
         if is_compact(text) {
             return self.clone();
         }
-        let (mut out, mut in_string, mut escaped) = (String::with_capacity(text.len()), false, false);
+        let (mut out, mut in_string, mut escaped) =
+            (String::with_capacity(text.len()), false, false);
         for c in text.chars() {
             if in_string || !SPACE.contains(&c) {
                 out.push(c);
@@ -82,7 +83,8 @@ impl Json {
     }
 }
 
-/// Whether a value has no white space between its tokens. Goes from quote to quote, as most of a value is strings.
+/// Whether a value has no white space between its tokens. Goes from quote to quote, as most of a
+/// value is strings.
 fn is_compact(mut text: &str) -> bool {
     loop {
         let (outside, inside) = text.split_once('"').unwrap_or((text, ""));

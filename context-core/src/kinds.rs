@@ -1,9 +1,9 @@
 //! The kinds of fragments this crate knows, each a serialisable type.
 //!
-//! A kind is made by the function of its name ([`guardrail`], [`workflow`], …). What is required is an argument.
-//! Where something is optional the function gives the type of the kind, whose methods add it and which becomes a
-//! [`Fragment`](crate::Fragment) by `into()`; else it gives the fragment. An optional part that holds nothing (null, empty text, an
-//! empty list) is left out.
+//! A kind is made by the function of its name ([`guardrail`], [`workflow`], …). What is required is
+//! an argument. Where something is optional the function gives the type of the kind, whose methods
+//! add it and which becomes a [`Fragment`](crate::Fragment) by `into()`; else it gives the
+//! fragment. An optional part that holds nothing (null, empty text, an empty list) is left out.
 //!
 //! ```
 //! use context_core::kinds::{guardrail, policy, term, workflow};
@@ -19,9 +19,10 @@
 //! # let _: Fragment = rules;
 //! ```
 //!
-//! Every part is [`FragmentData`](crate::FragmentData): usually text, but also a list, a fragment or something [lazy](crate::lazy). The
-//! stored form of a kind is version 1 of a JSON object with the fields of its type, under the name of the kind.
-//! Kinds of one's own are types that implement [`FragmentBody`](crate::FragmentBody).
+//! Every part is [`FragmentData`](crate::FragmentData): usually text, but also a list, a fragment
+//! or something [lazy](crate::lazy). The stored form of a kind is version 1 of a JSON object with
+//! the fields of its type, under the name of the kind. Kinds of one's own are types that implement
+//! [`FragmentBody`](crate::FragmentBody).
 
 mod body;
 mod glossary;
@@ -30,10 +31,10 @@ mod recalled;
 
 pub use glossary::{Glossary, glossary};
 pub use known::{
-    Alias, Analogy, Clarification, Correction, Example, Explain, Guardrail, Hint, Identity, Persona, Policy,
-    Preference, Principle, Quirk, Role, StyleGuide, Term, Workflow, alias, analogy, clarification,
-    correction, example, explain, guardrail, identity, persona, policy, preference, principle, quirk,
-    style_guide, term, workflow,
+    Alias, Analogy, Clarification, Correction, Example, Explain, Guardrail, Hint, Identity,
+    Persona, Policy, Preference, Principle, Quirk, Role, StyleGuide, Term, Workflow, alias,
+    analogy, clarification, correction, example, explain, guardrail, identity, persona, policy,
+    preference, principle, quirk, style_guide, term, workflow,
 };
 pub use recalled::{RecalledMemories, recalled_memories};
 
@@ -131,7 +132,8 @@ mod tests {
         let bare: Fragment = guardrail("r").into();
         let emptied: Fragment = guardrail("r").reason("").action(FragmentData::Null).into();
         assert_eq!(emptied, bare);
-        let stored = serde_json::to_string(&workflow("t", ["1"]).triggers(Vec::<&str>::new())).unwrap();
+        let stored =
+            serde_json::to_string(&workflow("t", ["1"]).triggers(Vec::<&str>::new())).unwrap();
         assert_eq!(stored, r#"{"task":"t","steps":["1"]}"#);
     }
 

@@ -1,13 +1,13 @@
 //! The limits every store keeps, checked before anything is written.
 //!
-//! Stores call these functions first thing, so the same input is refused by each with the same words. What a layer has
-//! [sealed] counts as what is in it.
+//! Stores call these functions first thing, so the same input is refused by each with the same
+//! words. What a layer has [sealed] counts as what is in it.
 
 use std::collections::HashSet;
 
 use crate::{
-    AgentRef, ChatRef, Commit, Error, MemoryId, MemoryScope, Metadata, NewChat, Node, Result, StoredFragment,
-    StreamId, Target, sealed,
+    AgentRef, ChatRef, Commit, Error, MemoryId, MemoryScope, Metadata, NewChat, Node, Result,
+    StoredFragment, StreamId, Target, sealed,
 };
 
 /// The longest id or name, in bytes.
@@ -50,7 +50,8 @@ pub const MAX_MEMORY_SCOPES: usize = 16;
 pub const MAX_MEMORY_NEIGHBOURS: usize = 16;
 /// The longest vector.
 pub const MAX_VECTOR_LENGTH: usize = 16_384;
-/// How many places of words in memories a store looks at, at least: the sum over the words of in how many memories each is.
+/// How many places of words in memories a store looks at, at least: the sum over the words of in
+/// how many memories each is.
 pub const EXACT_MEMORY_POSTINGS: u64 = 2_000;
 /// How many vectors a store looks at, at least.
 pub const EXACT_MEMORY_VECTORS: u64 = 10_000;
@@ -84,7 +85,11 @@ pub fn check_agent(operation: &'static str, agent: &AgentRef) -> Result<()> {
 }
 
 /// Refuses a bad scope of memories, bad names of memories and too many of them.
-pub fn check_memory_ids(operation: &'static str, scope: &MemoryScope, ids: &[MemoryId]) -> Result<()> {
+pub fn check_memory_ids(
+    operation: &'static str,
+    scope: &MemoryScope,
+    ids: &[MemoryId],
+) -> Result<()> {
     scope.check(operation)?;
     check_length(operation, "memories", ids.len(), MAX_PAGE)?;
     ids.iter().try_for_each(|id| check_id(operation, "memory", id.as_str()))
@@ -115,7 +120,10 @@ pub fn check_title(operation: &'static str, title: Option<&str>) -> Result<()> {
 
 /// Refuses metadata that is too large.
 pub fn check_metadata(operation: &'static str, metadata: &Metadata) -> Result<()> {
-    let bytes = metadata.iter().map(|(key, value)| key.len() + sealed::json_length(value.as_str()) + 4).sum();
+    let bytes = metadata
+        .iter()
+        .map(|(key, value)| key.len() + sealed::json_length(value.as_str()) + 4)
+        .sum();
     check_length(operation, "metadata", bytes, MAX_METADATA_BYTES)
 }
 
@@ -151,9 +159,8 @@ pub fn check_commit(commit: &Commit) -> Result<()> {
     for node in commit.nodes.iter().chain(changed()) {
         check_node(OPERATION, node)?;
         if !seen.insert(&node.id) {
-            return Err(
-                Error::invalid(OPERATION, "the same message twice in one commit").with("message", &node.id)
-            );
+            return Err(Error::invalid(OPERATION, "the same message twice in one commit")
+                .with("message", &node.id));
         }
     }
     commit.fragments.iter().try_for_each(|fragment| check_fragment(OPERATION, fragment))?;
@@ -195,5 +202,8 @@ pub(crate) fn check_length(
     if bytes <= limit {
         return Ok(());
     }
-    Err(Error::invalid(operation, "too long").with("what", what).with("bytes", bytes).with("limit", limit))
+    Err(Error::invalid(operation, "too long")
+        .with("what", what)
+        .with("bytes", bytes)
+        .with("limit", limit))
 }

@@ -1,6 +1,7 @@
 //! The seam of memories: what is worth remembering comes back before a turn, and is kept behind it.
 //!
-//! Where records of memories are kept is another seam, [`MemoryRecordStore`](crate::MemoryRecordStore).
+//! Where records of memories are kept is another seam,
+//! [`MemoryRecordStore`](crate::MemoryRecordStore).
 
 mod provider;
 mod recall;

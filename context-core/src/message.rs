@@ -5,9 +5,9 @@
 //!
 //! # JSON form, version 1
 //!
-//! `{"role": "assistant", "parts": [{"type": "text", "text": "…"}, …], "metadata": {…}}`; each part has a
-//! `type` and the fields of its struct here, fields that say nothing are left out. A part of a type that this
-//! version does not know is kept as it was written.
+//! `{"role": "assistant", "parts": [{"type": "text", "text": "…"}, …], "metadata": {…}}`; each part
+//! has a `type` and the fields of its struct here, fields that say nothing are left out. A part of
+//! a type that this version does not know is kept as it was written.
 
 mod hash;
 mod json;
@@ -120,8 +120,8 @@ impl Message {
         self
     }
 
-    /// The metadata key of a message that no person wrote although its role is the user's, such as a reminder between
-    /// two steps of the model. It is no turn of the conversation.
+    /// The metadata key of a message that no person wrote although its role is the user's, such as
+    /// a reminder between two steps of the model. It is no turn of the conversation.
     pub const SYNTHETIC: &'static str = "synthetic";
 
     /// Whether it is [marked](Self::SYNTHETIC) as written by no person.
@@ -141,8 +141,8 @@ impl Message {
         self.metadata.get(crate::compaction::CHECKPOINT).is_some()
     }
 
-    /// Whether the user asks for something: a message of the user's role that a person wrote, with content other than results of
-    /// tools.
+    /// Whether the user asks for something: a message of the user's role that a person wrote, with
+    /// content other than results of tools.
     pub fn is_request(&self) -> bool {
         let says = |part: &Part| match part {
             Part::Text(text) => !crate::wire::is_blank(&text.text),
@@ -224,9 +224,10 @@ impl Message {
     /// Reads a stored form, of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
-        let mut message: Self =
-            serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))?;
-        // Read from JSON, a list has room for four, and most messages have one part and are kept for long.
+        let mut message: Self = serde_json::from_slice(encoded.bytes())
+            .map_err(|error| CodecError::malformed(encoded, error))?;
+        // Read from JSON, a list has room for four, and most messages have one part and are kept
+        // for long.
         message.parts.shrink_to_fit();
         Ok(message)
     }

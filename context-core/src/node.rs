@@ -47,16 +47,29 @@ pub struct Node {
 
 impl Node {
     /// A node for a message.
-    pub fn new(id: impl Into<MessageId>, message: impl Into<Arc<Message>>, created_at: Timestamp) -> Self {
+    pub fn new(
+        id: impl Into<MessageId>,
+        message: impl Into<Arc<Message>>,
+        created_at: Timestamp,
+    ) -> Self {
         let message = message.into();
-        let mut node =
-            Self::from_encoded(id.into(), NodeKind::Message(message.role), created_at, message.encode());
+        let mut node = Self::from_encoded(
+            id.into(),
+            NodeKind::Message(message.role),
+            created_at,
+            message.encode(),
+        );
         node.message = message.into();
         node
     }
 
     /// A node of a stored body, which is not looked into.
-    pub fn from_encoded(id: MessageId, kind: NodeKind, created_at: Timestamp, body: Encoded) -> Self {
+    pub fn from_encoded(
+        id: MessageId,
+        kind: NodeKind,
+        created_at: Timestamp,
+        body: Encoded,
+    ) -> Self {
         Self { id, kind, created_at, revision: 0, tokens: None, body, message: OnceLock::new() }
     }
 
@@ -87,8 +100,8 @@ impl Node {
         &self.body
     }
 
-    /// The message; parsed once, then shared. An error if the body is of another kind, newer than this
-    /// program, or broken: the bytes are still there.
+    /// The message; parsed once, then shared. An error if the body is of another kind, newer than
+    /// this program, or broken: the bytes are still there.
     pub fn message(&self) -> Result<&Arc<Message>, CodecError> {
         if let Some(message) = self.message.get() {
             return Ok(message);
@@ -100,20 +113,23 @@ impl Node {
     /// Whether it is a message without parts, still to be filled.
     pub fn is_placeholder(&self) -> bool {
         let Some(role) = self.role() else { return false };
-        // A body as this crate writes it tells without being parsed, and a chain is asked for every node.
+        // A body as this crate writes it tells without being parsed, and a chain is asked for every
+        // node.
         match self.body.bytes().strip_prefix(Message::body_start(role)) {
             Some(parts) => parts.starts_with(b"]"),
             None => self.message().is_ok_and(|message| message.is_placeholder()),
         }
     }
 
-    /// Whether it is a boundary, or stored in a form that this program reads. A body that is broken is found when it is read.
+    /// Whether it is a boundary, or stored in a form that this program reads. A body that is broken
+    /// is found when it is read.
     pub fn is_readable(&self) -> bool {
         self.role().is_none()
             || (self.body.kind() == Message::KIND && self.body.version() <= Message::VERSION)
     }
 
-    /// Whether a model is shown it, if nothing else hides it: a message that can be read and is no placeholder.
+    /// Whether a model is shown it, if nothing else hides it: a message that can be read and is no
+    /// placeholder.
     pub fn is_shown(&self) -> bool {
         self.role().is_some() && self.is_readable() && !self.is_placeholder()
     }
@@ -124,12 +140,14 @@ impl Node {
         if self.role() != Some(Role::User) {
             return false;
         }
-        // A body as this crate writes it ends with its metadata, if it has any, and a chain is asked for every node.
-        !self.body.bytes().ends_with(b"}}") || !self.message().is_ok_and(|message| message.is_synthetic())
+        // A body as this crate writes it ends with its metadata, if it has any, and a chain is
+        // asked for every node.
+        !self.body.bytes().ends_with(b"}}")
+            || !self.message().is_ok_and(|message| message.is_synthetic())
     }
 
-    /// What [`Window::Tokens`](crate::Window::Tokens) counts: the count that was saved, else a quarter of the
-    /// body's bytes.
+    /// What [`Window::Tokens`](crate::Window::Tokens) counts: the count that was saved, else a
+    /// quarter of the body's bytes.
     pub fn weight(&self) -> u64 {
         self.tokens.map_or_else(|| (self.body.bytes().len() as u64).div_ceil(4), u64::from)
     }
@@ -139,10 +157,15 @@ impl Node {
         self.kind == other.kind && self.body == other.body
     }
 
-    /// What this node becomes when it is amended: id, time and place stay, the revision is one higher.
+    /// What this node becomes when it is amended: id, time and place stay, the revision is one
+    /// higher.
     #[must_use]
     pub fn amended(&self, by: &Node) -> Node {
-        Node { created_at: self.created_at, revision: self.revision.saturating_add(1), ..by.clone() }
+        Node {
+            created_at: self.created_at,
+            revision: self.revision.saturating_add(1),
+            ..by.clone()
+        }
     }
 }
 
@@ -201,6 +224,8 @@ mod tests {
         }
         let foreign = Encoded::new("message", 1, &br#"{ "parts": [], "role": "user" }"#[..]);
         let kind = NodeKind::Message(Role::User);
-        assert!(Node::from_encoded("m".into(), kind, Timestamp::default(), foreign).is_placeholder());
+        assert!(
+            Node::from_encoded("m".into(), kind, Timestamp::default(), foreign).is_placeholder()
+        );
     }
 }

@@ -1,23 +1,26 @@
-//! The one repair of a history before it is sent: what every provider demands, done the same way for all of them.
+//! The one repair of a history before it is sent: what every provider demands, done the same way
+//! for all of them.
 //!
-//! Providers refuse requests whose calls and results do not stand together, that hold empty texts, or that begin or
-//! end with the wrong role. Histories become like that by themselves: a run is aborted, a window is cut, two writers
-//! race, a user interrupts. [`normalize`] makes of any history one that is taken, and says what it did.
+//! Providers refuse requests whose calls and results do not stand together, that hold empty texts,
+//! or that begin or end with the wrong role. Histories become like that by themselves: a run is
+//! aborted, a window is cut, two writers race, a user interrupts. [`normalize`] makes of any
+//! history one that is taken, and says what it did.
 //!
 //! What holds afterwards:
 //!
-//! * Every call has exactly one result, in messages of [`Role::Tool`] (or at the front of a message of the user) right
-//!   behind the message that calls. Where ids repeat, calls and results are paired by position; of several results for
-//!   one call the first that is no error counts. Results without calls are left out, calls without results are
-//!   answered or removed, as [`Unanswered`] says. Ids are unique and such as the provider takes.
-//! * No text is blank, no message without anything the provider can carry, no message nothing but thoughts unless the
-//!   assistant goes on behind it.
-//! * Behind the system messages in front comes a message of the user, and the assistant has the last word only where
-//!   [`HistoryRules`] allow it.
+//! * Every call has exactly one result, in messages of [`Role::Tool`] (or at the front of a message
+//!   of the user) right behind the message that calls. Where ids repeat, calls and results are
+//!   paired by position; of several results for one call the first that is no error counts. Results
+//!   without calls are left out, calls without results are answered or removed, as [`Unanswered`]
+//!   says. Ids are unique and such as the provider takes.
+//! * No text is blank, no message without anything the provider can carry, no message nothing but
+//!   thoughts unless the assistant goes on behind it.
+//! * Behind the system messages in front comes a message of the user, and the assistant has the
+//!   last word only where [`HistoryRules`] allow it.
 //!
-//! It is deterministic (ids it must invent come from positions), idempotent, and leaves a valid history alone, in
-//! the same allocation. What it makes of the beginning of a history does not depend on what follows, once calls have
-//! their results: so a prompt cache survives.
+//! It is deterministic (ids it must invent come from positions), idempotent, and leaves a valid
+//! history alone, in the same allocation. What it makes of the beginning of a history does not
+//! depend on what follows, once calls have their results: so a prompt cache survives.
 //!
 //! It does not know wire forms: how parts, media and keys are written is a codec's business.
 
@@ -47,13 +50,13 @@ impl Unanswered {
     pub const TEXT: &str = "[no result: the call was interrupted or its result was lost]";
 }
 
-/// What a provider demands of a history as a whole, beyond what all demand. Begin with [`HistoryRules::new`], the
-/// least there is.
+/// What a provider demands of a history as a whole, beyond what all demand. Begin with
+/// [`HistoryRules::new`], the least there is.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HistoryRules {
-    /// Whether system messages may stand behind others. If not, those become messages of the user that say what they
-    /// are; the ones in front stay and are the codec's to hoist.
+    /// Whether system messages may stand behind others. If not, those become messages of the user
+    /// that say what they are; the ones in front stay and are the codec's to hoist.
     pub system_anywhere: bool,
     /// Whether the assistant may have the last word although the request is no prefill.
     pub assistant_last: bool,
@@ -71,8 +74,8 @@ pub struct HistoryRules {
     pub name_characters: &'static str,
     /// Whether the name of a tool must begin with a letter or `_`.
     pub name_begins_with_letter: bool,
-    /// Whether a part has a place in a message of this role. A message none of whose parts has one is left out; parts
-    /// beside others are the codec's to leave out.
+    /// Whether a part has a place in a message of this role. A message none of whose parts has one
+    /// is left out; parts beside others are the codec's to leave out.
     pub carries: fn(Role, &Part) -> bool,
 }
 
@@ -98,8 +101,8 @@ impl HistoryRules {
         }
     }
 
-    /// The name under which a tool is sent: the same in calls, which are repaired here, and in the list of tools,
-    /// which a codec writes.
+    /// The name under which a tool is sent: the same in calls, which are repaired here, and in the
+    /// list of tools, which a codec writes.
     pub fn tool_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         names::name(name, self)
     }
@@ -120,7 +123,8 @@ fn is_for_models(_: Role, part: &Part) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Normalized<'a> {
-    /// The messages: the ones given, if nothing had to be done. Those that stay as they are, are shared.
+    /// The messages: the ones given, if nothing had to be done. Those that stay as they are, are
+    /// shared.
     pub messages: Cow<'a, [Arc<Message>]>,
     /// What was done. Paths name messages by their position in what was given.
     pub diagnostics: Vec<Diagnostic>,
@@ -135,8 +139,9 @@ impl Normalized<'_> {
     }
 }
 
-/// Makes a history valid: see [`HistoryRules`] and [`Unanswered`] for what is done and what can be chosen. A `prefill`
-/// is a history whose last message, of the assistant, is the beginning of the answer.
+/// Makes a history valid: see [`HistoryRules`] and [`Unanswered`] for what is done and what can be
+/// chosen. A `prefill` is a history whose last message, of the assistant, is the beginning of the
+/// answer.
 ///
 /// ```
 /// use std::sync::Arc;

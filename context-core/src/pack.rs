@@ -1,8 +1,8 @@
 //! The packed form: several nodes in one run of bytes.
 //!
-//! Reading a chain costs by the row, hardly by the byte, so stores keep runs of nodes in one value. Packed
-//! runs can be put behind each other and are again a packed run; a reader slices the bodies out without
-//! copying. Using this form is a store's choice, not a duty.
+//! Reading a chain costs by the row, hardly by the byte, so stores keep runs of nodes in one value.
+//! Packed runs can be put behind each other and are again a packed run; a reader slices the bodies
+//! out without copying. Using this form is a store's choice, not a duty.
 //!
 //! A record, little-endian, version 2 of the layout:
 //!
@@ -15,9 +15,10 @@
 //! id, body's kind, body
 //! ```
 //!
-//! Every function that reads compares the checksum of each record it passes. Version 1 is the same without
-//! the checksum. [`upgrade`] reads it and nothing else does: which layout a run has is said by the version of
-//! the schema that it is kept in, never by its bytes, so that damage cannot choose the unchecked one.
+//! Every function that reads compares the checksum of each record it passes. Version 1 is the same
+//! without the checksum. [`upgrade`] reads it and nothing else does: which layout a run has is said
+//! by the version of the schema that it is kept in, never by its bytes, so that damage cannot
+//! choose the unchecked one.
 
 use std::sync::{Arc, LazyLock};
 
@@ -58,8 +59,8 @@ pub enum UnpackFault {
     Count,
 }
 
-/// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 and records 4 GiB:
-/// [`limits`](crate::limits) keeps nodes far below.
+/// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 and records 4
+/// GiB: [`limits`](crate::limits) keeps nodes far below.
 pub fn pack(node: &Node, out: &mut Vec<u8>) {
     let body = node.body();
     let kind = if body.kind() == Message::KIND { "" } else { body.kind() };
@@ -110,8 +111,8 @@ pub fn count(bytes: &[u8]) -> Result<usize, UnpackError> {
     Ok(n)
 }
 
-/// Cuts a packed run before its `n`th node, without copying. Behind the end there is nothing to cut off. The
-/// nodes before the cut are checked.
+/// Cuts a packed run before its `n`th node, without copying. Behind the end there is nothing to cut
+/// off. The nodes before the cut are checked.
 pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> {
     let mut offset = 0;
     for _ in 0..n {
@@ -123,8 +124,8 @@ pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> 
     Ok((bytes.slice(..offset), bytes.slice(offset..)))
 }
 
-/// Returns the id of the `n`th node of a packed run, from 0. Checks frames only: for runs whose checksums are
-/// compared by [`count`].
+/// Returns the id of the `n`th node of a packed run, from 0. Checks frames only: for runs whose
+/// checksums are compared by [`count`].
 pub fn id_of(bytes: &[u8], n: usize) -> Result<MessageId, UnpackError> {
     let mut offset = 0;
     for _ in 0..n {
@@ -133,7 +134,8 @@ pub fn id_of(bytes: &[u8], n: usize) -> Result<MessageId, UnpackError> {
     Ok(Record::read(bytes, offset, Layout::Counted)?.id())
 }
 
-/// Writes a run of version 1 of the layout as one of version 2: for a store that brings older data up to date.
+/// Writes a run of version 1 of the layout as one of version 2: for a store that brings older data
+/// up to date.
 pub fn upgrade(bytes: &[u8]) -> Result<Vec<u8>, UnpackError> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 64);
     let mut offset = 0;
@@ -257,7 +259,8 @@ impl<'a> Record<'a> {
             b"" => Encoded::new(Message::shared_kind(), version, body),
             kind => Encoded::new(&*String::from_utf8_lossy(kind), version, body),
         };
-        let mut node = Node::from_encoded(self.id(), self.kind, Timestamp::from_micros(created_at), encoded);
+        let mut node =
+            Node::from_encoded(self.id(), self.kind, Timestamp::from_micros(created_at), encoded);
         node.revision = u32_at(8);
         node.tokens = (self.header[4] & COUNTED != 0).then(|| u32_at(12));
         node
@@ -293,7 +296,8 @@ mod tests {
         }
 
         #[test]
-        fn both_sides_of_a_cut_are_runs(nodes in proptest::collection::vec(any_node(), 0..9), n in 0usize..12) {
+        fn both_sides_of_a_cut_are_runs(nodes in proptest::collection::vec(any_node(), 0..9),
+            n in 0usize..12) {
             let (front, back) = split_at(&pack_all(&nodes).into(), n).unwrap();
             let n = n.min(nodes.len());
             prop_assert_eq!(unpack(&front).unwrap(), &nodes[..n]);
@@ -308,7 +312,8 @@ mod tests {
 
         #[test]
         fn any_flipped_bit_is_noticed(
-            nodes in proptest::collection::vec(any_node(), 1..5), at: proptest::sample::Index, bit in 0u8..8,
+            nodes in proptest::collection::vec(any_node(), 1..5), at: proptest::sample::Index,
+                bit in 0u8..8,
         ) {
             let mut bytes = pack_all(&nodes);
             let at = at.index(bytes.len());
@@ -332,7 +337,8 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_run_is_refused(nodes in proptest::collection::vec(any_node(), 1..5), cut in 1usize..30) {
+        fn a_cut_run_is_refused(nodes in proptest::collection::vec(any_node(), 1..5),
+            cut in 1usize..30) {
             let bytes = pack_all(&nodes);
             let last = pack_all(&nodes[nodes.len() - 1..]).len();
             let keep = bytes.len() - cut.min(last - 1);

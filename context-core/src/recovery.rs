@@ -1,8 +1,8 @@
 //! What to do when a model refused a request.
 //!
-//! A [`RecoveryPolicy`] looks at a [`Failure`] and says what to try, or nothing; the first of several that says something decides. Policies have
-//! no memory: what was tried for the same call stands in the failure, so that a loop that follows decisions blindly comes to an
-//! end.
+//! A [`RecoveryPolicy`] looks at a [`Failure`] and says what to try, or nothing; the first of
+//! several that says something decides. Policies have no memory: what was tried for the same call
+//! stands in the failure, so that a loop that follows decisions blindly comes to an end.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::{Budget, HistoryView, ModelError};
 
-/// What to do about a refused request. The first three are those of the first contract; a loop that does not know a decision gives up.
+/// What to do about a refused request. The first three are those of the first contract; a loop that
+/// does not know a decision gives up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[must_use]
@@ -51,7 +52,8 @@ pub enum RecoveryDecision {
         /// Why, for people.
         reason: String,
     },
-    /// Take the model's thoughts out of the history, because their signatures are refused, and send again.
+    /// Take the model's thoughts out of the history, because their signatures are refused, and send
+    /// again.
     RemoveThoughtsAndRetry {
         /// Why, for people.
         reason: String,
@@ -162,8 +164,8 @@ impl<'a> Failure<'a> {
 
 /// Decides what to try when a model refused a request.
 ///
-/// Implementors: be pure and synchronous, and do not decide again what was tried and did not help. Nothing means that the
-/// next policy is asked; if none knows better, the call is given up.
+/// Implementors: be pure and synchronous, and do not decide again what was tried and did not help.
+/// Nothing means that the next policy is asked; if none knows better, the call is given up.
 ///
 /// ```
 /// use context_core::{Failure, ModelErrorCode, RecoveryDecision, RecoveryPolicy};

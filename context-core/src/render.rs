@@ -1,8 +1,8 @@
 //! The seam between fragments and prompt text.
 //!
-//! A prompt is put together from pieces, one for each fragment, so that whoever calls can keep them: a piece
-//! has to be rendered again only when its fragment changes, or the form in which it stands among the others.
-//! Renderers keep nothing themselves.
+//! A prompt is put together from pieces, one for each fragment, so that whoever calls can keep
+//! them: a piece has to be rendered again only when its fragment changes, or the form in which it
+//! stands among the others. Renderers keep nothing themselves.
 
 mod pieces;
 
@@ -14,12 +14,13 @@ use crate::{Error, ErrorKind, Fragment};
 
 /// Turns fragments into prompt text.
 ///
-/// Implementors: be pure, synchronous and iterative. The same fragments give the same bytes, whatever else
-/// happened; a tree of any depth needs no stack, and unless the format prescribes it no indentation that grows with the
-/// depth. The output is well-formed for every input, keeps the order,
-/// shows which fragments are [untrusted](Fragment::untrusted) and drops nothing that has content. Fragments that
-/// hold a message, an unknown kind or data that is still to be loaded are not yours: refuse them, wherever they stand,
-/// by the name of the fragment. Callers: hand over context fragments only.
+/// Implementors: be pure, synchronous and iterative. The same fragments give the same bytes,
+/// whatever else happened; a tree of any depth needs no stack, and unless the format prescribes it
+/// no indentation that grows with the depth. The output is well-formed for every input, keeps the
+/// order, shows which fragments are [untrusted](Fragment::untrusted) and drops nothing that has
+/// content. Fragments that hold a message, an unknown kind or data that is still to be loaded are
+/// not yours: refuse them, wherever they stand, by the name of the fragment. Callers: hand over
+/// context fragments only.
 ///
 /// ```
 /// use context_core::{Piece, Pieces, RenderError, Renderer, hint, role};
@@ -48,24 +49,26 @@ use crate::{Error, ErrorKind, Fragment};
 ///
 /// # Where to begin
 ///
-/// Write [`name`](Self::name) and [`render_pieces`](Self::render_pieces): for each piece, append to [`Pieces::text`] and call
-/// [`Pieces::end_piece`]. `examples/custom-renderer` is a renderer, whole; `context_conformance::renderer` proves yours.
+/// Write [`name`](Self::name) and [`render_pieces`](Self::render_pieces): for each piece, append to
+/// [`Pieces::text`] and call [`Pieces::end_piece`]. `examples/custom-renderer` is a renderer,
+/// whole; `context_conformance::renderer` proves yours.
 pub trait Renderer: fmt::Debug + Send + Sync + 'static {
     /// The format's name, such as `xml`.
     fn name(&self) -> &str;
 
-    /// How the pieces of these fragments stand together. Called before every rendering, so look at names and
-    /// shapes, not at texts. By default each stands for itself, on lines of its own.
+    /// How the pieces of these fragments stand together. Called before every rendering, so look at
+    /// names and shapes, not at texts. By default each stands for itself, on lines of its own.
     fn arrange(&self, fragments: &[&Fragment]) -> Arrangement {
         let _ = fragments;
         Arrangement::separated_by("\n")
     }
 
-    /// Renders pieces, each for itself and in its form: one for each fragment, in their order. A fragment without content gives
-    /// an empty one. What is written before an error is dropped.
+    /// Renders pieces, each for itself and in its form: one for each fragment, in their order. A
+    /// fragment without content gives an empty one. What is written before an error is dropped.
     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError>;
 
-    /// The prompt text of the fragments, without a line break at the end; empty if nothing has content.
+    /// The prompt text of the fragments, without a line break at the end; empty if nothing has
+    /// content.
     fn render(&self, fragments: &[Fragment]) -> Result<String, RenderError> {
         let fragments: Vec<_> = fragments.iter().collect();
         let arrangement = self.arrange(&fragments);

@@ -1,7 +1,8 @@
 //! The contract between an agent loop and what prepares its context.
 //!
-//! Shaped as the contract of the first generation of such runtimes, in Rust's names: prepare for the model, apply tool results, recover from a model's
-//! error, capture the turn. A runtime calls no model; what needs one is handed to the loop as a decision or a
+//! Shaped as the contract of the first generation of such runtimes, in Rust's names: prepare for
+//! the model, apply tool results, recover from a model's error, capture the turn. A runtime calls
+//! no model; what needs one is handed to the loop as a decision or a
 //! [`SummaryTask`](crate::SummaryTask).
 
 mod context;
@@ -20,11 +21,12 @@ use crate::{
 
 /// Prepares the context of model calls.
 ///
-/// One runtime may serve any number of users and chats: each call says whose turn it is, and nothing of one user's is part of
-/// another's. A chat is told apart by its user and its id together.
+/// One runtime may serve any number of users and chats: each call says whose turn it is, and
+/// nothing of one user's is part of another's. A chat is told apart by its user and its id
+/// together.
 ///
-/// Implementors: every future may be dropped, and ends soon after its input's cancel signal is raised. Inputs are not changed; what is
-/// returned shares with them what stayed the same.
+/// Implementors: every future may be dropped, and ends soon after its input's cancel signal is
+/// raised. Inputs are not changed; what is returned shares with them what stayed the same.
 #[async_trait]
 pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
     /// What the model is to be sent.
@@ -33,7 +35,8 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
     /// The history with results of tools behind it, cut to limits.
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput>;
 
-    /// What to do about an error. It ends: who follows decisions blindly makes a bounded number of calls.
+    /// What to do about an error. It ends: who follows decisions blindly makes a bounded number of
+    /// calls.
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision>;
 
     /// The model that is prepared for where an input names none, if there is one.
@@ -41,8 +44,9 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in it. `messages` are those that the
-    /// context was prepared from, perhaps with more behind them. If the answer is refused, nothing has happened.
+    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in
+    /// it. `messages` are those that the context was prepared from, perhaps with more behind them.
+    /// If the answer is refused, nothing has happened.
     fn accept_summary(
         &self,
         chat: &ChatRef,
@@ -69,7 +73,8 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Hands a turn that ended to the memory, if there is one. Advisory: what goes wrong is not returned as an error.
+    /// Hands a turn that ended to the memory, if there is one. Advisory: what goes wrong is not
+    /// returned as an error.
     async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<crate::Diagnostic>> {
         let _ = input;
         Ok(Vec::new())

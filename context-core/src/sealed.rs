@@ -1,8 +1,8 @@
 //! The marks of what a layer has encrypted on its way to a backend.
 //!
-//! Core encrypts nothing. It knows these marks so that a limit means the same with such a layer as without it: what a caller
-//! may write, the layer may write sealed, and so longer. And a check of a graph does not call a body broken that only the
-//! layer above can read.
+//! Core encrypts nothing. It knows these marks so that a limit means the same with such a layer as
+//! without it: what a caller may write, the layer may write sealed, and so longer. And a check of a
+//! graph does not call a body broken that only the layer above can read.
 
 use crate::Encoded;
 
@@ -18,7 +18,8 @@ pub const BYTES_MARK: [u8; 4] = *b"\0sld";
 /// How many bytes a sealed record is longer than what it holds.
 pub const RECORD_BYTES: usize = 61;
 
-/// How many bytes a sealed stored form holds beside the bytes of the form within, at most: its kind and version.
+/// How many bytes a sealed stored form holds beside the bytes of the form within, at most: its kind
+/// and version.
 pub const FORM_BYTES: usize = 520;
 
 /// How many bytes the sealed media type of a blob holds beside the type, at most: which blob it is.
@@ -41,7 +42,8 @@ pub(crate) fn form_length(form: &Encoded) -> usize {
 
 /// How long a text counts as.
 pub(crate) fn text_length(text: &str) -> usize {
-    text.strip_prefix(TEXT_MARK).map_or(text.len(), |rest| (rest.len() * 3 / 4).saturating_sub(RECORD_BYTES))
+    text.strip_prefix(TEXT_MARK)
+        .map_or(text.len(), |rest| (rest.len() * 3 / 4).saturating_sub(RECORD_BYTES))
 }
 
 /// How long a JSON value counts as.
@@ -85,7 +87,10 @@ mod tests {
 
     #[test]
     fn what_has_no_mark_counts_as_it_is() {
-        assert_eq!((text_length("sealed"), json_length("\"sealed\""), chunk_length(b"sld")), (6, 8, 3));
+        assert_eq!(
+            (text_length("sealed"), json_length("\"sealed\""), chunk_length(b"sld")),
+            (6, 8, 3)
+        );
         assert_eq!(form_length(&Encoded::new("message", 1, "abc")), 3);
     }
 

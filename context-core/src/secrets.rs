@@ -1,9 +1,12 @@
-//! Masking of keys in text that is logged, stored or sent on: what providers say of errors, what models say of a conversation.
+//! Masking of keys in text that is logged, stored or sent on: what providers say of errors, what
+//! models say of a conversation.
 //!
-//! Keys are known by their public form alone, or by a label that nothing but a key follows. Prose that speaks of tokens and
-//! passwords stays as it is, and so does a secret that looks like any other word.
+//! Keys are known by their public form alone, or by a label that nothing but a key follows. Prose
+//! that speaks of tokens and passwords stays as it is, and so does a secret that looks like any
+//! other word.
 
-/// How the secrets begin whose form is public. Behind it, such a secret has a digit, which words do not.
+/// How the secrets begin whose form is public. Behind it, such a secret has a digit, which words do
+/// not.
 const PREFIXES: [&str; 24] = [
     "sk-",
     "sk_",
@@ -42,9 +45,11 @@ const LABELS: [&str; 7] =
     ["bearer ", "x-api-key: ", "x-api-key=", "api_key=", "apikey=", "api-key: ", "?key="];
 
 /// Words behind a label that only name the thing.
-const PLAIN: [&str; 7] = ["authentication", "authorization", "token", "tokens", "scheme", "header", "auth"];
+const PLAIN: [&str; 7] =
+    ["authentication", "authorization", "token", "tokens", "scheme", "header", "auth"];
 
-/// Within how many characters behind its prefix a secret has its first digit. Looking no further keeps the time linear.
+/// Within how many characters behind its prefix a secret has its first digit. Looking no further
+/// keeps the time linear.
 const DIGIT_WITHIN: usize = 64;
 
 /// The least that a secret has behind its prefix, in bytes.
@@ -64,8 +69,10 @@ pub fn mask(text: &str) -> String {
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         // Not in the middle of a word.
-        let fresh = !c.is_ascii_alphanumeric() || !out.ends_with(|last: char| last.is_ascii_alphanumeric());
-        // Looked for only there: else a run of characters would be gone through again at each of its own.
+        let fresh =
+            !c.is_ascii_alphanumeric() || !out.ends_with(|last: char| last.is_ascii_alphanumeric());
+        // Looked for only there: else a run of characters would be gone through again at each of
+        // its own.
         if let Some((kept, length)) = fresh.then(|| secret(rest)).flatten() {
             out.push_str(&rest[..kept]);
             out.push('…');
@@ -80,13 +87,14 @@ pub fn mask(text: &str) -> String {
 
 /// If a secret begins here: how much of it may be shown, and how long it is.
 fn secret(rest: &str) -> Option<(usize, usize)> {
-    let labelled = LABELS
-        .iter()
-        .find(|label| rest.get(..label.len()).is_some_and(|start| start.eq_ignore_ascii_case(label)));
+    let labelled = LABELS.iter().find(|label| {
+        rest.get(..label.len()).is_some_and(|start| start.eq_ignore_ascii_case(label))
+    });
     if let Some(label) = labelled {
         let length = token(&rest[label.len()..]);
         let word = &rest[label.len()..label.len() + length];
-        return (length >= 6 && !PLAIN.contains(&word)).then_some((label.len(), label.len() + length));
+        return (length >= 6 && !PLAIN.contains(&word))
+            .then_some((label.len(), label.len() + length));
     }
     if let Some(found) = private_key(rest) {
         return Some(found);
@@ -99,12 +107,13 @@ fn secret(rest: &str) -> Option<(usize, usize)> {
     (length >= SHORTEST).then_some((prefix.len(), prefix.len() + length))
 }
 
-/// If a block with a private key begins here. What stands between is cut off, and the end too: as far as lines go that are
-/// nothing but Base64, or escaped line feeds of a JSON string.
+/// If a block with a private key begins here. What stands between is cut off, and the end too: as
+/// far as lines go that are nothing but Base64, or escaped line feeds of a JSON string.
 fn private_key(rest: &str) -> Option<(usize, usize)> {
     let (begin, label, end) = BLOCK;
     let named = rest.strip_prefix(begin)?;
-    let name = (0..=LONGEST_NAME).find(|at| named.get(*at..).is_some_and(|rest| rest.starts_with(label)))?;
+    let name = (0..=LONGEST_NAME)
+        .find(|at| named.get(*at..).is_some_and(|rest| rest.starts_with(label)))?;
     let start = begin.len() + name + label.len();
     let body = &rest[start..];
     let has = |c: char| c.is_ascii_alphanumeric() || "+/=\\\r\n".contains(c);
@@ -122,8 +131,8 @@ fn is_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_*.~+/=…•".contains(c)
 }
 
-/// How long the run of characters is that secrets have. Stars are how providers shorten them; a full stop at the end
-/// is the sentence's.
+/// How long the run of characters is that secrets have. Stars are how providers shorten them; a
+/// full stop at the end is the sentence's.
 fn token(text: &str) -> usize {
     let run = &text[..text.find(|c| !is_key(c)).unwrap_or(text.len())];
     run.trim_end_matches(['.', '…']).len()
@@ -144,7 +153,10 @@ mod tests {
     #[test]
     fn keys_are_cut_off_and_words_stay() {
         for (text, masked) in [
-            ("Incorrect API key provided: sk-proj-abcDEF123456.", "Incorrect API key provided: sk-…."),
+            (
+                "Incorrect API key provided: sk-proj-abcDEF123456.",
+                "Incorrect API key provided: sk-….",
+            ),
             ("key sk-ant-api03-********wxyz, ok", "key sk-…, ok"),
             ("AIzaSyA1234567890abcdef is bad", "AIza… is bad"),
             ("Authorization: Bearer abc.def-123456", "Authorization: Bearer …"),
@@ -156,7 +168,10 @@ mod tests {
             ("aws AKIAIOSFODNN7EXAMPLE, slack xoxb-123456789012-abc", "aws AKIA…, slack xoxb-…"),
             ("gho_16C7e42F292c6912E7 glpat-a1b2c3d4e5", "gho_… glpat-…"),
             ("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln!", "jwt eyJ…!"),
-            ("token: field is required, the password too", "token: field is required, the password too"),
+            (
+                "token: field is required, the password too",
+                "token: field is required, the password too",
+            ),
             (
                 "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAKCAQ==\n-----END RSA PRIVATE KEY-----\nthen",
                 "-----BEGIN RSA PRIVATE KEY-----…-----END RSA PRIVATE KEY-----\nthen",
@@ -165,7 +180,10 @@ mod tests {
                 r#"{"key":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\n-----END PRIVATE KEY-----"}"#,
                 r#"{"key":"-----BEGIN PRIVATE KEY-----…-----END PRIVATE KEY-----"}"#,
             ),
-            ("a -----BEGIN PRIVATE KEY----- line begins it", "a -----BEGIN PRIVATE KEY----- line begins it"),
+            (
+                "a -----BEGIN PRIVATE KEY----- line begins it",
+                "a -----BEGIN PRIVATE KEY----- line begins it",
+            ),
         ] {
             assert_eq!(mask(text), masked);
             assert_eq!(mask(masked), masked);

@@ -1,16 +1,24 @@
-//! Text of others as people are shown it: names and messages that cannot forge a line, take over a terminal or hide.
+//! Text of others as people are shown it: names and messages that cannot forge a line, take over a
+//! terminal or hide.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// Whether a terminal would obey a character, or a reader would not see it: control characters, line and paragraph
-/// separators, marks that turn the direction of text, characters without width, tags and fillers.
+/// Whether a terminal would obey a character, or a reader would not see it: control characters,
+/// line and paragraph separators, marks that turn the direction of text, characters without width,
+/// tags and fillers.
 pub fn is_hidden(c: char) -> bool {
     match c {
         ' '..='~' => false,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' => {
+            true
+        }
         '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
-        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
         c => c.is_control(),
     }
@@ -42,17 +50,20 @@ fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A name, or any other text that belongs on one line, with every [hidden](is_hidden) character escaped.
+/// A name, or any other text that belongs on one line, with every [hidden](is_hidden) character
+/// escaped.
 pub fn clean(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// A text of several lines with every [hidden](is_hidden) character escaped but line feeds and tabs.
+/// A text of several lines with every [hidden](is_hidden) character escaped but line feeds and
+/// tabs.
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && is_hidden(c))
 }
 
-/// A name, or anything else that belongs on one line, as a text for people holds it: [cleaned](clean).
+/// A name, or anything else that belongs on one line, as a text for people holds it:
+/// [cleaned](clean).
 pub fn shown(name: impl fmt::Display) -> String {
     clean(&name.to_string()).into_owned()
 }
@@ -62,7 +73,8 @@ mod tests {
     use super::*;
     use crate::trajectory::TrajectoryError;
     use crate::{
-        AgentRef, ChatRef, Diagnostic, DiagnosticCode, Error, ErrorKind, Finding, MemoryScope, Severity,
+        AgentRef, ChatRef, Diagnostic, DiagnosticCode, Error, ErrorKind, Finding, MemoryScope,
+        Severity,
     };
 
     /// Ends its line, begins a sequence of a terminal, turns the direction, isolates, hides.
@@ -78,9 +90,14 @@ mod tests {
     #[test]
     fn nothing_that_is_displayed_for_people_shows_a_raw_name() {
         let chat = ChatRef::new(HOSTILE, HOSTILE);
-        let said = Error::new(ErrorKind::Invalid, "test", format!("no {HOSTILE}")).with("chat", HOSTILE);
-        let diagnostic =
-            Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, HOSTILE, format!("no {HOSTILE}"));
+        let said =
+            Error::new(ErrorKind::Invalid, "test", format!("no {HOSTILE}")).with("chat", HOSTILE);
+        let diagnostic = Diagnostic::new(
+            DiagnosticCode::BrokenInput,
+            Severity::Error,
+            HOSTILE,
+            format!("no {HOSTILE}"),
+        );
         let mut scope = MemoryScope::new(HOSTILE);
         scope.project = Some(HOSTILE.into());
         let round = AgentRef::main(HOSTILE, HOSTILE).round(0);

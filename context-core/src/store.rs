@@ -21,25 +21,25 @@ use crate::error::Result;
 pub use blob::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, NewBlob};
 pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
 pub use commit::{
-    Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision, StoredFragment,
-    Target,
+    Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision,
+    StoredFragment, Target,
 };
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed, check_chat_graph};
 pub use memory::{
-    MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit, MemoryList,
-    MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats, MemoryVector, MemoryWords,
-    MemoryWrite, MemoryWritten, StoredMemory, check_memory_writes,
+    MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit,
+    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats,
+    MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, StoredMemory, check_memory_writes,
 };
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore};
 pub use state::StateStore;
 pub use stream::{
-    AppendPlace, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
-    StreamState, StreamStore, StreamsPruned,
+    AppendPlace, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
+    StreamPrune, StreamState, StreamStore, StreamsPruned,
 };
 pub use trajectory::{
-    AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
-    TrajectoryStore,
+    AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef,
+    RoundsPruned, TrajectoryStore,
 };
 pub use walk::{KeyOrder, PageWalk};
 
@@ -49,9 +49,11 @@ pub use walk::{KeyOrder, PageWalk};
 pub enum Durability {
     /// Gone with the process.
     Process,
-    /// Survives this process; the newest writes may go with the server that keeps them, if it crashes.
+    /// Survives this process; the newest writes may go with the server that keeps them, if it
+    /// crashes.
     Server,
-    /// Survives a crash of the process, and of the server if there is one; the newest writes may go with a loss of power.
+    /// Survives a crash of the process, and of the server if there is one; the newest writes may go
+    /// with a loss of power.
     ProcessCrash,
     /// Survives a loss of power.
     PowerLoss,
@@ -67,7 +69,8 @@ pub struct StoreInfo {
     pub durability: Durability,
     /// Whether several processes may use the same store at once.
     pub shared: bool,
-    /// Whether what people said is encrypted before it reaches the backend. Such a store cannot search.
+    /// Whether what people said is encrypted before it reaches the backend. Such a store cannot
+    /// search.
     pub encrypted: bool,
     /// What an operator should know before relying on it, one sentence.
     pub warning: Option<&'static str>,
@@ -87,16 +90,18 @@ impl StoreInfo {
     }
 }
 
-/// A backend: it bundles abilities, each a trait of its own, split where the need for consistency changes.
-/// [`HistoryStore`] and [`FragmentStore`] are required; optional abilities are returned as `Option<&dyn …>`, so
-/// that the flag *is* the implementation.
+/// A backend: it bundles abilities, each a trait of its own, split where the need for consistency
+/// changes. [`HistoryStore`] and [`FragmentStore`] are required; optional abilities are returned as
+/// `Option<&dyn …>`, so that the flag *is* the implementation.
 ///
 /// # Contract with implementors
 ///
-/// * **Scope.** Every call names a user and a chat. A chat of another user does not exist: [`ErrorKind::NotFound`]
-///   for the one is indistinguishable from that for the other. Two users may use the same chat id.
-/// * **One transaction.** [`HistoryStore::commit`] writes everything of a commit or nothing, and checks and acts
-///   under one guard. A future that is dropped half-way leaves all of it or none of it.
+/// * **Scope.** Every call names a user and a chat. A chat of another user does not exist:
+///   [`ErrorKind::NotFound`] for the one is indistinguishable from that for the other. Two users
+///   may use the same chat id.
+/// * **One transaction.** [`HistoryStore::commit`] writes everything of a commit or nothing, and
+///   checks and acts under one guard. A future that is dropped half-way leaves all of it or none of
+///   it.
 /// * **Durable when it returns**, as far as [`StoreInfo::durability`] says.
 /// * **Refuse before writing.** Call [`limits`](crate::limits) first. An error is of the right
 ///   [`ErrorKind`](crate::ErrorKind), says whether to retry, and, like `Debug`, never
@@ -107,17 +112,17 @@ impl StoreInfo {
 /// # Contract with callers
 ///
 /// * Conflicts are outcomes, not errors: look at them.
-/// * Give a commit that you may repeat a [`key`](crate::Commit::key), or let it extend a branch with new messages,
-///   whose ids do the same.
+/// * Give a commit that you may repeat a [`key`](crate::Commit::key), or let it extend a branch
+///   with new messages, whose ids do the same.
 /// * A handle is cheap to clone behind `Arc` and may be used from any number of tasks.
 ///
 /// [`ErrorKind::NotFound`]: crate::ErrorKind::NotFound
 ///
 /// # Where to begin
 ///
-/// A backend that can keep one value per chat implements [`StateStore`], three calls, and has the required abilities
-/// and search from that; `examples/custom-store` is such a store, whole. One that keeps rows implements the traits
-/// themselves. `context-conformance` proves either.
+/// A backend that can keep one value per chat implements [`StateStore`], three calls, and has the
+/// required abilities and search from that; `examples/custom-store` is such a store, whole. One
+/// that keeps rows implements the traits themselves. `context-conformance` proves either.
 #[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
     /// What it is and what it promises.
@@ -162,9 +167,9 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Waits for calls that are under way, then gives back what the store holds of the outside:
     /// connections, files, locks. Everything that was acknowledged is kept.
     ///
-    /// Every clone of the handle is closed with it. A later call fails with an error that is not worth
-    /// a retry; closing again does nothing. A store that holds nothing of the outside has nothing to do
-    /// here and may go on working, which is the default.
+    /// Every clone of the handle is closed with it. A later call fails with an error that is not
+    /// worth a retry; closing again does nothing. A store that holds nothing of the outside has
+    /// nothing to do here and may go on working, which is the default.
     async fn close(&self) -> Result<()> {
         Ok(())
     }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Media, Message, MessageHash, ModelRequest, Part, Tool};
 
-/// How many tokens something is, and how sure that is: the real number lies between [`low`](Self::low) and
-/// [`high`](Self::high), as far as the counter knows. Sums saturate.
+/// How many tokens something is, and how sure that is: the real number lies between
+/// [`low`](Self::low) and [`high`](Self::high), as far as the counter knows. Sums saturate.
 ///
 /// ```
 /// use context_core::TokenCount;
@@ -50,7 +50,8 @@ impl TokenCount {
         Self { tokens, low: tokens, high: tokens }
     }
 
-    /// About this many, and surely between these. Bounds that do not hold the number are widened to it.
+    /// About this many, and surely between these. Bounds that do not hold the number are widened to
+    /// it.
     pub const fn estimate(tokens: u64, low: u64, high: u64) -> Self {
         let low = if low < tokens { low } else { tokens };
         let high = if high > tokens { high } else { tokens };
@@ -139,13 +140,15 @@ pub struct Framing {
     pub request: TokenCount,
     /// Around all tools, if there are some: providers put words of their own in front of them.
     pub tools: TokenCount,
-    /// How much of a tool's words and schema is counted: providers write them in forms of their own.
+    /// How much of a tool's words and schema is counted: providers write them in forms of their
+    /// own.
     pub schema: Share,
     /// How much of the schema of the answer is counted: some do not show it to the model.
     pub output: Share,
 }
 
-/// How much of something is counted, in percent of its tokens: the number to reckon with, at least and at most.
+/// How much of something is counted, in percent of its tokens: the number to reckon with, at least
+/// and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
@@ -168,7 +171,8 @@ impl Share {
 
     /// The share of a count.
     pub fn of(self, count: TokenCount) -> TokenCount {
-        let part = |tokens: u64, percent: u16| tokens.saturating_mul(u64::from(percent)).div_ceil(100);
+        let part =
+            |tokens: u64, percent: u16| tokens.saturating_mul(u64::from(percent)).div_ceil(100);
         let (usual, low) = (part(count.tokens, self.usual), part(count.low, self.low));
         TokenCount::estimate(usual, low, part(count.high, self.high))
     }
@@ -182,7 +186,12 @@ impl Default for Share {
 
 impl Framing {
     /// Of these parts.
-    pub const fn new(message: TokenCount, call: TokenCount, tool: TokenCount, request: TokenCount) -> Self {
+    pub const fn new(
+        message: TokenCount,
+        call: TokenCount,
+        tool: TokenCount,
+        request: TokenCount,
+    ) -> Self {
         let (tools, schema, output) = (TokenCount::ZERO, Share::ALL, Share::ALL);
         Self { message, call, tool, request, tools, schema, output }
     }
@@ -213,9 +222,10 @@ impl RequestTokens {
 
 /// Counts tokens, exactly or as an estimate with bounds.
 ///
-/// Implementors give a name and [`count`](Self::count); what they know about media and about what their provider adds
-/// around content they say in [`count_media`](Self::count_media) and [`framing`](Self::framing). Counting is pure, never
-/// fails whatever the text is, and takes time linear in it. Text that looks like a special token is text.
+/// Implementors give a name and [`count`](Self::count); what they know about media and about what
+/// their provider adds around content they say in [`count_media`](Self::count_media) and
+/// [`framing`](Self::framing). Counting is pure, never fails whatever the text is, and takes time
+/// linear in it. Text that looks like a special token is text.
 ///
 /// ```
 /// use context_core::{Message, TokenCount, TokenCounter};
@@ -260,8 +270,9 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         Framing::default()
     }
 
-    /// How many tokens a part is. Data of the application is never sent. What only some provider reads (signatures,
-    /// encrypted thoughts, blocks of its own) counts as its text, and perhaps not at all.
+    /// How many tokens a part is. Data of the application is never sent. What only some provider
+    /// reads (signatures, encrypted thoughts, blocks of its own) counts as its text, and perhaps
+    /// not at all.
     fn count_part(&self, part: &Part) -> TokenCount {
         let perhaps = |text: &str| {
             let count = self.count(text);
@@ -276,7 +287,9 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
                     self.count(&reasoning.text) + sealed.map(|text| perhaps(text)).sum()
                 }
                 Part::ToolCall(call) => {
-                    self.count(&call.name) + self.count(call.input.as_written()) + self.framing().call
+                    self.count(&call.name)
+                        + self.count(call.input.as_written())
+                        + self.framing().call
                 }
                 Part::ToolResult(result) => {
                     left.extend(&result.output);
@@ -298,12 +311,14 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         self.framing().message + message.parts.iter().map(|part| self.count_part(part)).sum()
     }
 
-    /// The same of a message that others hold too. A counter that remembers knows it again without looking at it.
+    /// The same of a message that others hold too. A counter that remembers knows it again without
+    /// looking at it.
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
         self.count_message(message)
     }
 
-    /// The same of a message whose hash is known already. A counter that remembers need not hash it again.
+    /// The same of a message whose hash is known already. A counter that remembers need not hash it
+    /// again.
     fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
         let _ = hash;
         self.count_shared(message)
@@ -320,7 +335,9 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
             Tool::Function(function) => {
                 let description = function.description.as_deref().unwrap_or_default();
                 let schema = self.count(function.input_schema.as_str());
-                self.framing().schema.of(self.count(&function.name) + self.count(description) + schema)
+                self.framing()
+                    .schema
+                    .of(self.count(&function.name) + self.count(description) + schema)
             }
             Tool::Opaque(block) => {
                 let count = self.count(block.value.as_str());
@@ -331,7 +348,8 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         content + self.framing().tool
     }
 
-    /// How many tokens a request is. The messages are counted as they are: repair them first if that matters.
+    /// How many tokens a request is. The messages are counted as they are: repair them first if
+    /// that matters.
     fn count_request(&self, request: &ModelRequest) -> RequestTokens {
         let output = request.output.as_ref().map_or(TokenCount::ZERO, |output| {
             let description = output.description.as_deref().unwrap_or_default();
@@ -419,9 +437,10 @@ mod tests {
     #[test]
     fn a_request_is_the_sum_of_its_parts() {
         let schema = Json::from_text(r#"{"type":"object"}"#).unwrap();
-        let request = ModelRequest::new([Message::from("four"), Message::text(Role::Assistant, "seven 7")])
-            .system("ten bytes!")
-            .tools([FunctionTool::new("go", schema).description("Goes.")]);
+        let request =
+            ModelRequest::new([Message::from("four"), Message::text(Role::Assistant, "seven 7")])
+                .system("ten bytes!")
+                .tools([FunctionTool::new("go", schema).description("Goes.")]);
         let tokens = Bytes.count_request(&request);
         assert_eq!(tokens.system, TokenCount::exact(10));
         assert_eq!(tokens.messages, TokenCount::exact(11));

@@ -1,20 +1,25 @@
 //! Trajectories: what happened in a run of an agent, why, and from which data.
 //!
-//! A session of a user has *rounds*, one for each question. Of each round, each agent (the main one is agent 0, sub-agents count
-//! from 1) has a [`Round`]: a directed acyclic graph of typed nodes. Computation nodes are the question, what was concluded, what was done, what was
-//! answered; data nodes are what was found or made. [`Trajectory`] lays the rounds of one agent side by side and bridges them.
+//! A session of a user has *rounds*, one for each question. Of each round, each agent (the main one
+//! is agent 0, sub-agents count from 1) has a [`Round`]: a directed acyclic graph of typed nodes.
+//! Computation nodes are the question, what was concluded, what was done, what was answered; data
+//! nodes are what was found or made. [`Trajectory`] lays the rounds of one agent side by side and
+//! bridges them.
 //!
 //! # Two relations
 //!
-//! * The **flow** orders nodes: an edge leads from what came before to what followed. It is acyclic, within a round because a change that
-//!   would close a cycle is refused, between rounds because only bridges lead from one to the next, and they are derived from the order of rounds.
-//! * A **reference** ([`edge::REFERS_TO`]) says that an action read data that is on record already, maybe of an earlier round. It takes
-//!   no part in the order.
+//! * The **flow** orders nodes: an edge leads from what came before to what followed. It is
+//!   acyclic, within a round because a change that would close a cycle is refused, between rounds
+//!   because only bridges lead from one to the next, and they are derived from the order of rounds.
+//! * A **reference** ([`edge::REFERS_TO`]) says that an action read data that is on record already,
+//!   maybe of an earlier round. It takes no part in the order.
 //!
 //! # How a change is made
 //!
-//! Every call that changes a [`Round`] checks everything first and leaves the round untouched if it refuses. What it did it returns as
-//! [`Change`]s, which a [`TrajectoryStore`](crate::TrajectoryStore) keeps and [`RoundRecord::apply`] does again to the record of a round.
+//! Every call that changes a [`Round`] checks everything first and leaves the round untouched if it
+//! refuses. What it did it returns as [`Change`]s, which a
+//! [`TrajectoryStore`](crate::TrajectoryStore) keeps and [`RoundRecord::apply`] does again to the
+//! record of a round.
 //!
 //! What is not here: files, times, ids that are made up. Who records is `context-trajectory`.
 

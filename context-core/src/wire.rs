@@ -1,8 +1,9 @@
-//! For authors of codecs: reading and building JSON objects whose values stay as they were written, and
-//! telling whether a message still fits its source.
+//! For authors of codecs: reading and building JSON objects whose values stay as they were written,
+//! and telling whether a message still fits its source.
 //!
-//! Values are read one level at a time and never through a tree: numbers keep their digits, and a hostile depth
-//! costs nothing because nobody walks it. What a provider's keys mean is not here; each codec knows its own.
+//! Values are read one level at a time and never through a tree: numbers keep their digits, and a
+//! hostile depth costs nothing because nobody walks it. What a provider's keys mean is not here;
+//! each codec knows its own.
 
 mod error;
 mod media;
@@ -13,10 +14,12 @@ use std::sync::LazyLock;
 
 pub use error::WireError;
 pub use media::{
-    ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaFault, MediaRule, MediaRules, OPENAI_MEDIA, SentMedia, counted_media,
-    data_url, is_base64, is_file_id, is_web_url, lost_media, media_kind,
+    ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaFault, MediaRule, MediaRules, OPENAI_MEDIA, SentMedia,
+    counted_media, data_url, is_base64, is_file_id, is_web_url, lost_media, media_kind,
 };
-pub use raw::{Entries, Key, kept, raw_kind, raw_text, read_list, read_object, read_text, wrong_type_of};
+pub use raw::{
+    Entries, Key, kept, raw_kind, raw_text, read_list, read_object, read_text, wrong_type_of,
+};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
@@ -46,8 +49,8 @@ impl Lifted {
 #[must_use]
 #[non_exhaustive]
 pub struct Lowered {
-    /// The objects the form has for it: several where it has one for each result or item, none where nothing of
-    /// the message has a form.
+    /// The objects the form has for it: several where it has one for each result or item, none
+    /// where nothing of the message has a form.
     pub messages: Vec<Json>,
     /// What the form cannot hold; it was left out.
     pub diagnostics: Vec<Diagnostic>,
@@ -60,8 +63,8 @@ impl Lowered {
     }
 }
 
-/// Reads a type that borrows from the text and stands at `path`. Fast: only a text that does not fit is read a second
-/// time, to say where.
+/// Reads a type that borrows from the text and stands at `path`. Fast: only a text that does not
+/// fit is read a second time, to say where.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Result<T, WireError> {
     serde_json::from_str(text).map_err(|source| {
         let mut reader = serde_json::Deserializer::from_str(text);
@@ -113,7 +116,8 @@ fn kind_of(json: &str) -> &'static str {
     }
 }
 
-/// The text of a string. Half a surrogate pair, which JSON can write and text cannot hold, becomes U+FFFD.
+/// The text of a string. Half a surrogate pair, which JSON can write and text cannot hold, becomes
+/// U+FFFD.
 pub fn text(json: &Json) -> Option<String> {
     text_of_str(json.as_str())
 }
@@ -128,15 +132,17 @@ fn text_of_str(json: &str) -> Option<String> {
     })
 }
 
-/// A string that is read even where it holds half a surrogate pair: that becomes U+FFFD. For fields of forms.
+/// A string that is read even where it holds half a surrogate pair: that becomes U+FFFD. For fields
+/// of forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossyText(pub String);
 
 impl<'de> Deserialize<'de> for LossyText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = deserializer.deserialize_bytes(Lossy)?;
-        let lossy =
-            |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let lossy = |error: std::string::FromUtf8Error| {
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        };
         Ok(Self(String::from_utf8(bytes).unwrap_or_else(lossy)))
     }
 }
@@ -160,15 +166,17 @@ pub fn same_but_for_space(compact: &str, original: &str) -> bool {
     left.next().is_none()
 }
 
-/// Whether `json` is one string as it would be written here: with an escape only where one is needed, and the shortest.
-/// For short ways to the answer that a text stands as it was read.
+/// Whether `json` is one string as it would be written here: with an escape only where one is
+/// needed, and the shortest. For short ways to the answer that a text stands as it was read.
 pub fn is_plain_string(json: &str) -> bool {
     let Some(mut inner) = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) else {
         return false;
     };
     while let Some((before, escape)) = inner.split_once('\\') {
-        let is_short =
-            matches!(escape.as_bytes().first(), Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't'));
+        let is_short = matches!(
+            escape.as_bytes().first(),
+            Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')
+        );
         if before.contains('"') || !is_short {
             return false;
         }
@@ -191,8 +199,8 @@ impl Visitor<'_> for Lossy {
     }
 }
 
-/// Whether a text has nothing to read, as the strictest of providers sees it: white space, and the four separators that
-/// some languages take for it.
+/// Whether a text has nothing to read, as the strictest of providers sees it: white space, and the
+/// four separators that some languages take for it.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'))
 }
@@ -225,14 +233,14 @@ pub fn truth() -> Json {
     TRUE.clone()
 }
 
-/// Whether two messages have the same role and parts: whether what was kept about the source of the one still
-/// fits the other.
+/// Whether two messages have the same role and parts: whether what was kept about the source of the
+/// one still fits the other.
 pub fn says_the_same(a: &Message, b: &Message) -> bool {
     a.role == b.role && a.parts == b.parts
 }
 
-/// Whether two requests have the same settings: tools, choice, form and length of the answer, temperature, and what is
-/// in their metadata under these keys.
+/// Whether two requests have the same settings: tools, choice, form and length of the answer,
+/// temperature, and what is in their metadata under these keys.
 pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool {
     a.tools == b.tools
         && a.tool_choice == b.tool_choice
@@ -242,7 +250,8 @@ pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool 
         && keys.iter().all(|key| a.metadata.get(key) == b.metadata.get(key))
 }
 
-/// What to say if a message no longer fits what is kept about its source under `key`: it was written without.
+/// What to say if a message no longer fits what is kept about its source under `key`: it was
+/// written without.
 pub fn outdated(key: &str) -> Diagnostic {
     let said = "changed since it was read: written without what only its source said";
     Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, said)
@@ -258,7 +267,10 @@ mod tests {
         assert_eq!(read(r#""a\n\u00e9""#).unwrap(), "a\né");
         assert_eq!(read(r#""\ud83d\ude00""#).unwrap(), "😀");
         let half = read(r#""a\ud83db""#).unwrap();
-        assert!(half.starts_with('a') && half.contains('\u{fffd}') && half.ends_with('b'), "{half:?}");
+        assert!(
+            half.starts_with('a') && half.contains('\u{fffd}') && half.ends_with('b'),
+            "{half:?}"
+        );
         assert!(read("1").is_err());
         assert!(read("null").is_err());
     }

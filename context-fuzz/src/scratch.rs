@@ -19,6 +19,8 @@ pub(crate) fn in_folder<T>(call: impl FnOnce(&Path) -> T) -> T {
 /// Waits for what a parser promises.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| {
-        runtime.get_or_init(|| Builder::new_current_thread().build().expect("a runtime")).block_on(future)
+        runtime
+            .get_or_init(|| Builder::new_current_thread().build().expect("a runtime"))
+            .block_on(future)
     })
 }

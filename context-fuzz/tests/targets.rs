@@ -1,7 +1,8 @@
-//! A short run of every target: the documents it begins with, and damaged ones. A test each, so that one can be asked alone:
-//! `cargo test -p context-fuzz -- damage::anthropic`.
+//! A short run of every target: the documents it begins with, and damaged ones. A test each, so
+//! that one can be asked alone: `cargo test -p context-fuzz -- damage::anthropic`.
 //!
-//! `PROPTEST_CASES` says how many damaged documents there are; then they are others in each run, unless `PROPTEST_RNG_SEED` says which.
+//! `PROPTEST_CASES` says how many damaged documents there are; then they are others in each run,
+//! unless `PROPTEST_RNG_SEED` says which.
 
 use std::any::Any;
 use std::fmt;
@@ -56,11 +57,12 @@ fn damage(target: &Target) -> Result<(), Failed> {
         Some(_) => default,
         None => Config { cases: CASES, rng_seed: RngSeed::Fixed(20_260_101), ..default },
     };
-    let result = TestRunner::new(config).run(&damaged(target.seeds()).prop_map(Shown), |Shown(bytes)| {
-        catch_unwind(AssertUnwindSafe(|| target.check(&bytes)))
-            .map(|_taken| ())
-            .map_err(|panic| TestCaseError::fail(said(&*panic)))
-    });
+    let result =
+        TestRunner::new(config).run(&damaged(target.seeds()).prop_map(Shown), |Shown(bytes)| {
+            catch_unwind(AssertUnwindSafe(|| target.check(&bytes)))
+                .map(|_taken| ())
+                .map_err(|panic| TestCaseError::fail(said(&*panic)))
+        });
     match result {
         Ok(()) => Ok(()),
         Err(TestError::Fail(why, document)) => Err(format!("{why}\n{document:?}").into()),

@@ -46,7 +46,8 @@ impl Address {
         }
     }
 
-    /// The address of a request below this one: its segments are put behind the path, its query behind the query.
+    /// The address of a request below this one: its segments are put behind the path, its query
+    /// behind the query.
     pub(crate) fn of(&self, request: &Request) -> Result<Url, HttpError> {
         let mut url = self.0.clone();
         {

@@ -17,12 +17,14 @@ use crate::redact::Redactor;
 use crate::until::{Deadline, until};
 use crate::{ClientOptions, HttpError, Incoming, Phase, Refused, Reply, Request, retry_after};
 
-/// How long what comes with a refusal is waited for. It is only words: the status has said all that counts.
+/// How long what comes with a refusal is waited for. It is only words: the status has said all that
+/// counts.
 const REFUSAL: Duration = Duration::from_secs(5);
 /// How long a name of a request may be, in characters.
 const LONGEST_REQUEST_ID: usize = 100;
 
-/// Asks one service. A clone is the same client, with the same connections. `Debug` shows where it asks, and no key.
+/// Asks one service. A clone is the same client, with the same connections. `Debug` shows where it
+/// asks, and no key.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -45,18 +47,21 @@ pub(crate) struct Limits {
 }
 
 impl Client {
-    /// A client of the service at this address, such as `https://api.example.com/v1`: paths of requests are put behind it, and a query in it is sent with
-    /// each. Connects nowhere.
+    /// A client of the service at this address, such as `https://api.example.com/v1`: paths of
+    /// requests are put behind it, and a query in it is sent with each. Connects nowhere.
     ///
     /// # Errors
     ///
-    /// If the address, a header or the proxy is none of HTTP, if the address holds credentials, if it is [plain
-    /// HTTP](HttpError::PlainHttp) on another machine, and if there are no certificates to trust.
+    /// If the address, a header or the proxy is none of HTTP, if the address holds credentials, if
+    /// it is [plain HTTP](HttpError::PlainHttp) on another machine, and if there are no
+    /// certificates to trust.
     pub fn new(address: &str, options: ClientOptions) -> Result<Self, HttpError> {
         let address = Address::read(address, options.plain_http)?;
         let pairs = options.headers.iter().map(|(name, value)| match value {
             Value::Open(value) => (name.as_str(), value.clone(), false),
-            Value::Secret(front, secret) => (name.as_str(), format!("{front}{}", secret.expose()), true),
+            Value::Secret(front, secret) => {
+                (name.as_str(), format!("{front}{}", secret.expose()), true)
+            }
         });
         let mut native = reqwest::Client::builder()
             .default_headers(header_map(pairs)?)
@@ -78,10 +83,14 @@ impl Client {
         }
         // Does nothing where the program has chosen already.
         rustls::crypto::ring::default_provider().install_default().ok();
-        let native =
-            native.build().map_err(|error| HttpError::Client { source: error.without_url().into() })?;
-        let limits =
-            Limits { idle: options.idle, reply_bytes: options.reply_bytes, event_bytes: options.event_bytes };
+        let native = native
+            .build()
+            .map_err(|error| HttpError::Client { source: error.without_url().into() })?;
+        let limits = Limits {
+            idle: options.idle,
+            reply_bytes: options.reply_bytes,
+            event_bytes: options.event_bytes,
+        };
         let redactor = Redactor::new(&options.secrets());
         Ok(Self { inner: Arc::new(Inner { native, address, redactor, limits, options }) })
     }
@@ -90,7 +99,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open), and what goes wrong while the reply comes; that is tried again as well, where it does no harm.
+    /// Those of [`open`](Self::open), and what goes wrong while the reply comes; that is tried
+    /// again as well, where it does no harm.
     pub async fn send(&self, request: &Request, cancel: &CancelSignal) -> Result<Reply, HttpError> {
         let mut tries = Tries::new(self, request, cancel);
         loop {
@@ -105,13 +115,18 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits until the reply begins. What goes wrong from then on is not tried again.
+    /// Sends a request and waits until the reply begins. What goes wrong from then on is not tried
+    /// again.
     ///
     /// # Errors
     ///
-    /// If the request cannot be made, if there is no reply in time, or one that says no or sends elsewhere, and
-    /// [`Cancelled`](HttpError::Cancelled) soon after the signal is raised.
-    pub async fn open(&self, request: &Request, cancel: &CancelSignal) -> Result<Incoming, HttpError> {
+    /// If the request cannot be made, if there is no reply in time, or one that says no or sends
+    /// elsewhere, and [`Cancelled`](HttpError::Cancelled) soon after the signal is raised.
+    pub async fn open(
+        &self,
+        request: &Request,
+        cancel: &CancelSignal,
+    ) -> Result<Incoming, HttpError> {
         let mut tries = Tries::new(self, request, cancel);
         loop {
             match self.open_once(request, &tries.deadline, cancel).await {
@@ -121,8 +136,9 @@ impl Client {
         }
     }
 
-    /// The text without this client's secrets and without what looks like a key, for what a service says and somebody will see.
-    /// Secrets of fewer than six bytes stay: they are words, such as the `none` that local servers are given.
+    /// The text without this client's secrets and without what looks like a key, for what a service
+    /// says and somebody will see. Secrets of fewer than six bytes stay: they are words, such as
+    /// the `none` that local servers are given.
     pub fn redact(&self, text: &str) -> String {
         self.inner.redactor.redact(text)
     }
@@ -141,7 +157,8 @@ impl Client {
         let Inner { native, address, limits, options, .. } = &*self.inner;
         let url = address.of(request)?;
         let address = shown(&url);
-        let own = request.headers().iter().map(|(name, value)| (name.as_str(), value.clone(), false));
+        let own =
+            request.headers().iter().map(|(name, value)| (name.as_str(), value.clone(), false));
         let mut sent = native
             .request(request.method().native(), url.clone())
             .header(ACCEPT, request.accept())
@@ -158,7 +175,8 @@ impl Client {
         }
         if !status.is_success() {
             let unlimited = Limits { reply_bytes: usize::MAX, ..*limits };
-            let incoming = Incoming::new(response, address, deadline.or_within(REFUSAL), unlimited)?;
+            let incoming =
+                Incoming::new(response, address, deadline.or_within(REFUSAL), unlimited)?;
             return Err(self.refused(incoming, shown(&url), cancel).await?);
         }
         if is_encoded(response.headers()) {
@@ -177,13 +195,14 @@ impl Client {
         let Inner { redactor, options, .. } = &*self.inner;
         let text = |name: &str| incoming.headers().get(name).and_then(|value| value.to_str().ok());
         let request_id = text("x-request-id").or_else(|| text("request-id"));
-        let request_id = request_id.map(|id| redactor.redact(id).chars().take(LONGEST_REQUEST_ID).collect());
+        let request_id =
+            request_id.map(|id| redactor.redact(id).chars().take(LONGEST_REQUEST_ID).collect());
         let advice = text("x-should-retry").and_then(|advice| advice.parse().ok());
         let retry_after = retry_after::read(incoming.headers());
         let status = incoming.status();
         let encoded = is_encoded(incoming.headers());
-        // Secrets are taken out before anything is cut: half of one would not be found. What may be half of one at the end of
-        // what was read is left out.
+        // Secrets are taken out before anything is cut: half of one would not be found. What may be
+        // half of one at the end of what was read is left out.
         let more = redactor.longest() + char::MAX_LEN_UTF8;
         let most = options.error_bytes;
         let (body, is_cut) = incoming.beginning(most.saturating_add(more), cancel).await?;
@@ -197,10 +216,12 @@ impl Client {
         Ok(HttpError::Refused(Box::new(refused)))
     }
 
-    /// What is wrong where there is no reply. Addresses go from what the client says: they may hold keys.
+    /// What is wrong where there is no reply. Addresses go from what the client says: they may hold
+    /// keys.
     fn failed(&self, error: reqwest::Error, url: &Url) -> HttpError {
         let address = shown(url);
-        let (connect, timeout, untrusted) = (error.is_connect(), error.is_timeout(), is_untrusted(&error));
+        let (connect, timeout, untrusted) =
+            (error.is_connect(), error.is_timeout(), is_untrusted(&error));
         let source = error.without_url().into();
         match (connect, timeout) {
             _ if untrusted => HttpError::Untrusted { address, source },
@@ -254,7 +275,9 @@ impl<'c> Tries<'c> {
 }
 
 /// Headers by their names, and whether each is secret.
-fn header_map<'h>(pairs: impl Iterator<Item = (&'h str, String, bool)>) -> Result<HeaderMap, HttpError> {
+fn header_map<'h>(
+    pairs: impl Iterator<Item = (&'h str, String, bool)>,
+) -> Result<HeaderMap, HttpError> {
     let mut headers = HeaderMap::new();
     for (number, (name, value, is_secret)) in pairs.enumerate() {
         let bad = || HttpError::BadHeader { number };
@@ -271,7 +294,8 @@ fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
     if let Some(error) = error.downcast_ref::<rustls::Error>() {
         return matches!(error, rustls::Error::InvalidCertificate(_));
     }
-    // An error of IO that wraps another one names the causes of that one as its own, and not the wrapped one itself.
+    // An error of IO that wraps another one names the causes of that one as its own, and not the
+    // wrapped one itself.
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(wrapped) => is_untrusted(wrapped),
         None => error.source().is_some_and(is_untrusted),
@@ -280,7 +304,8 @@ fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
 
 /// Whether the body is not what it is: nothing unpacks it here.
 fn is_encoded(headers: &HeaderMap) -> bool {
-    let plain = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    let plain =
+        |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !value.is_empty() && !plain(value))
 }
 
@@ -294,11 +319,19 @@ mod tests {
     fn a_certificate_is_found_however_deep_it_is_wrapped() {
         let untrusted = || rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
         assert!(is_untrusted(&untrusted()));
-        assert!(is_untrusted(&io::Error::other(io::Error::new(io::ErrorKind::InvalidData, untrusted()))));
-        let deep =
-            HttpError::Unreachable { address: String::new(), source: io::Error::other(untrusted()).into() };
+        assert!(is_untrusted(&io::Error::other(io::Error::new(
+            io::ErrorKind::InvalidData,
+            untrusted()
+        ))));
+        let deep = HttpError::Unreachable {
+            address: String::new(),
+            source: io::Error::other(untrusted()).into(),
+        };
         assert!(is_untrusted(&deep));
         let other = rustls::Error::HandshakeNotComplete;
-        assert!(!is_untrusted(&io::Error::other(other)) && !is_untrusted(&io::Error::other("certificate")));
+        assert!(
+            !is_untrusted(&io::Error::other(other))
+                && !is_untrusted(&io::Error::other("certificate"))
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use context_core::{BoxError, Retry};
 
-/// Why there is no reply, or no reply that may be used. Addresses in it hold neither credentials nor queries; no header and no body is shown.
+/// Why there is no reply, or no reply that may be used. Addresses in it hold neither credentials
+/// nor queries; no header and no body is shown.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
@@ -28,7 +29,9 @@ pub enum HttpError {
     #[error("a segment of the path is empty, or one that leads out of it")]
     BadPath,
     /// The address is one of plain HTTP on another machine, and that was not allowed.
-    #[error("{address} is plain HTTP on another machine: keys and contents could be read on the way")]
+    #[error(
+        "{address} is plain HTTP on another machine: keys and contents could be read on the way"
+    )]
     PlainHttp {
         /// Where it would have gone.
         address: String,
@@ -53,7 +56,8 @@ pub enum HttpError {
         /// What the client says.
         source: BoxError,
     },
-    /// Who is there is not who was asked for, or not trusted: the certificate is not taken. The request was not sent.
+    /// Who is there is not who was asked for, or not trusted: the certificate is not taken. The
+    /// request was not sent.
     #[error("{address} cannot be trusted")]
     Untrusted {
         /// What was asked.
@@ -71,7 +75,8 @@ pub enum HttpError {
         /// The limit.
         longest: Duration,
     },
-    /// The connection broke before everything had come, or what came is not HTTP. The service may have done its work.
+    /// The connection broke before everything had come, or what came is not HTTP. The service may
+    /// have done its work.
     #[error("{address}: the connection broke before the reply was whole")]
     Broken {
         /// What was asked.
@@ -82,7 +87,8 @@ pub enum HttpError {
     /// The service said no.
     #[error(transparent)]
     Refused(Box<Refused>),
-    /// The service sends elsewhere. Redirections are not followed: keys do not travel to another host.
+    /// The service sends elsewhere. Redirections are not followed: keys do not travel to another
+    /// host.
     #[error("{address} answered with a redirection ({status}), which is not followed")]
     Redirected {
         /// What was asked.
@@ -107,7 +113,9 @@ pub enum HttpError {
         address: String,
     },
     /// The reply is not the JSON that was expected.
-    #[error("{address}: the reply is not the JSON that was expected, at line {line}, column {column}")]
+    #[error(
+        "{address}: the reply is not the JSON that was expected, at line {line}, column {column}"
+    )]
     NotJson {
         /// What was asked.
         address: String,
@@ -219,8 +227,8 @@ impl HttpError {
         }
     }
 
-    /// Whether the same request may be sent again and may succeed then. `repeatable` says whether a second time does no harm, should the
-    /// service have done its work already.
+    /// Whether the same request may be sent again and may succeed then. `repeatable` says whether a
+    /// second time does no harm, should the service have done its work already.
     ///
     /// | | any request | a repeatable one |
     /// |---|---|---|
@@ -230,12 +238,14 @@ impl HttpError {
     /// | the connection broke, a reply or a piece of it took too long | no | yes |
     /// | any other status, a redirection, a certificate, a limit, the whole time is over | no | no |
     ///
-    /// Where the service says itself whether to try again, with `x-should-retry`, a no counts always, and a yes for what is repeatable. A
-    /// conflict (409) is the caller's business.
+    /// Where the service says itself whether to try again, with `x-should-retry`, a no counts
+    /// always, and a yes for what is repeatable. A conflict (409) is the caller's business.
     pub fn retry(&self, repeatable: bool) -> Retry {
         let safe = match self {
             Self::Unreachable { .. } | Self::Timeout { phase: Phase::Connect, .. } => true,
-            Self::Timeout { phase: Phase::Head | Phase::Idle, .. } | Self::Broken { .. } => repeatable,
+            Self::Timeout { phase: Phase::Head | Phase::Idle, .. } | Self::Broken { .. } => {
+                repeatable
+            }
             Self::Refused(refused) => refused.retry(repeatable),
             _ => false,
         };

@@ -20,9 +20,10 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Reads server-sent events from bytes that come in any pieces, by the rules of the HTML standard: lines end with CR, LF or both,
-/// comments are passed over, data of several lines are joined, what is not UTF-8 is replaced. Ids and times to reconnect are not kept: nothing is
-/// connected again here.
+/// Reads server-sent events from bytes that come in any pieces, by the rules of the HTML standard:
+/// lines end with CR, LF or both, comments are passed over, data of several lines are joined, what
+/// is not UTF-8 is replaced. Ids and times to reconnect are not kept: nothing is connected again
+/// here.
 ///
 /// ```
 /// use context_http::EventParser;
@@ -61,9 +62,13 @@ impl EventParser {
         Self { longest, line: Vec::new(), name, data, after_cr: false, at_start: true }
     }
 
-    /// Takes more bytes and adds the events that are whole now. An error if an event is too long; those before it are added, and the parser
-    /// cannot go on.
-    pub fn push(&mut self, mut bytes: &[u8], events: &mut impl Extend<Event>) -> Result<(), TooLong> {
+    /// Takes more bytes and adds the events that are whole now. An error if an event is too long;
+    /// those before it are added, and the parser cannot go on.
+    pub fn push(
+        &mut self,
+        mut bytes: &[u8],
+        events: &mut impl Extend<Event>,
+    ) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 bytes = &bytes[1..];
@@ -83,8 +88,8 @@ impl EventParser {
         Ok(())
     }
 
-    /// The event that was not ended by an empty line, where the stream was: some servers leave it out. A line that is not over is not part of
-    /// it, since it may be cut off.
+    /// The event that was not ended by an empty line, where the stream was: some servers leave it
+    /// out. A line that is not over is not part of it, since it may be cut off.
     pub fn finish(&mut self) -> Option<Event> {
         self.line.clear();
         self.dispatch()

@@ -70,7 +70,8 @@ impl Incoming {
     /// The next piece of the body; nothing at its end.
     pub async fn chunk(&mut self, cancel: &CancelSignal) -> Result<Option<Bytes>, HttpError> {
         let idle = (Phase::Idle, self.limits.idle);
-        let chunk = until(self.response.chunk(), idle, &self.deadline, &self.address, cancel).await?;
+        let chunk =
+            until(self.response.chunk(), idle, &self.deadline, &self.address, cancel).await?;
         let chunk = chunk.map_err(|error| HttpError::Broken {
             address: self.address.clone(),
             source: error.without_url().into(),
@@ -98,7 +99,8 @@ impl Incoming {
         Events { incoming: self, parser, ready: VecDeque::new(), failed: None, is_over: false }
     }
 
-    /// As much of it as `most` bytes, and whether that is not all. What breaks off or takes too long ends it.
+    /// As much of it as `most` bytes, and whether that is not all. What breaks off or takes too
+    /// long ends it.
     pub(crate) async fn beginning(
         mut self,
         most: usize,
@@ -131,7 +133,10 @@ impl Incoming {
 impl fmt::Debug for Incoming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Incoming");
-        shown.field("address", &self.address).field("status", &self.status()).field("read", &self.read);
+        shown
+            .field("address", &self.address)
+            .field("status", &self.status())
+            .field("read", &self.read);
         shown.finish_non_exhaustive()
     }
 }
@@ -172,7 +177,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; nothing at the end of the stream. An error ends it too: behind one there is nothing.
+    /// The next event; nothing at the end of the stream. An error ends it too: behind one there is
+    /// nothing.
     pub async fn next(&mut self, cancel: &CancelSignal) -> Result<Option<Event>, HttpError> {
         loop {
             if cancel.is_cancelled() {
@@ -192,7 +198,8 @@ impl Events {
                 Ok(Some(bytes)) => {
                     if let Err(what) = self.parser.push(&bytes, &mut self.ready) {
                         self.is_over = true;
-                        self.failed = Some(self.incoming.too_long(what, self.incoming.limits.event_bytes));
+                        self.failed =
+                            Some(self.incoming.too_long(what, self.incoming.limits.event_bytes));
                     }
                 }
                 Ok(None) => {

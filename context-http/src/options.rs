@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::pauses::TokioPauses;
 use crate::{Pauses, Proxy, Retries, Secret};
 
-/// How a [`Client`](crate::Client) asks: how long it waits, how much it reads, who it is. `Debug` shows names of headers, and no value.
+/// How a [`Client`](crate::Client) asks: how long it waits, how much it reads, who it is. `Debug`
+/// shows names of headers, and no value.
 #[derive(Clone)]
 #[must_use]
 pub struct ClientOptions {
@@ -73,7 +74,8 @@ impl ClientOptions {
         self
     }
 
-    /// Gives a call so long in all: its tries, the waits between them and the reply, also one that comes in events. Default: 120 seconds.
+    /// Gives a call so long in all: its tries, the waits between them and the reply, also one that
+    /// comes in events. Default: 120 seconds.
     pub fn total_timeout(mut self, longest: Duration) -> Self {
         self.total = longest;
         self
@@ -97,7 +99,8 @@ impl ClientOptions {
         self
     }
 
-    /// Reads at most so many bytes of what comes with a status that says no, for at most five seconds; the rest is left. Default: 64 KiB.
+    /// Reads at most so many bytes of what comes with a status that says no, for at most five
+    /// seconds; the rest is left. Default: 64 KiB.
     pub fn max_error_bytes(mut self, bytes: usize) -> Self {
         self.error_bytes = bytes;
         self
@@ -133,8 +136,8 @@ impl ClientOptions {
         self
     }
 
-    /// Whether `http://` may leave this machine, where everybody on the way reads keys and contents. Default: it may not. Say yes for a server
-    /// in a network that is trusted.
+    /// Whether `http://` may leave this machine, where everybody on the way reads keys and
+    /// contents. Default: it may not. Say yes for a server in a network that is trusted.
     pub fn allow_plain_http(mut self, allowed: bool) -> Self {
         self.plain_http = allowed;
         self

@@ -5,7 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Waits between two tries. The one there is waits on tokio's clock; a test may write down what it is asked for instead.
+/// Waits between two tries. The one there is waits on tokio's clock; a test may write down what it
+/// is asked for instead.
 ///
 /// Implementors: a pause that is dropped is over.
 pub trait Pauses: fmt::Debug + Send + Sync + 'static {

@@ -17,8 +17,8 @@ pub(crate) enum Choice {
 }
 
 impl Proxy {
-    /// The one that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, but for what is in `NO_PROXY`. The default. A service
-    /// on this machine is asked directly.
+    /// The one that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, but for what
+    /// is in `NO_PROXY`. The default. A service on this machine is asked directly.
     pub fn environment() -> Self {
         Self(Choice::Environment)
     }
@@ -28,7 +28,8 @@ impl Proxy {
         Self(Choice::None)
     }
 
-    /// The one at this address, such as `http://user:password@proxy.example.com:3128`, for every request.
+    /// The one at this address, such as `http://user:password@proxy.example.com:3128`, for every
+    /// request.
     pub fn at(address: impl Into<Secret>) -> Self {
         Self(Choice::At(address.into()))
     }

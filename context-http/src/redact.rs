@@ -5,7 +5,8 @@ use zeroize::Zeroizing;
 
 use crate::Secret;
 
-/// Secrets shorter than this many bytes are not looked for: they are words, such as the `none` that local servers are given.
+/// Secrets shorter than this many bytes are not looked for: they are words, such as the `none` that
+/// local servers are given.
 const SHORTEST: usize = 6;
 
 /// The texts to take out, the longest first.
@@ -56,7 +57,9 @@ fn in_address(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte))
+            }
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }

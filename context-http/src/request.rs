@@ -41,7 +41,8 @@ impl Method {
     }
 }
 
-/// A request below the address of a [`Client`](crate::Client). `Debug` shows neither query, headers nor body.
+/// A request below the address of a [`Client`](crate::Client). `Debug` shows neither query, headers
+/// nor body.
 #[derive(Clone)]
 #[must_use]
 pub struct Request {
@@ -55,12 +56,16 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of this method at this path below the client's address, such as `chat/completions`: segments between slashes,
-    /// as they are, not escaped.
+    /// A request of this method at this path below the client's address, such as
+    /// `chat/completions`: segments between slashes, as they are, not escaped.
     pub fn new(method: Method, path: &str) -> Self {
         Self {
             method,
-            segments: path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect(),
+            segments: path
+                .split('/')
+                .filter(|segment| !segment.is_empty())
+                .map(str::to_owned)
+                .collect(),
             queries: Vec::new(),
             headers: Vec::new(),
             body: None,
@@ -101,8 +106,8 @@ impl Request {
         self
     }
 
-    /// With one more header. It is not looked for in what the service says: a key belongs to the client, as a
-    /// [secret](crate::ClientOptions::secret_header).
+    /// With one more header. It is not looked for in what the service says: a key belongs to the
+    /// client, as a [secret](crate::ClientOptions::secret_header).
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
@@ -110,7 +115,8 @@ impl Request {
 
     /// With this body, written as JSON. An error if it cannot be written.
     pub fn json(mut self, body: &impl Serialize) -> Result<Self, HttpError> {
-        let body = serde_json::to_vec(body).map_err(|error| HttpError::Write { source: error.into() })?;
+        let body =
+            serde_json::to_vec(body).map_err(|error| HttpError::Write { source: error.into() })?;
         self.body = Some(body.into());
         Ok(self)
     }
@@ -127,8 +133,8 @@ impl Request {
         self
     }
 
-    /// Says whether a second time does no harm, so that the request may be sent again when its reply was lost. Where nothing is said, the
-    /// [method](Method::is_repeatable) says it.
+    /// Says whether a second time does no harm, so that the request may be sent again when its
+    /// reply was lost. Where nothing is said, the [method](Method::is_repeatable) says it.
     pub fn repeatable(mut self, repeatable: bool) -> Self {
         self.repeatable = repeatable;
         self
@@ -167,7 +173,10 @@ impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.body.as_ref().map_or(0, Bytes::len);
         let mut shown = f.debug_struct("Request");
-        shown.field("method", &self.method).field("path", &self.segments.join("/")).field("bytes", &bytes);
+        shown
+            .field("method", &self.method)
+            .field("path", &self.segments.join("/"))
+            .field("bytes", &bytes);
         shown.field("repeatable", &self.repeatable).finish_non_exhaustive()
     }
 }

@@ -6,10 +6,13 @@ use context_core::Retry;
 
 use crate::HttpError;
 
-/// How often a request is tried again, and how long it waits for that. What is tried again is said at [`HttpError::retry`].
+/// How often a request is tried again, and how long it waits for that. What is tried again is said
+/// at [`HttpError::retry`].
 ///
-/// A wait that the service asks for is kept to the millisecond, without chance in it; where it asks for none, each wait is twice the one before. A service that asks for more than
-/// the longest wait is not asked again: sooner than it wants would only make it worse, and whoever calls is told how long.
+/// A wait that the service asks for is kept to the millisecond, without chance in it; where it asks
+/// for none, each wait is twice the one before. A service that asks for more than the longest wait
+/// is not asked again: sooner than it wants would only make it worse, and whoever calls is told how
+/// long.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +35,12 @@ impl Default for Retries {
     /// Two, behind half a second and a second; at most 30 seconds at a time and 60 in all.
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { most: 2, first: Duration::from_millis(500), longest: seconds(30), total: seconds(60) }
+        Self {
+            most: 2,
+            first: Duration::from_millis(500),
+            longest: seconds(30),
+            total: seconds(60),
+        }
     }
 }
 
@@ -65,7 +73,8 @@ impl Retries {
         self
     }
 
-    /// How long to wait before the next try, if there is one. `tried` counts the further tries there were, `waited` what they waited.
+    /// How long to wait before the next try, if there is one. `tried` counts the further tries
+    /// there were, `waited` what they waited.
     pub(crate) fn wait(
         &self,
         tried: u32,

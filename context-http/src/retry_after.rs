@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Reads `retry-after-ms`, and `retry-after` in seconds or as a date. A date counts from the reply's own `date`: no clock is read, and clocks
-/// that disagree do no harm. Of a date without one, nothing is known.
+/// Reads `retry-after-ms`, and `retry-after` in seconds or as a date. A date counts from the
+/// reply's own `date`: no clock is read, and clocks that disagree do no harm. Of a date without
+/// one, nothing is known.
 pub(crate) fn read(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(wait) = text("retry-after-ms").and_then(|number| read_number(number, 1_000.0)) {
@@ -52,9 +53,18 @@ mod tests {
         );
         assert_eq!(asked(&[("retry-after", "99999999999999999999999999")]), Some(Duration::MAX));
         let now = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(asked(&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT"), now]), Some(seconds(30)));
-        assert_eq!(asked(&[("retry-after", "Sunday, 06-Nov-94 08:50:07 GMT"), now]), Some(seconds(30)));
-        assert_eq!(asked(&[("retry-after", "Sun Nov  6 08:49:00 1994"), now]), Some(Duration::ZERO));
+        assert_eq!(
+            asked(&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT"), now]),
+            Some(seconds(30))
+        );
+        assert_eq!(
+            asked(&[("retry-after", "Sunday, 06-Nov-94 08:50:07 GMT"), now]),
+            Some(seconds(30))
+        );
+        assert_eq!(
+            asked(&[("retry-after", "Sun Nov  6 08:49:00 1994"), now]),
+            Some(Duration::ZERO)
+        );
     }
 
     #[test]

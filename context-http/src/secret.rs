@@ -4,8 +4,9 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A key or a password: never shown, and wiped from memory when it goes; what a client was given to send is its own copy. Spaces around it are not part of it, as a line feed
-/// behind a key that was read from a file is not.
+/// A key or a password: never shown, and wiped from memory when it goes; what a client was given to
+/// send is its own copy. Spaces around it are not part of it, as a line feed behind a key that was
+/// read from a file is not.
 ///
 /// ```
 /// use context_http::Secret;

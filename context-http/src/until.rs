@@ -38,7 +38,8 @@ impl Deadline {
     }
 }
 
-/// What the work gives, unless it takes longer than `longest`, the deadline passes, or the signal is raised; then it is dropped where it stands.
+/// What the work gives, unless it takes longer than `longest`, the deadline passes, or the signal
+/// is raised; then it is dropped where it stands.
 pub(crate) async fn until<T>(
     work: impl Future<Output = T>,
     (phase, longest): (Phase, Duration),

@@ -1,9 +1,10 @@
 //! Reading small files again only when they changed.
 //!
-//! What was made of a file is kept with the file's stamp: length, time of modification and, where the platform
-//! has them, inode and time of change. A stamp is believed only if the file was last touched clearly before it
-//! was read, because file systems count time in steps: two writes within one step leave the same stamp, and
-//! the second would never be noticed. The time of reading is the caller's, so nothing here asks a clock.
+//! What was made of a file is kept with the file's stamp: length, time of modification and, where
+//! the platform has them, inode and time of change. A stamp is believed only if the file was last
+//! touched clearly before it was read, because file systems count time in steps: two writes within
+//! one step leave the same stamp, and the second would never be noticed. The time of reading is the
+//! caller's, so nothing here asks a clock.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -60,7 +61,8 @@ impl Stamp {
         }
     }
 
-    /// When the file was last touched, in microseconds. Nobody can set the time of change, so it is preferred.
+    /// When the file was last touched, in microseconds. Nobody can set the time of change, so it is
+    /// preferred.
     #[cfg(unix)]
     fn touched(&self) -> Option<i64> {
         let (_, _, seconds, nanos) = self.inode;
@@ -107,8 +109,8 @@ impl<T> Default for FileCache<T> {
 }
 
 impl<T: PartialEq> FileCache<T> {
-    /// What `parse` makes of the first `limit` bytes of a file; from memory if the file is as it was. The same
-    /// content gives the same `Arc`, also when it had to be read again.
+    /// What `parse` makes of the first `limit` bytes of a file; from memory if the file is as it
+    /// was. The same content gives the same `Arc`, also when it had to be read again.
     pub(crate) fn get(
         &mut self,
         path: &Path,

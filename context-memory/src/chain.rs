@@ -14,12 +14,12 @@ use crate::cost;
 
 /// Providers that are asked together.
 ///
-/// Each is given a share of the tokens of a recall; what one leaves over, those behind it may have. The memories of the first come first.
-/// What one of them says that another has said is left out. If one fails, the others answer, and a diagnostic names it; only if all
-/// fail, the recall does.
+/// Each is given a share of the tokens of a recall; what one leaves over, those behind it may have.
+/// The memories of the first come first. What one of them says that another has said is left out.
+/// If one fails, the others answer, and a diagnostic names it; only if all fail, the recall does.
 ///
-/// A turn is captured by all of them, and so is a flush; an error says which have not, and both may be repeated. Something is
-/// forgotten only if all have forgotten it.
+/// A turn is captured by all of them, and so is a flush; an error says which have not, and both may
+/// be repeated. Something is forgotten only if all have forgotten it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -67,10 +67,15 @@ impl Chain {
         Self::default()
     }
 
-    /// And this one, under a name for diagnostics, with a share of the tokens: of 1 and 3, the one gets a quarter. A share of 0 counts
-    /// as 1.
+    /// And this one, under a name for diagnostics, with a share of the tokens: of 1 and 3, the one
+    /// gets a quarter. A share of 0 counts as 1.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, provider: impl MemoryProvider, share: u32) -> Self {
+    pub fn with(
+        mut self,
+        name: impl Into<String>,
+        provider: impl MemoryProvider,
+        share: u32,
+    ) -> Self {
         let (name, provider) = (name.into(), Arc::new(provider));
         self.links.push(Link { name, provider, share: u64::from(share.max(1)) });
         self
@@ -116,7 +121,12 @@ impl MemoryProvider for Chain {
                 Err(error) => {
                     let told = format!("{} remembered nothing: {error}", link.name);
                     let code = DiagnosticCode::MemoryProviderError;
-                    recalled.diagnostics.push(Diagnostic::new(code, Severity::Warning, "memory", told));
+                    recalled.diagnostics.push(Diagnostic::new(
+                        code,
+                        Severity::Warning,
+                        "memory",
+                        told,
+                    ));
                     first_error.get_or_insert(error);
                     shares -= link.share;
                     continue;
@@ -130,7 +140,10 @@ impl MemoryProvider for Chain {
             let spent = cost::fit(&mut memories, room);
             let left_out = all - memories.len();
             if left_out > 0 {
-                let told = format!("{left_out} of {all} memories of {} do not fit into its share", link.name);
+                let told = format!(
+                    "{left_out} of {all} memories of {} do not fit into its share",
+                    link.name
+                );
                 let code = DiagnosticCode::OverLimit;
                 recalled.diagnostics.push(Diagnostic::new(code, Severity::Info, "memory", told));
             }
@@ -168,7 +181,8 @@ impl MemoryProvider for Chain {
         let told = self.links.iter().map(|link| link.provider.forget(forget));
         let (forgotten, failed) = failures(join_all(told).await);
         // Who keeps nothing of the kind that was named has nothing to forget.
-        let failed = failed.into_iter().filter(|(_, error)| error.kind() != ErrorKind::NotFound).collect();
+        let failed =
+            failed.into_iter().filter(|(_, error)| error.kind() != ErrorKind::NotFound).collect();
         self.failed("forget", failed)?;
         Ok(forgotten.into_iter().fold(MemoriesForgotten::default(), MemoriesForgotten::and))
     }
@@ -176,5 +190,6 @@ impl MemoryProvider for Chain {
 
 /// A share of what is left, of so many shares.
 fn share(left: u64, share: u64, shares: u64) -> u64 {
-    u64::try_from(u128::from(left) * u128::from(share) / u128::from(shares.max(1))).unwrap_or(u64::MAX)
+    u64::try_from(u128::from(left) * u128::from(share) / u128::from(shares.max(1)))
+        .unwrap_or(u64::MAX)
 }

@@ -12,7 +12,8 @@ pub(crate) fn tokens(memory: &RecalledMemory) -> u64 {
     ascii.div_ceil(4) + others + FRAME
 }
 
-/// Leaves out what does not fit into so many tokens beside what comes before it, and says how many the rest has.
+/// Leaves out what does not fit into so many tokens beside what comes before it, and says how many
+/// the rest has.
 pub(crate) fn fit(memories: &mut Vec<RecalledMemory>, most: Option<u64>) -> u64 {
     let most = most.unwrap_or(u64::MAX);
     let mut spent = 0;

@@ -1,10 +1,12 @@
 //! Episodes: what was said comes back as it was said, with who said it, where and when.
 //!
-//! A turn is captured as one record for each message; nothing is summarised and no model is needed. What is recalled is found by its
-//! words, and if there is an embedder by its meaning, and ranked as [`rank`](crate::rank) says. What stands in the conversation that
-//! asks is not recalled into it.
+//! A turn is captured as one record for each message; nothing is summarised and no model is needed.
+//! What is recalled is found by its words, and if there is an embedder by its meaning, and ranked
+//! as [`rank`](crate::rank) says. What stands in the conversation that asks is not recalled into
+//! it.
 //!
-//! It does not decide what is true: an earlier statement stays beside a later one. [`Facts`](crate::Facts) do.
+//! It does not decide what is true: an earlier statement stays beside a later one.
+//! [`Facts`](crate::Facts) do.
 
 mod capture;
 mod hot;
@@ -15,8 +17,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, Embedder, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
-    MemoryRecordStore, MemoryScope, RecallQuery, Recalled, Result, Store,
+    CancelSignal, CapturedTurn, Embedder, Error, ErrorKind, MemoriesForgotten, MemoryForget,
+    MemoryProvider, MemoryRecordStore, MemoryScope, RecallQuery, Recalled, Result, Store,
 };
 
 use self::hot::Hot;
@@ -57,8 +59,9 @@ impl Reach {
     }
 }
 
-/// Remembers what was said. What it captured is kept when [`capture`](MemoryProvider::capture) returns: wrap it in [`Queued`], as
-/// [`episodic`](crate::episodic()) does, so that no turn waits for that.
+/// Remembers what was said. What it captured is kept when [`capture`](MemoryProvider::capture)
+/// returns: wrap it in [`Queued`], as [`episodic`](crate::episodic()) does, so that no turn waits
+/// for that.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -107,15 +110,17 @@ impl Episodic {
         })
     }
 
-    /// From where what is said comes back. Default: from all sessions in the same project with the same agent.
+    /// From where what is said comes back. Default: from all sessions in the same project with the
+    /// same agent.
     #[must_use]
     pub fn reach(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// Finds by meaning, too. What was captured before has no vector, and is found by its words. If the embedder fails, what is captured
-    /// then has none either, and a recall goes on without and says so.
+    /// Finds by meaning, too. What was captured before has no vector, and is found by its words. If
+    /// the embedder fails, what is captured then has none either, and a recall goes on without and
+    /// says so.
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
@@ -129,15 +134,17 @@ impl Episodic {
         self
     }
 
-    /// Whether results of tools are remembered. Default: no, since they are long, and can be had again.
+    /// Whether results of tools are remembered. Default: no, since they are long, and can be had
+    /// again.
     #[must_use]
     pub fn tool_results(mut self, remembered: bool) -> Self {
         self.tools = remembered;
         self
     }
 
-    /// For how long the answer to a question that was asked before may be given again, where another process has captured something new.
-    /// What was forgotten or changed is not given even then. Default: 10 seconds; zero to look each time.
+    /// For how long the answer to a question that was asked before may be given again, where
+    /// another process has captured something new. What was forgotten or changed is not given even
+    /// then. Default: 10 seconds; zero to look each time.
     #[must_use]
     pub fn hot(mut self, lifetime: Duration) -> Self {
         self.hot = Hot::new(lifetime);
@@ -160,7 +167,8 @@ pub(crate) fn records<'a>(
     })
 }
 
-/// What a provider of one kind of record forgets: of names only those of its own, so that several may share a store. Nothing if none is.
+/// What a provider of one kind of record forgets: of names only those of its own, so that several
+/// may share a store. Nothing if none is.
 pub(crate) async fn own(
     records: &dyn MemoryRecordStore,
     forget: &MemoryForget,
@@ -168,13 +176,16 @@ pub(crate) async fn own(
 ) -> Result<Option<MemoryForget>> {
     let MemoryForget::Ids { scope, ids } = forget else { return Ok(Some(forget.clone())) };
     let stored = records.memories(scope, ids).await?;
-    let own = stored.into_iter().filter(|stored| stored.record.kind == kind).map(|stored| stored.record.id);
+    let own = stored
+        .into_iter()
+        .filter(|stored| stored.record.kind == kind)
+        .map(|stored| stored.record.id);
     let own: Vec<_> = own.collect();
     Ok((!own.is_empty()).then(|| MemoryForget::ids(scope.clone(), own)))
 }
 
-/// Remembers what was said, and lets no turn wait for that. [`Unsupported`](ErrorKind::Unsupported) if the store keeps no
-/// memories.
+/// Remembers what was said, and lets no turn wait for that. [`Unsupported`](ErrorKind::Unsupported)
+/// if the store keeps no memories.
 pub fn episodic(store: &Arc<dyn Store>) -> Result<Queued<Episodic>> {
     Ok(Queued::new(Episodic::new(Arc::clone(store))?))
 }

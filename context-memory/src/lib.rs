@@ -9,9 +9,10 @@
 //! | [`Facts`] | statements with their times and sources | programs, or a model that reads captured turns |
 //! | `remote::RemoteMemory` (feature `remote`) | whatever a server does | HTTP |
 //!
-//! Each stands alone behind [`MemoryProvider`](context_core::MemoryProvider); [`Chain`] makes several one, and [`Queued`] lets no turn
-//! wait for a capture. The first three keep their records in any [store](context_core::Store) that keeps
-//! [memories](context_core::Store::memories); the remote one needs no store.
+//! Each stands alone behind [`MemoryProvider`](context_core::MemoryProvider); [`Chain`] makes
+//! several one, and [`Queued`] lets no turn wait for a capture. The first three keep their records
+//! in any [store](context_core::Store) that keeps [memories](context_core::Store::memories); the
+//! remote one needs no store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,16 +30,18 @@
 //!
 //! # To whom it belongs
 //!
-//! Every record is filed under a [`MemoryScope`](context_core::MemoryScope), and comes back only where everything that scope names is
-//! named equally. [`Reach`] says how much of a turn's scope what is said in it is filed under: by default the project and the agent, so
-//! that it comes back in later sessions, and not in other projects. There is no wider scope to fall back to: a store that keeps no
-//! memories, and a scope that cannot be kept apart, are refused.
+//! Every record is filed under a [`MemoryScope`](context_core::MemoryScope), and comes back only
+//! where everything that scope names is named equally. [`Reach`] says how much of a turn's scope
+//! what is said in it is filed under: by default the project and the agent, so that it comes back
+//! in later sessions, and not in other projects. There is no wider scope to fall back to: a store
+//! that keeps no memories, and a scope that cannot be kept apart, are refused.
 //!
 //! # What this crate does not do
 //!
-//! It shows nothing to a model: the runtime renders what is recalled, as data with its source and time. It deletes nothing by itself,
-//! neither by age nor by importance. It carries no embedding model: an [`Embedder`](context_core::Embedder) speaks to one over HTTP, and
-//! without one everything is found by words.
+//! It shows nothing to a model: the runtime renders what is recalled, as data with its source and
+//! time. It deletes nothing by itself, neither by age nor by importance. It carries no embedding
+//! model: an [`Embedder`](context_core::Embedder) speaks to one over HTTP, and without one
+//! everything is found by words.
 
 mod blocks;
 mod chain;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{Error, MemoryList, MemoryRecordStore, MemoryScope, Result, Store, StoredMemory, limits};
+use context_core::{
+    Error, MemoryList, MemoryRecordStore, MemoryScope, Result, Store, StoredMemory, limits,
+};
 
 use crate::{Reach, episodic};
 
@@ -11,7 +13,8 @@ use crate::{Reach, episodic};
 pub(crate) struct Records(Arc<dyn Store>);
 
 impl Records {
-    /// The records of a store; [`Unsupported`](context_core::ErrorKind::Unsupported) if it keeps none.
+    /// The records of a store; [`Unsupported`](context_core::ErrorKind::Unsupported) if it keeps
+    /// none.
     pub(crate) fn new(store: Arc<dyn Store>, operation: &'static str) -> Result<Self> {
         let records = Self(store);
         records.get(operation)?;
@@ -42,11 +45,19 @@ impl Records {
     }
 }
 
-/// Where something goes that comes from this scope. What is meant for a session goes nowhere else: without one it is refused.
-pub(crate) fn filed(reach: Reach, scope: &MemoryScope, operation: &'static str) -> Result<MemoryScope> {
+/// Where something goes that comes from this scope. What is meant for a session goes nowhere else:
+/// without one it is refused.
+pub(crate) fn filed(
+    reach: Reach,
+    scope: &MemoryScope,
+    operation: &'static str,
+) -> Result<MemoryScope> {
     scope.check(operation)?;
     if reach == Reach::Session && scope.session.is_none() {
-        return Err(Error::invalid(operation, "this is filed under a session, and the scope names none"));
+        return Err(Error::invalid(
+            operation,
+            "this is filed under a session, and the scope names none",
+        ));
     }
     Ok(reach.of(scope))
 }

@@ -1,7 +1,9 @@
-//! The words under which memories are found: cut and folded as search does, without stop words, and without what only inflects them.
+//! The words under which memories are found: cut and folded as search does, without stop words, and
+//! without what only inflects them.
 //!
-//! The rules are those of English; words of other languages and of scripts without spaces pass through them mostly as they are. What
-//! comes out is no word to show: it only has to be the same for all forms of one.
+//! The rules are those of English; words of other languages and of scripts without spaces pass
+//! through them mostly as they are. What comes out is no word to show: it only has to be the same
+//! for all forms of one.
 
 mod irregular;
 
@@ -14,14 +16,15 @@ const LONGEST: usize = 64;
 
 /// Words that say nothing of what a text is about, in order.
 const STOP: &[&str] = &[
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
-    "been", "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "done", "for",
-    "from", "had", "has", "have", "having", "he", "her", "hers", "him", "his", "how", "i", "if", "in",
-    "into", "is", "it", "its", "just", "ll", "m", "may", "me", "might", "mine", "my", "myself", "no", "nor",
-    "not", "of", "on", "or", "our", "ours", "out", "own", "re", "s", "shall", "she", "should", "so", "some",
-    "such", "t", "than", "that", "the", "their", "theirs", "them", "then", "there", "these", "they", "this",
-    "those", "to", "too", "us", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while",
-    "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
+    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
+    "because", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does",
+    "doing", "done", "for", "from", "had", "has", "have", "having", "he", "her", "hers", "him",
+    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "ll", "m", "may", "me",
+    "might", "mine", "my", "myself", "no", "nor", "not", "of", "on", "or", "our", "ours", "out",
+    "own", "re", "s", "shall", "she", "should", "so", "some", "such", "t", "than", "that", "the",
+    "their", "theirs", "them", "then", "there", "these", "they", "this", "those", "to", "too",
+    "us", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who",
+    "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
 /// Whether a folded word says nothing of what a text is about.
@@ -29,7 +32,8 @@ pub fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
 }
 
-/// A folded word without what only inflects it: plurals, `-ed`, `-ing`, `-ly`, forms of irregular verbs and nouns.
+/// A folded word without what only inflects it: plurals, `-ed`, `-ing`, `-ly`, forms of irregular
+/// verbs and nouns.
 pub fn stem(word: &str) -> Cow<'_, str> {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) || word.len() < 3 {
         return Cow::Borrowed(word);
@@ -59,7 +63,8 @@ pub fn stem(word: &str) -> Cow<'_, str> {
 fn strip(word: &str) -> (&str, bool) {
     let without = |suffix: &str| {
         let rest = word.strip_suffix(suffix)?;
-        let has_vowel = rest.bytes().any(|byte| matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
+        let has_vowel =
+            rest.bytes().any(|byte| matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
         (rest.len() >= 2 && has_vowel).then_some(rest)
     };
     for suffix in ["ies", "ied"] {
@@ -81,16 +86,19 @@ fn strip(word: &str) -> (&str, bool) {
     if let Some(rest) = without("ly").filter(|rest| rest.len() >= 4) {
         return (rest, false);
     }
-    let is_plural = word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end));
+    let is_plural =
+        word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end));
     if is_plural && word.len() > 3 { (&word[..word.len() - 1], false) } else { (word, false) }
 }
 
-/// Without a silent `e`, and with an `i` for a `y` at the end: what is left when an ending was taken off has lost the one and changed
-/// the other.
+/// Without a silent `e`, and with an `i` for a `y` at the end: what is left when an ending was
+/// taken off has lost the one and changed the other.
 fn end(word: &str) -> Cow<'_, str> {
     match word.as_bytes() {
         [_, _, .., b'e'] => Cow::Borrowed(&word[..word.len() - 1]),
-        [.., before, b'y'] if word.len() > 2 && !matches!(before, b'a' | b'e' | b'i' | b'o' | b'u') => {
+        [.., before, b'y']
+            if word.len() > 2 && !matches!(before, b'a' | b'e' | b'i' | b'o' | b'u') =>
+        {
             Cow::Owned(format!("{}i", &word[..word.len() - 1]))
         }
         _ => Cow::Borrowed(word),
@@ -104,7 +112,8 @@ pub fn content_words(text: &str) -> impl Iterator<Item = String> {
         .map(|word| stem(&word.folded).into_owned())
 }
 
-/// The words of a text as they are written into a record, with a space between two of them: no more than a record may have.
+/// The words of a text as they are written into a record, with a space between two of them: no more
+/// than a record may have.
 pub fn index_words(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for word in content_words(text).take(limits::MAX_MEMORY_WORDS) {
@@ -146,9 +155,13 @@ mod tests {
             let stems: Vec<_> = forms.iter().map(|form| stem(form)).collect();
             assert!(stems.iter().all(|stem| *stem == stems[0]), "{forms:?}: {stems:?}");
         }
-        let different = [("bus", "bu"), ("this", "thi"), ("red", "r"), ("sing", "s"), ("news", "new2")];
+        let different =
+            [("bus", "bu"), ("this", "thi"), ("red", "r"), ("sing", "s"), ("news", "new2")];
         assert!(different.iter().all(|(word, bad)| stem(word) != *bad));
-        assert_eq!((stem("2023"), stem("北"), stem("ok")), ("2023".into(), "北".into(), "ok".into()));
+        assert_eq!(
+            (stem("2023"), stem("北"), stem("ok")),
+            ("2023".into(), "北".into(), "ok".into())
+        );
     }
 
     #[test]

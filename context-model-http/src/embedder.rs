@@ -29,8 +29,9 @@ pub enum VectorForm {
     Base64,
 }
 
-/// An embedder at an [`Endpoint`] that is OpenAI's or like it. Texts are sent in batches, one after another; what comes back is checked: as many
-/// vectors as texts, in their order, of one length, of finite numbers. `Debug` shows no key.
+/// An embedder at an [`Endpoint`] that is OpenAI's or like it. Texts are sent in batches, one after
+/// another; what comes back is checked: as many vectors as texts, in their order, of one length, of
+/// finite numbers. `Debug` shows no key.
 ///
 /// ```
 /// use context_core::Embedder;
@@ -82,15 +83,16 @@ impl HttpEmbedder {
         })
     }
 
-    /// Asks for vectors of this length, where the model can give shorter ones. The [name](Embedder::name) says so, since vectors of different lengths
-    /// are not compared.
+    /// Asks for vectors of this length, where the model can give shorter ones. The
+    /// [name](Embedder::name) says so, since vectors of different lengths are not compared.
     pub fn dimensions(mut self, length: usize) -> Self {
         self.dimensions = Some(length);
         self.name = format!("{}@{length}", self.model);
         self
     }
 
-    /// Goes by this name, which is kept beside every vector. Default: the model's, with the dimensions if some are asked for.
+    /// Goes by this name, which is kept beside every vector. Default: the model's, with the
+    /// dimensions if some are asked for.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -102,13 +104,15 @@ impl HttpEmbedder {
         self
     }
 
-    /// Sends at most so many texts and so many bytes of them at a time, and one at least. Default: 128 texts, 256 KiB.
+    /// Sends at most so many texts and so many bytes of them at a time, and one at least. Default:
+    /// 128 texts, 256 KiB.
     pub fn batches(mut self, texts: usize, bytes: usize) -> Self {
         (self.most_texts, self.most_bytes) = (texts.max(1), bytes);
         self
     }
 
-    /// Puts this in front of texts that are looked for, and this in front of those that are kept, for models that were taught so.
+    /// Puts this in front of texts that are looked for, and this in front of those that are kept,
+    /// for models that were taught so.
     pub fn prefixes(mut self, query: impl Into<String>, passage: impl Into<String>) -> Self {
         self.prefixes = (query.into(), passage.into());
         self
@@ -127,7 +131,8 @@ impl HttpEmbedder {
         let mut batches = Vec::new();
         let (mut start, mut bytes) = (0, 0_usize);
         for (at, text) in texts.iter().enumerate() {
-            let is_full = at - start >= self.most_texts || bytes.saturating_add(text.len()) > self.most_bytes;
+            let is_full =
+                at - start >= self.most_texts || bytes.saturating_add(text.len()) > self.most_bytes;
             if at > start && is_full {
                 batches.push(start..at);
                 (start, bytes) = (at, 0);
@@ -140,13 +145,18 @@ impl HttpEmbedder {
         batches
     }
 
-    async fn batch(&self, texts: &[String], cancel: &CancelSignal) -> Result<Vec<Vec<f32>>, ModelError> {
+    async fn batch(
+        &self,
+        texts: &[String],
+        cancel: &CancelSignal,
+    ) -> Result<Vec<Vec<f32>>, ModelError> {
         let encoding_format = match self.form {
             VectorForm::Unsaid => None,
             VectorForm::Float => Some("float"),
             VectorForm::Base64 => Some("base64"),
         };
-        let body = Body { model: &self.model, input: texts, dimensions: self.dimensions, encoding_format };
+        let body =
+            Body { model: &self.model, input: texts, dimensions: self.dimensions, encoding_format };
         let fault = |error| {
             fault::of(&error, &self.client, PROVIDER, |status, body| {
                 ModelError::classify(PROVIDER, status, body)
@@ -154,7 +164,8 @@ impl HttpEmbedder {
         };
         let request = Request::post("embeddings").json(&body).map_err(fault)?.repeatable(true);
         let reply = self.client.send(&request, cancel).await.map_err(fault)?;
-        let read = vectors::read(&reply.body, texts.len()).and_then(|vectors| self.same_length(vectors));
+        let read =
+            vectors::read(&reply.body, texts.len()).and_then(|vectors| self.same_length(vectors));
         read.map_err(|misfit| {
             // A service that fails may say so with a status of success.
             let text = reply.text();

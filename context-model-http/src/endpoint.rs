@@ -13,11 +13,11 @@ const ANTHROPIC: &str = "https://api.anthropic.com/v1";
 /// The version of Anthropic's forms that the codec speaks.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A service: its address with everything in front of `chat/completions` and the like, a key if it wants one, and [how it is
-/// asked](ClientOptions). `Debug` shows no key.
+/// A service: its address with everything in front of `chat/completions` and the like, a key if it
+/// wants one, and [how it is asked](ClientOptions). `Debug` shows no key.
 ///
-/// The options are those of a client but for the times: models think long. It waits ten minutes for the beginning of an answer, five for
-/// each further piece, half an hour for all.
+/// The options are those of a client but for the times: models think long. It waits ten minutes for
+/// the beginning of an answer, five for each further piece, half an hour for all.
 ///
 /// ```
 /// use std::time::Duration;
@@ -105,15 +105,16 @@ impl Endpoint {
         Self::at(ANTHROPIC).key(key)
     }
 
-    /// OpenAI, or what the environment names in its place: `OPENAI_API_KEY`, which only OpenAI itself needs, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`,
-    /// `OPENAI_PROJECT_ID`.
+    /// OpenAI, or what the environment names in its place: `OPENAI_API_KEY`, which only OpenAI
+    /// itself needs, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID`.
     pub fn openai_from_env() -> Result<Self, SetupError> {
         Self::openai_from(|variable| env::var(variable).ok())
     }
 
     /// The same, with variables looked up like this.
     pub fn openai_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
-        let get = |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let get =
+            |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let (address, key) = (get("OPENAI_BASE_URL"), get("OPENAI_API_KEY"));
         if address.is_none() && key.is_none() {
             return Err(SetupError::MissingVariable { variable: "OPENAI_API_KEY" });
@@ -130,15 +131,16 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Anthropic, or what the environment names in its place: `ANTHROPIC_API_KEY` or else `ANTHROPIC_AUTH_TOKEN`, and `ANTHROPIC_BASE_URL`, which by
-    /// custom ends in front of `/v1`.
+    /// Anthropic, or what the environment names in its place: `ANTHROPIC_API_KEY` or else
+    /// `ANTHROPIC_AUTH_TOKEN`, and `ANTHROPIC_BASE_URL`, which by custom ends in front of `/v1`.
     pub fn anthropic_from_env() -> Result<Self, SetupError> {
         Self::anthropic_from(|variable| env::var(variable).ok())
     }
 
     /// The same, with variables looked up like this.
     pub fn anthropic_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
-        let get = |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let get =
+            |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let address = get("ANTHROPIC_BASE_URL").map(|address| {
             let address = address.trim_end_matches('/');
             if address.ends_with("/v1") || full_path(address).is_some() {
@@ -148,7 +150,8 @@ impl Endpoint {
             }
         });
         let key = get("ANTHROPIC_API_KEY").map(|key| Key::Own(key.into()));
-        let key = key.or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Key::Bearer(token.into())));
+        let key =
+            key.or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Key::Bearer(token.into())));
         if address.is_none() && key.is_none() {
             return Err(SetupError::MissingVariable { variable: "ANTHROPIC_API_KEY" });
         }
@@ -157,14 +160,15 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// With this key, presented as the service of the wire form wants it: `authorization: Bearer` to OpenAI and those like it, `x-api-key` to
-    /// Anthropic.
+    /// With this key, presented as the service of the wire form wants it: `authorization: Bearer`
+    /// to OpenAI and those like it, `x-api-key` to Anthropic.
     pub fn key(mut self, key: impl Into<Secret>) -> Self {
         self.key = Some(Key::Own(key.into()));
         self
     }
 
-    /// With this key, presented as `authorization: Bearer` whatever the wire form, as gateways want it.
+    /// With this key, presented as `authorization: Bearer` whatever the wire form, as gateways want
+    /// it.
     pub fn bearer(mut self, token: impl Into<Secret>) -> Self {
         self.key = Some(Key::Bearer(token.into()));
         self
@@ -214,14 +218,18 @@ impl Endpoint {
     }
 }
 
-/// What services have behind their address, of which an address is taken for one that was copied whole.
-const PATHS: [&str; 5] = ["chat/completions", "completions", "responses", "v1/messages", "embeddings"];
+/// What services have behind their address, of which an address is taken for one that was copied
+/// whole.
+const PATHS: [&str; 5] =
+    ["chat/completions", "completions", "responses", "v1/messages", "embeddings"];
 
 /// Which of them an address ends in.
 fn full_path(address: &str) -> Option<&'static str> {
     let address = address.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let ends = |path: &str| {
-        address.strip_suffix(path).is_some_and(|before| before.ends_with('/') && !before.ends_with("//"))
+        address
+            .strip_suffix(path)
+            .is_some_and(|before| before.ends_with('/') && !before.ends_with("//"))
     };
     PATHS.into_iter().find(|path| ends(path))
 }

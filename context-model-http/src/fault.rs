@@ -5,7 +5,8 @@ use std::error::Error;
 use context_core::{ModelCodec, ModelError, ModelErrorCode as Code};
 use context_http::{Client, HttpError};
 
-/// The error of a model that an error of HTTP is. What a service says is read by `classify`; nothing in it shows a secret of the client.
+/// The error of a model that an error of HTTP is. What a service says is read by `classify`;
+/// nothing in it shows a secret of the client.
 pub(crate) fn of(
     error: &HttpError,
     client: &Client,

@@ -1,8 +1,10 @@
-//! Language models and embedders over HTTP: OpenAI-compatible endpoints, of which local servers are some, and Anthropic's.
+//! Language models and embedders over HTTP: OpenAI-compatible endpoints, of which local servers are
+//! some, and Anthropic's.
 //!
 //! An [`Endpoint`] says where a service is and who one is to it. An [`HttpModel`] is a
-//! [`LanguageModel`](context_core::LanguageModel) there, an [`HttpEmbedder`] an [`Embedder`](context_core::Embedder). What is said on the wire is the
-//! business of the codecs, how it gets there that of [`context_http`].
+//! [`LanguageModel`](context_core::LanguageModel) there, an [`HttpEmbedder`] an
+//! [`Embedder`](context_core::Embedder). What is said on the wire is the business of the codecs,
+//! how it gets there that of [`context_http`].
 //!
 //! | | path | service |
 //! |---|---|---|
@@ -33,14 +35,15 @@
 //!
 //! # What is tried again
 //!
-//! A request is sent again where the service was not reached, was busy, failed or did not answer, at most
-//! [so often](context_http::Retries), and never once a piece of an answer was handed out. An agent loop with a policy of its own, such as a
-//! `ModelCall` of the facade, says [`Retries::none`](context_http::Retries::none): it sees every refusal then.
+//! A request is sent again where the service was not reached, was busy, failed or did not answer,
+//! at most [so often](context_http::Retries), and never once a piece of an answer was handed out.
+//! An agent loop with a policy of its own, such as a `ModelCall` of the facade, says
+//! [`Retries::none`](context_http::Retries::none): it sees every refusal then.
 //!
 //! # What it does not do
 //!
-//! It keeps no conversation, counts no tokens and chooses no model; it reads no configuration but what [`Endpoint`] names. Keys are shown nowhere,
-//! not even where a service repeats them.
+//! It keeps no conversation, counts no tokens and chooses no model; it reads no configuration but
+//! what [`Endpoint`] names. Keys are shown nowhere, not even where a service repeats them.
 
 mod embedder;
 mod endpoint;

@@ -8,8 +8,8 @@ use context_codec_anthropic::messages::MessagesCodec;
 use context_codec_openai::chat::{self, ChatCodec};
 use context_codec_openai::responses::ResponsesCodec;
 use context_core::{
-    Answer, AnswerDelta, CancelSignal, Json, JsonMap, LanguageModel, MessageCodec, ModelCodec, ModelError,
-    ModelErrorCode, ModelRequest,
+    Answer, AnswerDelta, CancelSignal, Json, JsonMap, LanguageModel, MessageCodec, ModelCodec,
+    ModelError, ModelErrorCode, ModelRequest,
 };
 use context_http::{Client, Reply, Request};
 
@@ -19,7 +19,8 @@ use crate::{Endpoint, SetupError, fault};
 /// The key of a body of Chat Completions that asks for usage in events.
 const STREAM_OPTIONS: &str = "stream_options";
 
-/// A language model at an [`Endpoint`]. A clone is the same model, with the same connections. `Debug` shows no key.
+/// A language model at an [`Endpoint`]. A clone is the same model, with the same connections.
+/// `Debug` shows no key.
 #[derive(Clone)]
 #[must_use]
 pub struct HttpModel {
@@ -71,27 +72,30 @@ impl HttpModel {
         })
     }
 
-    /// Whether [`complete`](LanguageModel::complete) has the answer come in events as well. Some services end connections on which nothing comes for
-    /// long; a request that says `stream` itself is asked as it says. Default: no.
+    /// Whether [`complete`](LanguageModel::complete) has the answer come in events as well. Some
+    /// services end connections on which nothing comes for long; a request that says `stream`
+    /// itself is asked as it says. Default: no.
     pub fn in_events(mut self, in_events: bool) -> Self {
         self.in_events = in_events;
         self
     }
 
-    /// Whether Chat Completions are asked to tell usage where the answer comes in events, which a few servers refuse. Default: yes.
+    /// Whether Chat Completions are asked to tell usage where the answer comes in events, which a
+    /// few servers refuse. Default: yes.
     pub fn usage_in_events(mut self, wanted: bool) -> Self {
         self.usage_in_events = wanted;
         self
     }
 
-    /// Whether Chat Completions are told the most tokens under the older key `max_tokens`, which is the only one that some local servers know.
-    /// Default: no.
+    /// Whether Chat Completions are told the most tokens under the older key `max_tokens`, which is
+    /// the only one that some local servers know. Default: no.
     pub fn older_max_tokens(mut self, older: bool) -> Self {
         self.older_max_tokens = older;
         self
     }
 
-    /// Sends this key with every body that does not name it, such as `thinking` or `reasoning_effort`. A request names keys of its own in its
+    /// Sends this key with every body that does not name it, such as `thinking` or
+    /// `reasoning_effort`. A request names keys of its own in its
     /// [metadata](ModelRequest::metadata).
     pub fn body_key(mut self, key: impl Into<String>, value: impl Into<Json>) -> Self {
         self.keys.insert(key.into(), value.into());
@@ -105,7 +109,11 @@ impl HttpModel {
 
     /// The request as it goes over the wire.
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
-    pub(crate) fn lowered(&self, request: &ModelRequest, in_events: bool) -> Result<Request, ModelError> {
+    pub(crate) fn lowered(
+        &self,
+        request: &ModelRequest,
+        in_events: bool,
+    ) -> Result<Request, ModelError> {
         let mut request = request.clone();
         request.model.get_or_insert_with(|| self.name.clone());
         request.stream = in_events.then_some(true);
@@ -120,8 +128,8 @@ impl HttpModel {
         }
         add_keys(&mut request, &format!("{}.body", self.codec.name()), keys);
         let lowered = self.codec.lower(&request);
-        let lowered =
-            lowered.map_err(|error| self.error(ModelErrorCode::InvalidRequest, &error.to_string()))?;
+        let lowered = lowered
+            .map_err(|error| self.error(ModelErrorCode::InvalidRequest, &error.to_string()))?;
         // The service keeps nothing that a second time would change; all it costs is its price.
         let sent = Request::post(self.path).body(&lowered.body).repeatable(true);
         Ok(if in_events { sent.for_events() } else { sent })
@@ -136,10 +144,13 @@ impl HttpModel {
             return Err(self.error(ModelErrorCode::Unknown, &said));
         };
         let answer = self.codec.lift_answer(&body);
-        self.settled(answer.map_err(|error| self.error(ModelErrorCode::Unknown, &error.to_string()))?)
+        self.settled(
+            answer.map_err(|error| self.error(ModelErrorCode::Unknown, &error.to_string()))?,
+        )
     }
 
-    /// The answer, or the error in its place. An answer that broke off keeps what was whole, beside the error.
+    /// The answer, or the error in its place. An answer that broke off keeps what was whole, beside
+    /// the error.
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub(crate) fn settled(&self, mut answer: Answer) -> Result<Answer, ModelError> {
         if let Some(error) = &mut answer.error {
@@ -166,9 +177,14 @@ impl LanguageModel for HttpModel {
         &self.name
     }
 
-    /// Sends the request and waits. A network that fails is [`Network`](ModelErrorCode::Network), one that is slow
-    /// [`Timeout`](ModelErrorCode::Timeout); what cannot be read and a call that is cancelled are [`Unknown`](ModelErrorCode::Unknown).
-    async fn complete(&self, request: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
+    /// Sends the request and waits. A network that fails is [`Network`](ModelErrorCode::Network),
+    /// one that is slow [`Timeout`](ModelErrorCode::Timeout); what cannot be read and a call that
+    /// is cancelled are [`Unknown`](ModelErrorCode::Unknown).
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         if request.stream.unwrap_or(self.in_events) {
             return self.stream(request, cancel, &mut |_| ()).await;
         }
@@ -177,8 +193,10 @@ impl LanguageModel for HttpModel {
         self.read(&reply.map_err(|error| fault::of_model(&error, &self.client, &*self.codec))?)
     }
 
-    /// Sends the request and hands out what comes. A stream that breaks off after something came gives an answer that is not
-    /// [complete](Answer::complete) and says in its [error](Answer::error) why; it is not asked for again. A cancelled one is an error, whatever came.
+    /// Sends the request and hands out what comes. A stream that breaks off after something came
+    /// gives an answer that is not [complete](Answer::complete) and says in its
+    /// [error](Answer::error) why; it is not asked for again. A cancelled one is an error, whatever
+    /// came.
     async fn stream(
         &self,
         request: &ModelRequest,

@@ -6,7 +6,8 @@ use context_http::{Event, HttpError};
 use crate::{HttpModel, fault};
 
 /// The names of events behind which nothing comes. Not every service closes the connection then.
-const LAST: [&str; 4] = ["message_stop", "response.completed", "response.incomplete", "response.failed"];
+const LAST: [&str; 4] =
+    ["message_stop", "response.completed", "response.incomplete", "response.failed"];
 
 impl HttpModel {
     pub(crate) async fn in_pieces(
@@ -49,7 +50,9 @@ impl HttpModel {
         let mut answer = stream.finish();
         if !answer.complete && answer.error.is_none() {
             let ended = || match is_events || has_begun {
-                true => self.error(ModelErrorCode::Network, "the stream ended before the answer did"),
+                true => {
+                    self.error(ModelErrorCode::Network, "the stream ended before the answer did")
+                }
                 false => self.error(ModelErrorCode::Unknown, "the answer is no stream of events"),
             };
             answer.error = Some(broke.unwrap_or_else(ended));

@@ -69,7 +69,8 @@ pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, Misfit
         if vector.iter().any(|number| !number.is_finite()) {
             return Err(Misfit::NotFinite { index });
         }
-        let slot = vectors.get_mut(index).filter(|slot| slot.is_none()).ok_or(Misfit::Index { index })?;
+        let slot =
+            vectors.get_mut(index).filter(|slot| slot.is_none()).ok_or(Misfit::Index { index })?;
         *slot = Some(vector);
     }
     Ok(vectors.into_iter().flatten().collect())

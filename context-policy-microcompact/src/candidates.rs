@@ -26,9 +26,14 @@ struct Calls<'a> {
     answered: usize,
 }
 
-/// The results of tools that are asked for, but the newest, and those the model has not answered to. A result belongs to the newest calls of
-/// its id that stand before it, to the first of them without one.
-pub(crate) fn old(messages: &[Arc<Message>], keep: Keep, asked: impl Fn(Option<&str>) -> bool) -> Old {
+/// The results of tools that are asked for, but the newest, and those the model has not answered
+/// to. A result belongs to the newest calls of its id that stand before it, to the first of them
+/// without one.
+pub(crate) fn old(
+    messages: &[Arc<Message>],
+    keep: Keep,
+    asked: impl Fn(Option<&str>) -> bool,
+) -> Old {
     let mut places = places(messages, asked);
     let kept = match keep {
         Keep::Results(count) => places.len().saturating_sub(count),

@@ -32,7 +32,8 @@ pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
     (pieces, media)
 }
 
-/// What stands for media; nothing for any other part. One that is kept elsewhere can still be found.
+/// What stands for media; nothing for any other part. One that is kept elsewhere can still be
+/// found.
 pub(crate) fn cleared(part: &Part) -> Option<String> {
     let (kind, media) = match part {
         Part::Image(media) => ("image", media),

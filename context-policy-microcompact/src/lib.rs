@@ -1,7 +1,8 @@
 //! A compaction policy that shortens old results of tools: [`Microcompact`].
 //!
-//! What a tool answered twenty calls ago is rarely read again, and is most of a long conversation. This policy leaves the beginning and the
-//! end of each old result, a note of how long it was, and the call it belongs to. No message comes or goes, no model is asked.
+//! What a tool answered twenty calls ago is rarely read again, and is most of a long conversation.
+//! This policy leaves the beginning and the end of each old result, a note of how long it was, and
+//! the call it belongs to. No message comes or goes, no model is asked.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,11 +30,13 @@
 //! assert!(plan.saved() > 9_000);
 //! ```
 //!
-//! What it does not do: decide when (whoever calls does, with [`Plan::price`](context_core::Plan::price)), keep the whole result
-//! somewhere (results too large at once are spilled before they enter a conversation), touch what the model has not read yet.
+//! What it does not do: decide when (whoever calls does, with
+//! [`Plan::price`](context_core::Plan::price)), keep the whole result somewhere (results too large
+//! at once are spilled before they enter a conversation), touch what the model has not read yet.
 //!
-//! All old results are shortened in one plan, whatever the goal asks: each change of an old message makes the provider
-//! read again all that follows it, so one large change is cheaper than many small ones.
+//! All old results are shortened in one plan, whatever the goal asks: each change of an old message
+//! makes the provider read again all that follows it, so one large change is cheaper than many
+//! small ones.
 
 mod candidates;
 mod content;

@@ -6,7 +6,8 @@ use context_core::ToolNames;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tools {
-    /// Those of every tool, protected ones apart. What an application's own tools answer fills a window as well as what a shell prints.
+    /// Those of every tool, protected ones apart. What an application's own tools answer fills a
+    /// window as well as what a shell prints.
     #[default]
     All,
     /// Those of these tools.
@@ -14,7 +15,8 @@ pub enum Tools {
 }
 
 impl Tools {
-    /// The tools of common coding agents whose answers can be had again: reading, running, searching, fetching, editing, writing.
+    /// The tools of common coding agents whose answers can be had again: reading, running,
+    /// searching, fetching, editing, writing.
     pub fn repeatable() -> Self {
         Self::Only(ToolNames::new([
             "read",

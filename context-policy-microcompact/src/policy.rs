@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::{
-    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, PlanError, Proposal, Role,
-    ToolNames,
+    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, PlanError,
+    Proposal, Role, ToolNames,
 };
 
 use crate::candidates::{Old, old};
@@ -23,8 +23,9 @@ use crate::shorten::shorten;
 /// | whose | those of every tool but the [stateful](ToolNames::stateful) ones |
 /// | media | in old results they give way to a note; what the user attached stays |
 ///
-/// A result that was shortened is marked in its metadata (`shortened`: its tokens, the bound) and not touched again, unless by a policy
-/// with a smaller bound. One that was spilled (metadata `spilled`) keeps the line that says where all of it is.
+/// A result that was shortened is marked in its metadata (`shortened`: its tokens, the bound) and
+/// not touched again, unless by a policy with a smaller bound. One that was spilled (metadata
+/// `spilled`) keeps the line that says where all of it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Microcompact {
     bound: Bound,
@@ -59,11 +60,12 @@ impl Microcompact {
         }
     }
 
-    /// Leaves nothing of old results of [repeatable](Tools::repeatable) tools but a note, if they have more than 1,536 UTF-16 code units; the newest
-    /// message with results stays.
+    /// Leaves nothing of old results of [repeatable](Tools::repeatable) tools but a note, if they
+    /// have more than 1,536 UTF-16 code units; the newest message with results stays.
     pub fn clearing() -> Self {
         const UNITS: usize = 1_536;
-        Self { keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }.clear_above(UNITS)
+        Self { keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }
+            .clear_above(UNITS)
     }
 
     /// Shows so many tokens of each result.
@@ -101,22 +103,24 @@ impl Microcompact {
         self
     }
 
-    /// Never touches the results of these tools, in place of the [stateful](ToolNames::stateful) ones.
+    /// Never touches the results of these tools, in place of the [stateful](ToolNames::stateful)
+    /// ones.
     #[must_use]
     pub fn protect(mut self, tools: ToolNames) -> Self {
         self.protected = tools;
         self
     }
 
-    /// Clears media that the user attached too, if the goal is not met without it. The newest request's stay.
+    /// Clears media that the user attached too, if the goal is not met without it. The newest
+    /// request's stay.
     #[must_use]
     pub fn clear_attached(mut self) -> Self {
         self.clears_attached = true;
         self
     }
 
-    /// Acts only when the provider's cache is cold, as after a pause: old messages then change for free. Time is not the policy's: the
-    /// goal's [cache](Goal::cache) says it.
+    /// Acts only when the provider's cache is cold, as after a pause: old messages then change for
+    /// free. Time is not the policy's: the goal's [cache](Goal::cache) says it.
     #[must_use]
     pub fn when_cold(mut self) -> Self {
         self.when_cold = true;
@@ -213,7 +217,8 @@ impl Pass<'_, '_> {
             }
         });
         let parts = parts.collect();
-        let changed = Arc::new(Message { role: message.role, parts, metadata: message.metadata.clone() });
+        let changed =
+            Arc::new(Message { role: message.role, parts, metadata: message.metadata.clone() });
         let saves = self.view.count_shared(&changed) < self.view.tokens(position);
         if saves {
             self.edits.insert(position, changed);
@@ -223,10 +228,9 @@ impl Pass<'_, '_> {
 
     /// Clears what the user attached before `end`, if the goal is not met yet.
     fn attached(&mut self, end: usize, goal: &Goal) {
-        let saved = self
-            .edits
-            .iter()
-            .map(|(at, message)| self.view.tokens(*at).saturating_sub(self.view.count_shared(message)));
+        let saved = self.edits.iter().map(|(at, message)| {
+            self.view.tokens(*at).saturating_sub(self.view.count_shared(message))
+        });
         let left = self.view.total().saturating_sub(saved.sum());
         if goal.excess(left) == 0 {
             return;
@@ -257,7 +261,8 @@ impl Pass<'_, '_> {
                 format!("{}, {media}", counted(cut, "result", "shortened"))
             }
         };
-        let edits = self.edits.into_iter().map(|(position, message)| Edit::replace(position, message));
+        let edits =
+            self.edits.into_iter().map(|(position, message)| Edit::replace(position, message));
         Plan::new(name, BoundaryKind::Microcompact, self.view, edits.collect(), what)
     }
 }

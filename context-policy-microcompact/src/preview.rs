@@ -27,12 +27,14 @@ pub(crate) struct Long<'a> {
 }
 
 impl Long<'_> {
-    /// Note, reference and as much of both ends as has about `bound` tokens, and at most `limit` tokens in all, unless note and reference
-    /// alone have more. The whole text is not counted again, only what is short: the length comes from the bytes a token has on average, and
-    /// is corrected where that was wrong.
+    /// Note, reference and as much of both ends as has about `bound` tokens, and at most `limit`
+    /// tokens in all, unless note and reference alone have more. The whole text is not counted
+    /// again, only what is short: the length comes from the bytes a token has on average, and is
+    /// corrected where that was wrong.
     pub(crate) fn within(&self, bound: u64, limit: u64, view: &HistoryView<'_>) -> String {
         let reference = self.reference.map_or(0, |line| view.count_text(line));
-        // Not aimed a little lower, though fewer tries would be needed then: shorter previews were tried, and a long conversation was cut more often.
+        // Not aimed a little lower, though fewer tries would be needed then: shorter previews were
+        // tried, and a long conversation was cut more often.
         let share = u128::from(bound.saturating_sub(reference)) * self.text.len() as u128;
         let guess = usize::try_from(share / u128::from(self.tokens.max(1))).unwrap_or(usize::MAX);
         let (mut low, mut high) = (0, self.text.len());
@@ -68,7 +70,8 @@ impl Long<'_> {
         let head = bytes / 100 * HEAD_PERCENT + bytes % 100 * HEAD_PERCENT / 100;
         let (head, tail) = ends(self.text, head, bytes - head)?;
         let (first, last) = (grouped(head.len() as u64), grouped(tail.len() as u64));
-        let mut out = self.note(SHORTENED, &format!("the first {first} and the last {last} bytes are shown"));
+        let mut out =
+            self.note(SHORTENED, &format!("the first {first} and the last {last} bytes are shown"));
         out.push('\n');
         [head, ELLIPSIS, tail].into_iter().for_each(|text| out.push_str(text));
         Some(out)
@@ -85,7 +88,8 @@ impl Long<'_> {
 pub(crate) fn behind_note<'a>(text: &'a str, reference: Option<&str>) -> &'a str {
     let noted = text.starts_with(SHORTENED).then(|| text.split_once('\n')).flatten();
     let Some((_, rest)) = noted else { return text };
-    let behind = reference.and_then(|line| rest.strip_prefix(line)).and_then(|rest| rest.strip_prefix('\n'));
+    let behind =
+        reference.and_then(|line| rest.strip_prefix(line)).and_then(|rest| rest.strip_prefix('\n'));
     behind.unwrap_or(rest)
 }
 

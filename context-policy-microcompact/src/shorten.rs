@@ -23,7 +23,8 @@ pub(crate) struct Shorter {
     pub(crate) is_cut: bool,
 }
 
-/// The result within the bound and without media; nothing, if it is already. `known` is how many tokens it has, if that was found out.
+/// The result within the bound and without media; nothing, if it is already. `known` is how many
+/// tokens it has, if that was found out.
 pub(crate) fn shorten(
     result: &ToolResult,
     known: Option<u64>,
@@ -121,6 +122,7 @@ impl Former {
 
     fn to_json(self) -> Json {
         let Self { tokens, bound } = self;
-        Json::from_text(format!(r#"{{"tokens":{tokens},"bound":{bound}}}"#)).expect("numbers are JSON")
+        Json::from_text(format!(r#"{{"tokens":{tokens},"bound":{bound}}}"#))
+            .expect("numbers are JSON")
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use context_core::{GAP, Json, Message};
 
-/// The metadata key of a gap that says how many turns were left out. How many messages is what [`GAP`] says.
+/// The metadata key of a gap that says how many turns were left out. How many messages is what
+/// [`GAP`] says.
 const TURNS: &str = "gap_turns";
 
 /// How much was left out.
@@ -28,7 +29,8 @@ impl LeftOut {
     }
 
     fn one(message: &Message) -> Self {
-        let number = |key: &str| message.metadata.get(key).and_then(|number| number.parse::<u64>().ok());
+        let number =
+            |key: &str| message.metadata.get(key).and_then(|number| number.parse::<u64>().ok());
         match is_gap(message) {
             true => Self { turns: number(TURNS).unwrap_or(0), messages: number(GAP).unwrap_or(1) },
             false => Self { turns: u64::from(message.is_request()), messages: 1 },
@@ -56,7 +58,9 @@ impl std::fmt::Display for LeftOut {
         let Self { turns, messages } = *self;
         match turns {
             0 => write!(f, "{messages} message{}", plural(messages)),
-            _ => write!(f, "{turns} turn{} ({messages} message{})", plural(turns), plural(messages)),
+            _ => {
+                write!(f, "{turns} turn{} ({messages} message{})", plural(turns), plural(messages))
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A compaction policy that leaves out the middle of a conversation: [`Snip`].
 //!
-//! What the user asked first and what was said last say most about what is to be done now. This policy leaves out what stands between, in
-//! whole steps, and puts a message in its place that says how much that was.
+//! What the user asked first and what was said last say most about what is to be done now. This
+//! policy leaves out what stands between, in whole steps, and puts a message in its place that says
+//! how much that was.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,7 +27,8 @@
 //! assert_eq!(left[1].plain_text(), "[8 turns (17 messages) in the middle were left out]");
 //! ```
 //!
-//! What it does not do: decide when, summarise what it leaves out, shorten what it keeps. What must stay may be more than the goal.
+//! What it does not do: decide when, summarise what it leaves out, shorten what it keeps. What must
+//! stay may be more than the goal.
 
 mod gap;
 mod linked;

@@ -14,11 +14,13 @@ pub(crate) struct Linked {
 }
 
 impl Linked {
-    /// Of these groups. In most histories nobody speaks between a call and its result, and each group is alone.
+    /// Of these groups. In most histories nobody speaks between a call and its result, and each
+    /// group is alone.
     pub(crate) fn of(messages: &[Arc<Message>], structure: &Structure) -> Self {
         let mut parents: Vec<usize> = (0..structure.groups.len()).collect();
         for (call, result) in pairs(messages) {
-            let (Some(call), Some(result)) = (structure.group_of(call), structure.group_of(result)) else {
+            let (Some(call), Some(result)) = (structure.group_of(call), structure.group_of(result))
+            else {
                 continue;
             };
             let (one, other) = (root(&mut parents, call), root(&mut parents, result));

@@ -9,9 +9,11 @@ use crate::select::Selection;
 
 /// Leaves out the middle of a conversation.
 ///
-/// The first and the newest request stay, and so do checkpoints and system messages in front, and the newest step. Calls and their results stay or
-/// go together, wherever they stand. Each gap is one message, marked [synthetic](context_core::Message::SYNTHETIC) and as a
-/// [gap](context_core::GAP); one that is left out again is counted in the new one, so gaps do not pile up.
+/// The first and the newest request stay, and so do checkpoints and system messages in front, and
+/// the newest step. Calls and their results stay or go together, wherever they stand. Each gap is
+/// one message, marked [synthetic](context_core::Message::SYNTHETIC) and as a
+/// [gap](context_core::GAP); one that is left out again is counted in the new one, so gaps do not
+/// pile up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snip {
     keep: Keep,
@@ -38,26 +40,30 @@ impl Snip {
     /// How many turns stay at the end.
     pub const TAIL: usize = 4;
 
-    /// Leaves out as much as the goal asks: first come the steps with [stateful](ToolNames::stateful) tools and their requests, then
-    /// the newest steps, while they fit. Nothing, if the goal is met.
+    /// Leaves out as much as the goal asks: first come the steps with
+    /// [stateful](ToolNames::stateful) tools and their requests, then the newest steps, while they
+    /// fit. Nothing, if the goal is met.
     pub fn new() -> Self {
         Self { keep: Keep::Fitting, protected: ToolNames::stateful() }
     }
 
-    /// Leaves out all turns but the two first and the four last, whatever the goal is. Nothing is protected.
+    /// Leaves out all turns but the two first and the four last, whatever the goal is. Nothing is
+    /// protected.
     pub fn by_turns() -> Self {
         let keep = Keep::Turns { head: Self::HEAD, tail: Self::TAIL };
         Self { keep, protected: ToolNames::default() }
     }
 
-    /// Goes by turns and keeps so many at both ends. The last one stays in any case, and so does the first request.
+    /// Goes by turns and keeps so many at both ends. The last one stays in any case, and so does
+    /// the first request.
     #[must_use]
     pub fn turns(mut self, head: usize, tail: usize) -> Self {
         self.keep = Keep::Turns { head, tail: tail.max(1) };
         self
     }
 
-    /// Keeps steps with these tools and their requests before others. What is protected does not exceed the goal.
+    /// Keeps steps with these tools and their requests before others. What is protected does not
+    /// exceed the goal.
     #[must_use]
     pub fn protect(mut self, tools: ToolNames) -> Self {
         self.protected = tools;
@@ -95,7 +101,8 @@ impl CompactionPolicy for Snip {
         for run in selection.runs() {
             let left_out = LeftOut::of(&view.messages()[run.clone()]);
             all = all.and(left_out);
-            // Put in front of what goes, as a message in the place of one would be taken for a shorter form of it.
+            // Put in front of what goes, as a message in the place of one would be taken for a
+            // shorter form of it.
             edits.push(Edit::new(run.start..run.start, vec![left_out.to_message().into()]));
             edits.push(Edit::remove(run));
         }

@@ -21,7 +21,8 @@ pub(crate) struct Selection<'a, 'v> {
 }
 
 impl<'a, 'v> Selection<'a, 'v> {
-    /// Nothing but what must stay: checkpoints and system messages in front, the first and the newest request.
+    /// Nothing but what must stay: checkpoints and system messages in front, the first and the
+    /// newest request.
     pub(crate) fn new(view: &'a HistoryView<'v>) -> Self {
         let structure = view.structure();
         let messages = view.messages();
@@ -30,8 +31,9 @@ impl<'a, 'v> Selection<'a, 'v> {
         let gap = view.count(&all.to_message());
         let keeps = vec![false; structure.groups.len()];
         let mut selection = Self { view, structure, linked, keeps, tokens: 0, gap };
-        let front =
-            messages.iter().take_while(|message| message.is_checkpoint() || message.role == Role::System);
+        let front = messages
+            .iter()
+            .take_while(|message| message.is_checkpoint() || message.role == Role::System);
         selection.keep_messages(0..front.count());
         structure.anchors().for_each(|request| selection.keep_messages(request..request + 1));
         selection
@@ -109,12 +111,14 @@ impl<'a, 'v> Selection<'a, 'v> {
             + u64::from(self.keeps.first() == Some(&false))
     }
 
-    /// Keeps groups with results of these tools, and the requests they belong to, the newest first, while all fits.
+    /// Keeps groups with results of these tools, and the requests they belong to, the newest first,
+    /// while all fits.
     pub(crate) fn keep_protected(&mut self, tools: &ToolNames, target: u64) {
         let mut gaps = self.gaps();
         for group in (0..self.keeps.len()).rev() {
             let range = self.structure.groups[group].clone();
-            let calls = self.view.messages()[range.clone()].iter().flat_map(|message| &message.parts);
+            let calls =
+                self.view.messages()[range.clone()].iter().flat_map(|message| &message.parts);
             let mut names = calls.filter_map(|part| match part {
                 Part::ToolCall(call) => Some(call.name.as_str()),
                 _ => None,
@@ -158,7 +162,8 @@ impl<'a, 'v> Selection<'a, 'v> {
         self.closed(go, stay)
     }
 
-    /// Runs that go without parting what goes together: what is linked to something that stays, stays.
+    /// Runs that go without parting what goes together: what is linked to something that stays,
+    /// stays.
     fn closed(&self, go: Vec<Range<usize>>, stay: Vec<Range<usize>>) -> Vec<Range<usize>> {
         let is_linked = |group: usize| self.linked.with(group).len() > 1;
         let groups = |run: &Range<usize>| {
@@ -168,7 +173,8 @@ impl<'a, 'v> Selection<'a, 'v> {
         };
         let parts = stay.iter().flat_map(groups).any(is_linked);
         match parts {
-            // A run too small to be worth a gap holds half of a pair: rare, and then only runs without halves go.
+            // A run too small to be worth a gap holds half of a pair: rare, and then only runs
+            // without halves go.
             true => go.into_iter().filter(|run| !groups(run).any(is_linked)).collect(),
             false => go,
         }

@@ -26,7 +26,8 @@ pub(crate) enum Fate {
     Rescaled(Media),
 }
 
-/// All media of a history, oldest first. Media of results within results are none of a history's that a model is sent.
+/// All media of a history, oldest first. Media of results within results are none of a history's
+/// that a model is sent.
 pub(crate) fn media<'a>(view: &HistoryView<'a>) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     for (message, said) in view.messages().iter().enumerate() {
@@ -38,7 +39,15 @@ pub(crate) fn media<'a>(view: &HistoryView<'a>) -> Vec<Found<'a>> {
             if let Part::ToolResult(result) = whole {
                 found.extend(result.output.iter().enumerate().filter_map(|(inner, whole)| {
                     let (kind, media) = of_part(whole)?;
-                    Some(Found { message, part, inner: Some(inner), whole, kind, media, attached: false })
+                    Some(Found {
+                        message,
+                        part,
+                        inner: Some(inner),
+                        whole,
+                        kind,
+                        media,
+                        attached: false,
+                    })
                 }));
             }
         }
@@ -62,7 +71,8 @@ impl Found<'_> {
     }
 }
 
-/// The edits that give each of these its fate; `note` writes what stands in the place of a removed one.
+/// The edits that give each of these its fate; `note` writes what stands in the place of a removed
+/// one.
 pub(crate) fn edits(
     view: &HistoryView<'_>,
     found: &[Found<'_>],

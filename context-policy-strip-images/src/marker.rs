@@ -9,7 +9,8 @@ const LONGEST_NAME: usize = 80;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Marker {
-    /// That something was here and is gone: `[image removed: chart.png]`, with the name or else the type.
+    /// That something was here and is gone: `[image removed: chart.png]`, with the name or else the
+    /// type.
     #[default]
     Removed,
     /// What it was, for a reader who only has to know that there was one: `[image]`.

@@ -48,13 +48,16 @@ impl StripImages {
         self.propose(view, &found, &fates)
     }
 
-    /// Brings images within limits: scales down or removes those that are too large, and removes the oldest of those that are too
-    /// many. If the limits name none that is here, those of unknown size go, and if there is no such image, all media: a
-    /// provider that refused images has a reason.
+    /// Brings images within limits: scales down or removes those that are too large, and removes
+    /// the oldest of those that are too many. If the limits name none that is here, those of
+    /// unknown size go, and if there is no such image, all media: a provider that refused images
+    /// has a reason.
     pub fn within(&self, view: &HistoryView<'_>, limits: &ImageLimits) -> Proposal {
         let found = media(view);
         let mut fates: Vec<Fate> = found.iter().map(|found| self.fate(found, limits)).collect();
-        let stays = |found: &Found<'_>, fate: &Fate| found.kind == MediaKind::Image && *fate != Fate::Removed;
+        let stays = |found: &Found<'_>, fate: &Fate| {
+            found.kind == MediaKind::Image && *fate != Fate::Removed
+        };
         let images = found.iter().zip(&fates).filter(|(found, fate)| stays(found, fate)).count();
         let mut many = limits.count.map_or(0, |most| (images as u64).saturating_sub(most));
         for (found, fate) in found.iter().zip(&mut fates) {
@@ -65,7 +68,9 @@ impl StripImages {
         }
         if fates.iter().all(|fate| *fate == Fate::Stays) {
             for (found, fate) in found.iter().zip(&mut fates) {
-                if found.kind == MediaKind::Image && standing(found.media, limits) == Standing::Unknown {
+                if found.kind == MediaKind::Image
+                    && standing(found.media, limits) == Standing::Unknown
+                {
                     *fate = Fate::Removed;
                 }
             }
@@ -84,7 +89,8 @@ impl StripImages {
         }
     }
 
-    /// Removes the oldest media until so many tokens of history are left, those that a user attached last.
+    /// Removes the oldest media until so many tokens of history are left, those that a user
+    /// attached last.
     pub fn keep_tokens(&self, view: &HistoryView<'_>, tokens: u64) -> Proposal {
         let mut excess = view.total().saturating_sub(tokens);
         if excess == 0 {
@@ -93,7 +99,8 @@ impl StripImages {
         let found = media(view);
         let mut fates = vec![Fate::Stays; found.len()];
         for attached in [false, true] {
-            let of_kind = found.iter().zip(&mut fates).filter(|(found, _)| found.attached == attached);
+            let of_kind =
+                found.iter().zip(&mut fates).filter(|(found, _)| found.attached == attached);
             for (found, fate) in of_kind {
                 let note = view.count_text(&self.marker.text(found.kind, found.media));
                 let saved = found.tokens(view).saturating_sub(note);
@@ -110,7 +117,8 @@ impl StripImages {
         if found.kind != MediaKind::Image || standing(found.media, limits) != Standing::Beyond {
             return Fate::Stays;
         }
-        let smaller = self.rescale.as_deref().and_then(|rescale| rescaled(found.media, limits, rescale));
+        let smaller =
+            self.rescale.as_deref().and_then(|rescale| rescaled(found.media, limits, rescale));
         smaller.map_or(Fate::Removed, Fate::Rescaled)
     }
 
@@ -146,8 +154,8 @@ impl RecoveryPolicy for StripImages {
         Self::NAME
     }
 
-    /// Strips once for a call, if images are refused, or if a request of too many bytes has media. An overflow is not its business, whatever
-    /// else its words mention.
+    /// Strips once for a call, if images are refused, or if a request of too many bytes has media.
+    /// An overflow is not its business, whatever else its words mention.
     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
         let error = failure.error;
         let wanted = match error.code {

@@ -4,12 +4,19 @@ use std::fmt;
 
 use context_core::ImageLimits;
 
-/// Makes images smaller. An application that has a decoder gives one; without it, images that are too large are removed.
+/// Makes images smaller. An application that has a decoder gives one; without it, images that are
+/// too large are removed.
 ///
 /// Implementors: the same image and limits give the same bytes.
 pub trait Rescale: fmt::Debug + Send + Sync + 'static {
-    /// The image within these limits; nothing if that cannot be done. `image` is the file as it is, `media_type` what it is said to be.
-    fn rescale(&self, image: &[u8], media_type: Option<&str>, limits: &ImageLimits) -> Option<Rescaled>;
+    /// The image within these limits; nothing if that cannot be done. `image` is the file as it is,
+    /// `media_type` what it is said to be.
+    fn rescale(
+        &self,
+        image: &[u8],
+        media_type: Option<&str>,
+        limits: &ImageLimits,
+    ) -> Option<Rescaled>;
 }
 
 /// An image that was made smaller.

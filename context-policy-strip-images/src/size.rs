@@ -9,7 +9,8 @@ use context_core::{ImageLimits, Media, MediaSource, wire};
 
 use crate::Rescale;
 
-/// How much of an image is read to find its size, in characters of Base64. What cameras write in front of it may be long.
+/// How much of an image is read to find its size, in characters of Base64. What cameras write in
+/// front of it may be long.
 const HEAD: usize = 96 * 1024;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -26,7 +27,8 @@ pub(crate) enum Standing {
     Unknown,
 }
 
-/// How an image stands to limits of bytes and pixels. Bytes are counted as providers do: as they are sent, in Base64.
+/// How an image stands to limits of bytes and pixels. Bytes are counted as providers do: as they
+/// are sent, in Base64.
 pub(crate) fn standing(image: &Media, limits: &ImageLimits) -> Standing {
     let Some(data) = base64(image) else {
         return if limits.bytes.is_none() && limits.pixels.is_none() {
@@ -47,7 +49,11 @@ pub(crate) fn standing(image: &Media, limits: &ImageLimits) -> Standing {
 }
 
 /// The image made smaller, if that can be done and suffices.
-pub(crate) fn rescaled(image: &Media, limits: &ImageLimits, rescale: &dyn Rescale) -> Option<Media> {
+pub(crate) fn rescaled(
+    image: &Media,
+    limits: &ImageLimits,
+    rescale: &dyn Rescale,
+) -> Option<Media> {
     let bytes = BASE64.decode(base64(image)?.as_bytes()).ok()?;
     let smaller = rescale.rescale(&bytes, image.media_type.as_deref(), limits)?;
     let media = Media {

@@ -1,4 +1,5 @@
-//! What is carried from checkpoint to checkpoint as it is, not in the words of a model: to-do list, questions, skills.
+//! What is carried from checkpoint to checkpoint as it is, not in the words of a model: to-do list,
+//! questions, skills.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +18,8 @@ const MOST_QUESTIONS: usize = 10;
 /// The most skills; the newest stay.
 const MOST_SKILLS: usize = 20;
 
-/// The names of tools whose calls leave [`Facts`]. Names are compared without case and separators: `todo_write` is `TodoWrite`.
+/// The names of tools whose calls leave [`Facts`]. Names are compared without case and separators:
+/// `todo_write` is `TodoWrite`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CarriedTools {
@@ -137,7 +139,8 @@ impl Facts {
                     }
                 }
                 Part::ToolResult(result) => {
-                    let call = waiting.get_mut(result.call_id.as_str()).and_then(VecDeque::pop_front);
+                    let call =
+                        waiting.get_mut(result.call_id.as_str()).and_then(VecDeque::pop_front);
                     if let Some((family, call)) = call.filter(|_| !result.is_error) {
                         self.learn(family, call, result);
                     }
@@ -176,10 +179,14 @@ impl Facts {
     pub(crate) fn lines(&self) -> String {
         let todo = self.todo.iter().map(|todo| format!("To-do list, as last written: {todo}\n"));
         let asked = self.questions.iter().map(|question| {
-            format!("The user was asked: {}\nThe user answered: {}\n", question.asked, question.answered)
+            format!(
+                "The user was asked: {}\nThe user answered: {}\n",
+                question.asked, question.answered
+            )
         });
         let skills = self.skills.iter();
-        let skills = skills.map(|skill| format!("Skill read, to be read again before it is used: {skill}\n"));
+        let skills = skills
+            .map(|skill| format!("Skill read, to be read again before it is used: {skill}\n"));
         quoted(&todo.chain(asked).chain(skills).collect::<String>())
     }
 }
@@ -187,9 +194,10 @@ impl Facts {
 /// Whether these messages call a tool of the to-do list.
 pub(crate) fn has_todo(messages: &[Arc<Message>], tools: &CarriedTools) -> bool {
     let assistant = messages.iter().filter(|message| message.role == Role::Assistant);
-    assistant
-        .flat_map(|message| &message.parts)
-        .any(|part| matches!(part, Part::ToolCall(call) if tools.family(&call.name) == Some(Family::Todo)))
+    assistant.flat_map(|message| &message.parts).any(|part| {
+        matches!(part,
+            Part::ToolCall(call) if tools.family(&call.name) == Some(Family::Todo))
+    })
 }
 
 /// The texts of a result.

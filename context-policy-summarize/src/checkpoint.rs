@@ -14,7 +14,8 @@ const CLOSE: &str = "\n</checkpoint>";
 /// The version of [`Record`].
 const VERSION: u32 = 1;
 
-/// What a message with a checkpoint says: a summary of earlier messages, and what is known about it.
+/// What a message with a checkpoint says: a summary of earlier messages, and what is known about
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpoint {
@@ -44,12 +45,14 @@ struct Record {
 }
 
 impl Checkpoint {
-    /// Reads a message; nothing if it is no checkpoint. Of one that another policy wrote, all of the text is the summary.
+    /// Reads a message; nothing if it is no checkpoint. Of one that another policy wrote, all of
+    /// the text is the summary.
     pub fn read(message: &Message) -> Option<Self> {
         let record = message.metadata.get(CHECKPOINT)?;
         let text = message.plain_text();
         let within = text.strip_prefix(OPEN).and_then(|text| text.strip_suffix(CLOSE));
-        let own = record.parse::<Record>().ok().filter(|record| record.version == VERSION).zip(within);
+        let own =
+            record.parse::<Record>().ok().filter(|record| record.version == VERSION).zip(within);
         let Some((record, within)) = own else {
             return Some(Self { summary: text.into_owned(), ..Self::default() });
         };
@@ -63,7 +66,8 @@ impl Checkpoint {
         })
     }
 
-    /// Whether core headings are missing: the summary was taken, but what the assistant needs may not be in it.
+    /// Whether core headings are missing: the summary was taken, but what the assistant needs may
+    /// not be in it.
     pub fn is_weak(&self) -> bool {
         !self.missing.is_empty()
     }

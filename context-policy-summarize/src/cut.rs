@@ -18,12 +18,19 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Of this history for this goal, if a summary has at most `summary` tokens and at least `least` messages stay at the end as far
-    /// as they fit the window. Nothing if there is nothing new to cover.
-    pub(crate) fn find(view: &HistoryView<'_>, goal: &Goal, summary: u64, least: usize) -> Option<Self> {
+    /// Of this history for this goal, if a summary has at most `summary` tokens and at least
+    /// `least` messages stay at the end as far as they fit the window. Nothing if there is nothing
+    /// new to cover.
+    pub(crate) fn find(
+        view: &HistoryView<'_>,
+        goal: &Goal,
+        summary: u64,
+        least: usize,
+    ) -> Option<Self> {
         let (messages, structure) = (view.messages(), view.structure());
         let checkpoints = structure.system..structure.start();
-        let system = messages[checkpoints.end..].iter().take_while(|message| message.role == Role::System);
+        let system =
+            messages[checkpoints.end..].iter().take_while(|message| message.role == Role::System);
         let start = checkpoints.end + system.count();
         let anchors: Vec<usize> = structure.anchors().collect();
 
@@ -41,7 +48,8 @@ impl Cut {
         let (mut tail, mut tokens, mut kept) = (messages.len(), 0_u64, 0);
         for group in structure.groups.iter().rev().take_while(|group| group.start >= start) {
             let anchored = anchors.iter().filter(|anchor| group.contains(anchor));
-            let own = view.tokens_of(group.clone()) - anchored.map(|at| view.tokens(*at)).sum::<u64>();
+            let own =
+                view.tokens_of(group.clone()) - anchored.map(|at| view.tokens(*at)).sum::<u64>();
             let with = tokens.saturating_add(own);
             // The model goes on from the newest group: it stays however large it is.
             let newest = tail == messages.len();
@@ -54,7 +62,8 @@ impl Cut {
         let fresh = (start..tail).find(|at| !anchors.contains(at))?;
         let whole = clean_cuts(messages);
         let starts = structure.groups.iter().map(|group| group.start);
-        let ends: Vec<usize> = starts.filter(|at| (fresh + 1..=tail).contains(at) && whole[*at]).collect();
+        let ends: Vec<usize> =
+            starts.filter(|at| (fresh + 1..=tail).contains(at) && whole[*at]).collect();
         (!ends.is_empty()).then_some(Self { checkpoints, start, ends, anchors })
     }
 
@@ -76,8 +85,12 @@ impl Cut {
 
     /// How many tokens in a range go.
     pub(crate) fn going(&self, view: &HistoryView<'_>, range: Range<usize>) -> u64 {
-        let anchored =
-            self.anchors.iter().filter(|at| range.contains(at)).map(|at| view.tokens(*at)).sum::<u64>();
+        let anchored = self
+            .anchors
+            .iter()
+            .filter(|at| range.contains(at))
+            .map(|at| view.tokens(*at))
+            .sum::<u64>();
         view.tokens_of(range).saturating_sub(anchored)
     }
 }

@@ -28,9 +28,13 @@ pub(crate) struct Frame<'a> {
 /// How often the conversation is made smaller if the whole request counts more than its parts did.
 const TRIES: usize = 4;
 
-/// The request, and where what it covers ends; nothing if not even the shortest fits. Shows less of each message rather than covering
-/// fewer of them; if that does not help, covers the oldest.
-pub(crate) fn fit(view: &HistoryView<'_>, cut: &Cut, frame: &Frame<'_>) -> Option<(ModelRequest, usize)> {
+/// The request, and where what it covers ends; nothing if not even the shortest fits. Shows less of
+/// each message rather than covering fewer of them; if that does not help, covers the oldest.
+pub(crate) fn fit(
+    view: &HistoryView<'_>,
+    cut: &Cut,
+    frame: &Frame<'_>,
+) -> Option<(ModelRequest, usize)> {
     let counter = view.counter();
     let empty = counter.count_request(&frame.request("", "")).total().high();
     let room = frame.window.checked_sub(empty)?;
@@ -76,7 +80,8 @@ fn conversation<S: Deref<Target = Shown>>(
     cut: &Cut,
     room: u64,
 ) -> Option<(String, usize)> {
-    let tokens = |shown: &Shown, end: usize| shown.sums.get(end - cut.start).copied().unwrap_or(u64::MAX);
+    let tokens =
+        |shown: &Shown, end: usize| shown.sums.get(end - cut.start).copied().unwrap_or(u64::MAX);
     if let Some(all) = shown.iter().find(|shown| tokens(shown, cut.end()) <= room) {
         return Some((all.texts.concat(), cut.end()));
     }
@@ -90,7 +95,8 @@ fn conversation<S: Deref<Target = Shown>>(
     Some((text, end))
 }
 
-/// The text, its middle left out as far as it has more tokens than this; nothing if hardly anything would be left.
+/// The text, its middle left out as far as it has more tokens than this; nothing if hardly anything
+/// would be left.
 fn shrunk(counter: &dyn TokenCounter, text: &str, room: u64) -> Option<String> {
     let mut short = text.to_owned();
     let mut bytes = text.len();
@@ -109,8 +115,9 @@ fn shrunk(counter: &dyn TokenCounter, text: &str, room: u64) -> Option<String> {
 }
 
 impl Frame<'_> {
-    /// One message of the user that quotes everything: every provider takes it, whatever calls and media the conversation has. Nothing
-    /// of it goes to a cache, since nothing of it is sent again.
+    /// One message of the user that quotes everything: every provider takes it, whatever calls and
+    /// media the conversation has. Nothing of it goes to a cache, since nothing of it is sent
+    /// again.
     fn request(&self, so_far: &str, conversation: &str) -> ModelRequest {
         let mut text = String::with_capacity(so_far.len() + conversation.len() + 512);
         if !so_far.is_empty() {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Answer, BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Plan, Proposal, SummaryError,
-    SummaryTask,
+    Answer, BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Plan, Proposal,
+    SummaryError, SummaryTask,
 };
 
 use crate::carried::{self, CarriedTools, Facts};
@@ -17,7 +17,8 @@ use crate::stays;
 
 const NAME: &str = "summarize";
 
-/// Lets a checkpoint stand for the older part of a conversation. See the [crate](crate) for what stays.
+/// Lets a checkpoint stand for the older part of a conversation. See the [crate](crate) for what
+/// stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summarize {
     summary: u64,
@@ -42,42 +43,46 @@ impl Default for Summarize {
 }
 
 impl Summarize {
-    /// A summary of at most 4,000 tokens, for a model with the window of the conversation's; at least three messages stay.
+    /// A summary of at most 4,000 tokens, for a model with the window of the conversation's; at
+    /// least three messages stay.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The most tokens of a summary. Never more than a quarter of what the history should have; at least 256.
+    /// The most tokens of a summary. Never more than a quarter of what the history should have; at
+    /// least 256.
     #[must_use]
     pub fn summary_tokens(mut self, tokens: u64) -> Self {
         self.summary = tokens;
         self
     }
 
-    /// How many tokens of input the request for the summary may have. Unless said, what the goal's window leaves beside the summary
-    /// or the reserve, whichever is larger.
+    /// How many tokens of input the request for the summary may have. Unless said, what the goal's
+    /// window leaves beside the summary or the reserve, whichever is larger.
     #[must_use]
     pub fn window(mut self, tokens: u64) -> Self {
         self.window = Some(tokens);
         self
     }
 
-    /// How many messages at the end stay even if they are more than the goal allows, as long as they fit the window; whole groups.
-    /// The newest group stays in any case.
+    /// How many messages at the end stay even if they are more than the goal allows, as long as
+    /// they fit the window; whole groups. The newest group stays in any case.
     #[must_use]
     pub fn keep_latest(mut self, messages: usize) -> Self {
         self.keep_latest = messages;
         self
     }
 
-    /// Who the model is told to be. How a summary is written is said behind it, whatever stands here; a blank text says nothing.
+    /// Who the model is told to be. How a summary is written is said behind it, whatever stands
+    /// here; a blank text says nothing.
     #[must_use]
     pub fn role(mut self, text: impl Into<String>) -> Self {
         self.role = Some(text.into());
         self
     }
 
-    /// What the model should heed above all, such as what the user asked for when they had the conversation compacted.
+    /// What the model should heed above all, such as what the user asked for when they had the
+    /// conversation compacted.
     #[must_use]
     pub fn focus(mut self, text: impl Into<String>) -> Self {
         self.focus = Some(text.into());
@@ -122,10 +127,12 @@ impl Summarize {
             checkpoint.facts.todo = None;
         }
         let kept = task.keeps.iter().filter(|at| **at >= before && **at < task.covers.end);
-        let (count, tokens) = kept.fold((0, 0_u64), |(count, sum), at| (count + 1, sum + view.tokens(*at)));
+        let (count, tokens) =
+            kept.fold((0, 0_u64), |(count, sum), at| (count + 1, sum + view.tokens(*at)));
         let new = before..task.covers.end;
         checkpoint.messages = checkpoint.messages.saturating_add((new.len() - count) as u64);
-        checkpoint.tokens = checkpoint.tokens.saturating_add(view.tokens_of(new).saturating_sub(tokens));
+        checkpoint.tokens =
+            checkpoint.tokens.saturating_add(view.tokens_of(new).saturating_sub(tokens));
         checkpoint
     }
 }
@@ -141,13 +148,16 @@ impl CompactionPolicy for Summarize {
         }
         let summary = self.summary_for(goal);
         let Some(cut) = Cut::find(view, goal, summary, self.keep_latest) else {
-            return Proposal::nothing("there is nothing between the first request and the newest steps");
+            return Proposal::nothing(
+                "there is nothing between the first request and the newest steps",
+            );
         };
         if cut.going(view, cut.start..cut.end()) <= summary / 4 {
             return Proposal::nothing("what could be summarised is hardly larger than a summary");
         }
-        let old =
-            view.messages()[cut.checkpoints.clone()].iter().filter_map(|message| Checkpoint::read(message));
+        let old = view.messages()[cut.checkpoints.clone()]
+            .iter()
+            .filter_map(|message| Checkpoint::read(message));
         let frame = Frame {
             system: [self.role_text(), RULES],
             focus: self.focus.as_deref().filter(|focus| !focus.trim().is_empty()),
@@ -159,8 +169,10 @@ impl CompactionPolicy for Summarize {
             return Proposal::nothing("the window of the model that summarises is too small");
         };
         let going = cut.going(view, cut.checkpoints.clone()) + cut.going(view, cut.start..end);
-        let task = SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
-        // Whether a plan may be applied does not depend on what the model says: better not to ask than to throw its answer away.
+        let task =
+            SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
+        // Whether a plan may be applied does not depend on what the model says: better not to ask
+        // than to throw its answer away.
         let nothing_said = Checkpoint::default().to_message(NAME);
         match Plan::new(NAME, BoundaryKind::Compact, view, edits(view, &task, nothing_said), "") {
             Ok(_) => Proposal::Summary(Box::new(task)),
@@ -188,7 +200,8 @@ impl CompactionPolicy for Summarize {
         if summary >= replaced {
             return Err(SummaryError::TooLarge { summary, replaced });
         }
-        let count = task.covers.len() - task.keeps.iter().filter(|at| task.covers.contains(at)).count();
+        let count =
+            task.covers.len() - task.keeps.iter().filter(|at| task.covers.contains(at)).count();
         let what = format!("{count} messages into a checkpoint");
         Ok(Plan::new(NAME, BoundaryKind::Compact, view, edits(view, task, message), what)?)
     }
@@ -200,9 +213,11 @@ fn going(view: &HistoryView<'_>, task: &SummaryTask) -> u64 {
     view.tokens_of(task.covers.clone()).saturating_sub(kept.sum())
 }
 
-/// The checkpoint in front, what is covered gone but for what stays, and what changes in what stays.
+/// The checkpoint in front, what is covered gone but for what stays, and what changes in what
+/// stays.
 fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec<Edit> {
-    // Put in beside the old one and not in its place: one message for one would be taken for the same.
+    // Put in beside the old one and not in its place: one message for one would be taken for the
+    // same.
     let front = view.structure().system;
     let mut edits = vec![Edit::new(front..front, vec![Arc::new(checkpoint)])];
     let mut anchors = view.structure().anchors();
@@ -212,7 +227,8 @@ fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec
     let mut at = 0;
     for keep in task.keeps.iter().copied().filter(|keep| task.covers.contains(keep)) {
         edits.extend((at < keep).then(|| Edit::remove(at..keep)));
-        let short = (first == Some(keep)).then(|| stays::shortened(view, &view.messages()[keep], largest));
+        let short =
+            (first == Some(keep)).then(|| stays::shortened(view, &view.messages()[keep], largest));
         edits.extend(short.flatten().map(|short| Edit::replace(keep, short)));
         at = keep + 1;
     }

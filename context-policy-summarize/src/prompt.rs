@@ -13,7 +13,8 @@ pub const HEADINGS: [&str; 9] = [
     "Open questions",
 ];
 
-/// Those of [`HEADINGS`] without which a summary is weak. An answer with none of them is no summary.
+/// Those of [`HEADINGS`] without which a summary is weak. An answer with none of them is no
+/// summary.
 pub const CORE_HEADINGS: [&str; 4] = [HEADINGS[0], HEADINGS[1], HEADINGS[3], HEADINGS[5]];
 
 /// Who the model is, unless the caller says otherwise.
@@ -65,14 +66,18 @@ pub(crate) fn missing(text: &str) -> Vec<String> {
     absent.map(|core| (*core).to_owned()).collect()
 }
 
-/// The words of a line that is a heading, marked by `#` or in bold, in small letters. A number in front is not one of them.
+/// The words of a line that is a heading, marked by `#` or in bold, in small letters. A number in
+/// front is not one of them.
 fn heading(line: &str) -> Option<String> {
     let line = line.trim();
     if !line.starts_with('#') && !line.starts_with("**") {
         return None;
     }
     let marks = |c: char| c.is_whitespace() || "#*:._)".contains(c);
-    let words = line.trim_matches(marks).trim_start_matches(|c: char| c.is_ascii_digit()).trim_matches(marks);
+    let words = line
+        .trim_matches(marks)
+        .trim_start_matches(|c: char| c.is_ascii_digit())
+        .trim_matches(marks);
     // A line is hostile if it is long; no heading is.
     (words.len() <= 64).then(|| words.to_lowercase())
 }
@@ -83,7 +88,8 @@ mod tests {
 
     #[test]
     fn headings_are_found_as_models_write_them() {
-        let text = "## Objective\nx\n**Current State:**\n### 4. Remaining\n# FILES AND ARTIFACTS #\nx";
+        let text =
+            "## Objective\nx\n**Current State:**\n### 4. Remaining\n# FILES AND ARTIFACTS #\nx";
         assert!(missing(text).is_empty());
         assert_eq!(
             missing("Objective: x\n## Remaining"),

@@ -62,7 +62,8 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Whether a tag of ours goes on like this behind its `<`.
 fn is_ours(behind: &str) -> bool {
     let name = behind.strip_prefix('/').unwrap_or(behind);
-    let starts = |tag: &str| name.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+    let starts =
+        |tag: &str| name.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
     TAGS.iter().any(|tag| starts(tag))
 }
 

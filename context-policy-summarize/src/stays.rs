@@ -1,4 +1,5 @@
-//! What is changed in messages that stay: a first request that is too large, thoughts whose signatures no longer fit.
+//! What is changed in messages that stay: a first request that is too large, thoughts whose
+//! signatures no longer fit.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,8 +11,8 @@ use crate::quote::Ends;
 /// The least that is left of a text, in bytes.
 const SHORTEST: usize = 200;
 
-/// The message with the middle of its texts left out, so that it has at most so many tokens as far as its texts can give them; nothing
-/// if it has no more, or has no text to give.
+/// The message with the middle of its texts left out, so that it has at most so many tokens as far
+/// as its texts can give them; nothing if it has no more, or has no text to give.
 pub(crate) fn shortened(view: &HistoryView<'_>, message: &Message, tokens: u64) -> Option<Message> {
     let mut has = view.count(message);
     let texts = message.parts.iter().filter_map(|part| match part {
@@ -36,7 +37,8 @@ pub(crate) fn shortened(view: &HistoryView<'_>, message: &Message, tokens: u64) 
     short.filter(|short| view.count(short) < view.count(message))
 }
 
-/// Edits that take the thoughts out of turns that are over, where a provider signed one of the turn's.
+/// Edits that take the thoughts out of turns that are over, where a provider signed one of the
+/// turn's.
 pub(crate) fn without_signed_thoughts(view: &HistoryView<'_>, range: Range<usize>) -> Vec<Edit> {
     let messages = view.messages();
     let mut turns = view.structure().turns(messages.len());
@@ -52,7 +54,8 @@ pub(crate) fn without_signed_thoughts(view: &HistoryView<'_>, range: Range<usize
             .flat_map(thoughts)
             .filter_map(|(signed, provider)| signed.then_some(provider))
             .collect();
-        let goes = |part: &Part| thought(part).is_some_and(|(_, provider)| signed.contains(&provider));
+        let goes =
+            |part: &Part| thought(part).is_some_and(|(_, provider)| signed.contains(&provider));
         for at in turn.filter(|at| messages[*at].role == Role::Assistant) {
             let message = &messages[at];
             if !message.parts.iter().any(goes) {
@@ -72,7 +75,9 @@ pub(crate) fn without_signed_thoughts(view: &HistoryView<'_>, range: Range<usize
 /// Whether a thought is signed, and whose it is; nothing for any other part.
 fn thought(part: &Part) -> Option<(bool, Option<&str>)> {
     match part {
-        Part::Reasoning(thought) => Some((thought.signature.is_some(), thought.provider.as_deref())),
+        Part::Reasoning(thought) => {
+            Some((thought.signature.is_some(), thought.provider.as_deref()))
+        }
         _ => None,
     }
 }

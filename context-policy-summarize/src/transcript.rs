@@ -1,4 +1,5 @@
-//! A conversation as text, for a model that is to summarise it. Thoughts, data of the application and media are not shown.
+//! A conversation as text, for a model that is to summarise it. Thoughts, data of the application
+//! and media are not shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +19,11 @@ pub(crate) struct Detail {
 impl Detail {
     /// From much to little.
     pub(crate) const LEVELS: [Self; 3] = [
-        Self::new(Ends::new(16_000, 12_000, 3_000), Ends::new(2_000, 1_400, 400), Ends::new(2_000, 800, 240)),
+        Self::new(
+            Ends::new(16_000, 12_000, 3_000),
+            Ends::new(2_000, 1_400, 400),
+            Ends::new(2_000, 800, 240),
+        ),
         Self::new(Ends::new(4_000, 2_800, 800), Ends::new(600, 400, 100), Ends::new(600, 300, 100)),
         Self::new(Ends::new(1_200, 800, 240), Ends::new(240, 140, 40), Ends::new(240, 120, 40)),
     ];
@@ -28,8 +33,8 @@ impl Detail {
     }
 }
 
-/// Each message as text, in order; nothing for one that says nothing. `stays` says of a position, counted from `first`, that the
-/// message stays in the conversation.
+/// Each message as text, in order; nothing for one that says nothing. `stays` says of a position,
+/// counted from `first`, that the message stays in the conversation.
 pub(crate) fn transcript(
     messages: &[Arc<Message>],
     first: usize,
@@ -54,7 +59,11 @@ pub(crate) fn transcript(
             true => String::new(),
             false => {
                 let stays = if stays(first + i) { " stays=\"yes\"" } else { "" };
-                format!("<message from=\"{}\"{stays}>\n{}\n</message>\n", speaker(message), parts.join("\n"))
+                format!(
+                    "<message from=\"{}\"{stays}>\n{}\n</message>\n",
+                    speaker(message),
+                    parts.join("\n")
+                )
             }
         });
     }
@@ -93,7 +102,8 @@ fn show(part: &Part, calls: &Calls<'_>, detail: Detail) -> Option<String> {
     })
 }
 
-/// What a result says. Results within results are taken for their content, in order and at any depth.
+/// What a result says. Results within results are taken for their content, in order and at any
+/// depth.
 fn output(result: &ToolResult) -> String {
     let mut said = Vec::new();
     let mut left: Vec<&Part> = result.output.iter().rev().collect();
@@ -106,7 +116,8 @@ fn output(result: &ToolResult) -> String {
     said.join("\n")
 }
 
-/// A part that is neither a call nor a result. Blank texts, thoughts and data of the application say nothing here.
+/// A part that is neither a call nor a result. Blank texts, thoughts and data of the application
+/// say nothing here.
 fn plain(part: &Part) -> Option<String> {
     match part {
         Part::Text(text) => (!context_core::wire::is_blank(&text.text)).then(|| text.text.clone()),

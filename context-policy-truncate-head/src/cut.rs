@@ -67,7 +67,11 @@ impl Cut<'_, '_> {
     fn plan(&self, kept: Vec<Kept>, gaps: bool) -> Result<Plan, PlanError> {
         let plan = self.edited(&kept, gaps);
         // A note may be all that a cut would have saved.
-        if gaps && matches!(plan, Err(PlanError::Grows { .. })) { self.edited(&kept, false) } else { plan }
+        if gaps && matches!(plan, Err(PlanError::Grows { .. })) {
+            self.edited(&kept, false)
+        } else {
+            plan
+        }
     }
 
     fn edited(&self, kept: &[Kept], gaps: bool) -> Result<Plan, PlanError> {

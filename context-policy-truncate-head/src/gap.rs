@@ -6,13 +6,15 @@ use context_core::{GAP, Json, Message};
 
 /// Stands in the place of these messages. A gap among them counts as what it stands for.
 pub(crate) fn message(left_out: &[Arc<Message>]) -> Message {
-    let count: u64 = left_out.iter().map(|message| stands_for(message)).fold(0, u64::saturating_add);
+    let count: u64 =
+        left_out.iter().map(|message| stands_for(message)).fold(0, u64::saturating_add);
     let text = match count {
         1 => "[1 earlier message was left out here]".to_owned(),
         _ => format!("[{count} earlier messages were left out here]"),
     };
     let message = Message::from(text).marked(Message::SYNTHETIC).marked(GAP);
-    let metadata = message.metadata.clone().with(GAP, Json::from(i64::try_from(count).unwrap_or(i64::MAX)));
+    let metadata =
+        message.metadata.clone().with(GAP, Json::from(i64::try_from(count).unwrap_or(i64::MAX)));
     message.with_metadata(metadata)
 }
 

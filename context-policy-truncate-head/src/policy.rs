@@ -1,7 +1,8 @@
 //! The policy and its options.
 
 use context_core::{
-    CompactionPolicy, Failure, Goal, HistoryView, Plan, PlanError, Proposal, RecoveryDecision, RecoveryPolicy,
+    CompactionPolicy, Failure, Goal, HistoryView, Plan, PlanError, Proposal, RecoveryDecision,
+    RecoveryPolicy,
 };
 
 use crate::cut::Cut;
@@ -11,11 +12,12 @@ use crate::select::{clamp, newest};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Measure {
-    /// Of the tokens: what is kept is no more than that, and texts are shortened where messages alone are too much.
+    /// Of the tokens: what is kept is no more than that, and texts are shortened where messages
+    /// alone are too much.
     #[default]
     Tokens,
-    /// Of the number of messages behind checkpoints, rounded down, and at least one. What always stays comes on top, nothing is
-    /// shortened.
+    /// Of the number of messages behind checkpoints, rounded down, and at least one. What always
+    /// stays comes on top, nothing is shortened.
     Messages,
 }
 
@@ -42,7 +44,8 @@ impl TruncateHead {
         Self::default()
     }
 
-    /// With these shares to keep, one after the other: how often a refused call is cut, and how deep.
+    /// With these shares to keep, one after the other: how often a refused call is cut, and how
+    /// deep.
     #[must_use]
     pub fn ratios(mut self, ratios: impl IntoIterator<Item = f64>) -> Self {
         self.ratios = ratios.into_iter().collect();
@@ -56,19 +59,22 @@ impl TruncateHead {
         self
     }
 
-    /// Whether a message in the place of those that were left out says so; it does, unless that would take an eighth of what is kept.
+    /// Whether a message in the place of those that were left out says so; it does, unless that
+    /// would take an eighth of what is kept.
     #[must_use]
     pub fn gaps(mut self, gaps: bool) -> Self {
         self.gaps = gaps;
         self
     }
 
-    /// Which share of the history to keep when so many cuts did not suffice; nothing if it has been cut often enough.
+    /// Which share of the history to keep when so many cuts did not suffice; nothing if it has been
+    /// cut often enough.
     pub fn ratio(&self, cuts: usize) -> Option<f64> {
         self.ratios.get(cuts).copied().map(clamp)
     }
 
-    /// The next cut for a call that was refused, whatever the error; nothing if it has been cut often enough.
+    /// The next cut for a call that was refused, whatever the error; nothing if it has been cut
+    /// often enough.
     pub fn deeper(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
         let tried = failure.tried("truncate_head_and_retry") + failure.tried("compact_and_retry");
         let cuts = tried.max(usize::from(failure.has_attempted_compact));
@@ -133,8 +139,8 @@ impl RecoveryPolicy for TruncateHead {
         Self::NAME
     }
 
-    /// Cuts where a shorter history would help: deeper each time, and only as often as there are [`ratios`](Self::ratios). A
-    /// compaction that was tried counts as a cut.
+    /// Cuts where a shorter history would help: deeper each time, and only as often as there are
+    /// [`ratios`](Self::ratios). A compaction that was tried counts as a cut.
     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
         failure.error.helped_by_compaction.then(|| self.deeper(failure)).flatten()
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_core::{HistoryView, Message, Role, clean_cuts};
 
-/// The newest of these messages: `keep_ratio` of their number, rounded down, and at least one. The ratio lies between 0.05 and 1; what is no
-/// number counts as 0.05.
+/// The newest of these messages: `keep_ratio` of their number, rounded down, and at least one. The
+/// ratio lies between 0.05 and 1; what is no number counts as 0.05.
 ///
 /// That and nothing else: whoever sends them without what they belong to has them repaired first.
 pub fn newest(messages: &[Arc<Message>], keep_ratio: f64) -> &[Arc<Message>] {
@@ -43,14 +43,16 @@ impl<'v, 'm> Selector<'v, 'm> {
     pub(crate) fn new(view: &'v HistoryView<'m>) -> Self {
         let (messages, structure) = (view.messages(), view.structure());
         let mut always = vec![false; messages.len()];
-        let front =
-            messages.iter().take_while(|message| message.is_checkpoint() || message.role == Role::System);
+        let front = messages
+            .iter()
+            .take_while(|message| message.is_checkpoint() || message.role == Role::System);
         always[..front.count()].fill(true);
         structure.anchors().for_each(|at| always[at] = true);
         let newest = structure.requests.last().copied();
         let real = |at: &usize| !messages[*at].is_placeholder() && !always[*at];
         let last = (0..messages.len()).rev().find(real);
-        let group = last.and_then(|at| structure.group_of(at)).map(|group| structure.groups[group].start);
+        let group =
+            last.and_then(|at| structure.group_of(at)).map(|group| structure.groups[group].start);
         let current = group.filter(|start| newest.is_none_or(|newest| *start > newest));
         let current = current.unwrap_or(messages.len());
         Self { view, always, clean: clean_cuts(messages), current }
@@ -84,14 +86,18 @@ impl<'v, 'm> Selector<'v, 'm> {
         kept
     }
 
-    /// The groups from the newest on, for as long as they fit together with what always stays and the request they belong to.
+    /// The groups from the newest on, for as long as they fit together with what always stays and
+    /// the request they belong to.
     fn start_by_tokens(&self, tokens: u64) -> usize {
         let tokens_of = |at: usize| self.view.tokens(at);
-        let mut taken: u64 = (0..self.always.len()).filter(|at| self.always[*at]).map(tokens_of).sum();
+        let mut taken: u64 =
+            (0..self.always.len()).filter(|at| self.always[*at]).map(tokens_of).sum();
         let mut start = self.always.len();
         for group in self.view.structure().groups.iter().rev() {
-            taken = taken.saturating_add(group.clone().filter(|at| !self.always[*at]).map(tokens_of).sum());
-            let request = self.request_of(group.start).filter(|at| *at < group.start && !self.always[*at]);
+            taken = taken
+                .saturating_add(group.clone().filter(|at| !self.always[*at]).map(tokens_of).sum());
+            let request =
+                self.request_of(group.start).filter(|at| *at < group.start && !self.always[*at]);
             if taken.saturating_add(request.map_or(0, tokens_of)) > tokens {
                 break;
             }

@@ -1,8 +1,9 @@
 //! Making messages smaller that have to stay.
 //!
-//! Texts are shortened from the longest down to one common length, so that no more than necessary is lost and short ones stay as they
-//! are. How far it goes is a matter of steps: results and answers first, then what always stays, then media, thoughts and inputs of
-//! calls, at last every text to next to nothing. The first step that is enough is taken.
+//! Texts are shortened from the longest down to one common length, so that no more than necessary
+//! is lost and short ones stay as they are. How far it goes is a matter of steps: results and
+//! answers first, then what always stays, then media, thoughts and inputs of calls, at last every
+//! text to next to nothing. The first step that is enough is taken.
 
 use std::sync::Arc;
 
@@ -41,7 +42,8 @@ pub(crate) struct Kept {
 
 /// Makes these messages fit so many tokens, or as close to it as makes sense.
 pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> Vec<Kept> {
-    // What a counter adds for a whole may differ from what it adds for its parts, so the result is counted and the aim corrected.
+    // What a counter adds for a whole may differ from what it adds for its parts, so the result is
+    // counted and the aim corrected.
     let mut aim = tokens;
     for _ in 0..4 {
         let total = total(view, &kept);
@@ -128,35 +130,49 @@ fn lengths(view: &HistoryView<'_>, kept: &mut [Kept], step: Step) -> Vec<u64> {
 
 fn shorten(view: &HistoryView<'_>, kept: &mut [Kept], step: Step, level: u64) {
     for one in kept.iter_mut().filter(|one| step > Step::New || !one.is_anchor) {
-        if let Some(message) =
-            rewritten(&one.message, step, &mut |text, kept_at| shortened(view, text, kept_at, level))
-        {
+        if let Some(message) = rewritten(&one.message, step, &mut |text, kept_at| {
+            shortened(view, text, kept_at, level)
+        }) {
             one.message = Arc::new(message);
         }
     }
 }
 
-/// The beginning and the end of a text, at most so many tokens, and between them where all of it is, if there is room for that; nothing if
-/// the text has no more.
-fn shortened(view: &HistoryView<'_>, text: &str, kept_at: Option<&str>, level: u64) -> Option<String> {
+/// The beginning and the end of a text, at most so many tokens, and between them where all of it
+/// is, if there is room for that; nothing if the text has no more.
+fn shortened(
+    view: &HistoryView<'_>,
+    text: &str,
+    kept_at: Option<&str>,
+    level: u64,
+) -> Option<String> {
     let tokens = view.count_text(text);
     if tokens <= level {
         return None;
     }
-    let with_line = kept_at.and_then(|line| around(view, text, &format!("{CUT}{line}\n"), tokens, level));
+    let with_line =
+        kept_at.and_then(|line| around(view, text, &format!("{CUT}{line}\n"), tokens, level));
     let short = with_line.or_else(|| around(view, text, CUT, tokens, level));
     short.or_else(|| (view.count_text(LEFT_OUT) < tokens).then(|| LEFT_OUT.to_owned()))
 }
 
-/// As much of a text's beginning and end around a note as has so many tokens; nothing if the note alone has more.
-fn around(view: &HistoryView<'_>, text: &str, note: &str, tokens: u64, level: u64) -> Option<String> {
+/// As much of a text's beginning and end around a note as has so many tokens; nothing if the note
+/// alone has more.
+fn around(
+    view: &HistoryView<'_>,
+    text: &str,
+    note: &str,
+    tokens: u64,
+    level: u64,
+) -> Option<String> {
     let share = |bytes: usize, of: u64, all: u64| {
         let part = (bytes as u128).saturating_mul(u128::from(of)) / u128::from(all.max(1));
         usize::try_from(part).unwrap_or(bytes)
     };
     let mut room = share(text.len(), level, tokens);
     for _ in 0..8 {
-        let Some(half) = room.checked_sub(note.len()).map(|room| room / 2).filter(|half| *half > 0) else {
+        let Some(half) = room.checked_sub(note.len()).map(|room| room / 2).filter(|half| *half > 0)
+        else {
             break;
         };
         let Some((head, tail)) = ends(text, half, half) else { break };
@@ -170,7 +186,8 @@ fn around(view: &HistoryView<'_>, text: &str, note: &str, tokens: u64, level: u6
     None
 }
 
-/// The message with what `rewrite` makes of its texts, and of where all of a text is kept; nothing if that is the same.
+/// The message with what `rewrite` makes of its texts, and of where all of a text is kept; nothing
+/// if that is the same.
 fn rewritten(
     message: &Message,
     step: Step,
@@ -188,8 +205,10 @@ fn rewritten(
                 let mut new = None;
                 for (at, part) in result.output.iter().enumerate() {
                     if let Part::Text(text) = part
-                        && let Some(short) = rewrite(&text.text, kept_at(result, &text.text).as_deref())
-                        && let Part::Text(text) = &mut new.get_or_insert_with(|| result.clone()).output[at]
+                        && let Some(short) =
+                            rewrite(&text.text, kept_at(result, &text.text).as_deref())
+                        && let Part::Text(text) =
+                            &mut new.get_or_insert_with(|| result.clone()).output[at]
                     {
                         text.text = short;
                     }
@@ -226,7 +245,8 @@ fn is_shortened(input: &Json) -> bool {
 
 /// The message without media and thoughts; nothing if it has none.
 fn without_media_and_thoughts(message: &Message) -> Option<Message> {
-    let is_media = |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
+    let is_media =
+        |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
     let is_thought = |part: &Part| matches!(part, Part::Reasoning(_));
     let has = |part: &Part| match part {
         Part::ToolResult(result) => result.output.iter().any(is_media),

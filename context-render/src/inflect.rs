@@ -1,8 +1,9 @@
 //! Singular and plural of names: what the items of a list and the groups of fragments are called.
 //!
-//! English rules, because names in prompts are English. It does not try to be right about every word: it never
-//! fails, never gives an empty name, and gives the same answer every time. The rules come from the `pluralizer`
-//! crate, whose tables an application can extend for its whole process; that changes names here too.
+//! English rules, because names in prompts are English. It does not try to be right about every
+//! word: it never fails, never gives an empty name, and gives the same answer every time. The rules
+//! come from the `pluralizer` crate, whose tables an application can extend for its whole process;
+//! that changes names here too.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,8 +12,8 @@ use std::rc::Rc;
 
 use pluralizer::pluralize;
 
-/// Longer names are not words. Their items are called [`ITEM`], or a list of many items with one long name would
-/// write that name again and again.
+/// Longer names are not words. Their items are called [`ITEM`], or a list of many items with one
+/// long name would write that name again and again.
 const MAX_WORD_BYTES: usize = 128;
 
 const ITEM: &str = "item";
@@ -35,8 +36,8 @@ impl Deref for Name<'_> {
     }
 }
 
-/// Inflects names and remembers them for as long as one rendering takes: the rules are regular expressions, and
-/// a prompt says few different words many times.
+/// Inflects names and remembers them for as long as one rendering takes: the rules are regular
+/// expressions, and a prompt says few different words many times.
 #[derive(Debug, Default)]
 pub(crate) struct Inflector {
     singular: Memory,
@@ -58,7 +59,11 @@ impl Inflector {
     }
 }
 
-fn remember<'a>(memory: &mut Memory, name: &Name<'a>, inflect: fn(&str) -> Cow<'_, str>) -> Name<'a> {
+fn remember<'a>(
+    memory: &mut Memory,
+    name: &Name<'a>,
+    inflect: fn(&str) -> Cow<'_, str>,
+) -> Name<'a> {
     let made = match memory.get(&**name) {
         Some(known) => known.clone(),
         None => {

@@ -1,10 +1,11 @@
 //! Indentation, for the formats that show depth by it.
 
-/// How many levels are indented, by two spaces each. What is deeper stands as far to the right as the last of
-/// them, or the indentation of a deep tree would grow with the square of its depth.
+/// How many levels are indented, by two spaces each. What is deeper stands as far to the right as
+/// the last of them, or the indentation of a deep tree would grow with the square of its depth.
 pub(crate) const MAX_INDENTED_LEVELS: usize = 64;
 
-/// One level more than the deepest, for the lines inside it, and what little a line may want beyond that.
+/// One level more than the deepest, for the lines inside it, and what little a line may want beyond
+/// that.
 const MAX_SPACES: usize = 2 * (MAX_INDENTED_LEVELS + 1) + 3;
 
 /// A line break and the deepest indentation.

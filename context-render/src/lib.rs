@@ -1,7 +1,7 @@
 //! Renderers that turn context fragments into prompt text.
 //!
-//! One module and one feature per format; all implement [`Renderer`](context_core::Renderer) and share one walk
-//! over the tree, so that they agree on what is rendered and in which order.
+//! One module and one feature per format; all implement [`Renderer`](context_core::Renderer) and
+//! share one walk over the tree, so that they agree on what is rendered and in which order.
 //!
 //! | feature | type | for |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | `toml` (default) | [`TomlRenderer`] | TOML 1.0: settings and facts, read back exactly |
 //! | `toon` (default) | [`ToonRenderer`] | TOON 4.4: short for rows of like objects |
 //!
-//! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the tree is, and
-//! takes time linear in what it writes.
+//! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the
+//! tree is, and takes time linear in what it writes.
 //!
 //! ```
 //! use context_core::{FragmentData, Renderer, fragment, hint, role};

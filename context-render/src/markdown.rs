@@ -1,7 +1,8 @@
 //! Markdown: a section per fragment, lists inside it.
 //!
-//! Only the layout and the writing are here; what is rendered is decided by the shared walk. It is for reading:
-//! a parser finds the structure again, but not every boundary, for text that is trusted is Markdown itself.
+//! Only the layout and the writing are here; what is rendered is decided by the shared walk. It is
+//! for reading: a parser finds the structure again, but not every boundary, for text that is
+//! trusted is Markdown itself.
 
 mod escape;
 mod text;
@@ -26,36 +27,36 @@ const MARK: &str = " (untrusted)";
 ///
 /// # What is written
 ///
-/// * A fragment of the top level is a section: `## ` and its name in [title case](title_case), then what it
-///   holds. An empty line stands between sections.
-/// * Inside it everything is a list: `- item`, and `- **name**: value` for fragments and map entries. What holds
-///   more than a value is `- **name**:` with its children two spaces deeper. An entry whose value is a fragment
-///   of another name holds that fragment.
-/// * A list in a list, and a map of several entries in a list, is a list of its own, which begins in the line of
-///   its item: `- - 1`. A map of one entry is its entry.
-/// * Null, empty containers and containers of nothing else are left out. Empty text leaves its name alone; as an
-///   item it is `""`.
-/// * Sixty-four levels are indented. What is deeper stands as far to the right as those and says its level:
-///   `- (level 65) **name**: value`.
+/// * A fragment of the top level is a section: `## ` and its name in [title case](title_case), then
+///   what it holds. An empty line stands between sections.
+/// * Inside it everything is a list: `- item`, and `- **name**: value` for fragments and map
+///   entries. What holds more than a value is `- **name**:` with its children two spaces deeper. An
+///   entry whose value is a fragment of another name holds that fragment.
+/// * A list in a list, and a map of several entries in a list, is a list of its own, which begins
+///   in the line of its item: `- - 1`. A map of one entry is its entry.
+/// * Null, empty containers and containers of nothing else are left out. Empty text leaves its name
+///   alone; as an item it is `""`.
+/// * Sixty-four levels are indented. What is deeper stands as far to the right as those and says
+///   its level: `- (level 65) **name**: value`.
 ///
 /// # Text
 ///
-/// Text is Markdown, as its author wrote it. Directly in a section it is not touched: whatever its author leaves
-/// open (a fence, a comment) reaches into what follows. In a list item its lines are indented so that they stay
-/// in the item, and where it begins with empty lines or with nothing but hyphens, the item is kept apart from it
-/// (`&#32;`, a backslash).
+/// Text is Markdown, as its author wrote it. Directly in a section it is not touched: whatever its
+/// author leaves open (a fence, a comment) reaches into what follows. In a list item its lines are
+/// indented so that they stay in the item, and where it begins with empty lines or with nothing but
+/// hyphens, the item is kept apart from it (`&#32;`, a backslash).
 ///
-/// Names are never Markdown: what could be read as such is given a backslash, control characters and line ends
-/// become spaces, and a name of nothing visible is written `(unnamed)`.
+/// Names are never Markdown: what could be read as such is given a backslash, control characters
+/// and line ends become spaces, and a name of nothing visible is written `(unnamed)`.
 ///
 /// # Untrusted text
 ///
-/// A fragment that is [untrusted](Fragment::untrusted) says so behind its name, and nothing in it can be read as
-/// structure, by CommonMark, by GFM or by their usual extensions. A text of one line is given backslashes. A text
-/// of several lines, with white space around it or with an address in it (which GFM makes a link whatever stands
-/// before it) is a fenced block of `text`, its fence longer than any run of backticks in the text; the block's
-/// text is the given one with line feeds for its line ends and one more at its end. U+0000, which Markdown cannot
-/// say, becomes U+FFFD.
+/// A fragment that is [untrusted](Fragment::untrusted) says so behind its name, and nothing in it
+/// can be read as structure, by CommonMark, by GFM or by their usual extensions. A text of one line
+/// is given backslashes. A text of several lines, with white space around it or with an address in
+/// it (which GFM makes a link whatever stands before it) is a fenced block of `text`, its fence
+/// longer than any run of backticks in the text; the block's text is the given one with line feeds
+/// for its line ends and one more at its end. U+0000, which Markdown cannot say, becomes U+FFFD.
 ///
 /// # Options
 ///
@@ -94,19 +95,19 @@ impl MarkdownRenderer {
         Self::default()
     }
 
-    /// Whether the fragments in the list of a section are gathered by name, under the plural in title case:
-    /// `- **Hints**:`, also a single one.
+    /// Whether the fragments in the list of a section are gathered by name, under the plural in
+    /// title case: `- **Hints**:`, also a single one.
     ///
-    /// Each group stands where its first member stood. Only the children of a fragment at the top level are
-    /// grouped: not the top level itself, and nothing deeper.
+    /// Each group stands where its first member stood. Only the children of a fragment at the top
+    /// level are grouped: not the top level itself, and nothing deeper.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: each section says so, not only those that
-    /// are [marked](Fragment::untrusted).
+    /// Whether everything is taken for data that somebody else wrote: each section says so, not
+    /// only those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
@@ -230,8 +231,8 @@ enum Place {
 }
 
 impl Writer<'_> {
-    /// Whether a fragment says that somebody else wrote it. Asked to take everything for such, the top level
-    /// says it.
+    /// Whether a fragment says that somebody else wrote it. Asked to take everything for such, the
+    /// top level says it.
     fn is_marked(&self, label: Label<'_>, depth: usize) -> bool {
         match label {
             Label::Fragment { untrusted, .. } => untrusted || (self.untrusted && depth == 0),
@@ -240,7 +241,9 @@ impl Writer<'_> {
     }
 
     fn heading(&mut self, label: Label<'_>, untrusted: bool) {
-        let (Label::Fragment { name, .. } | Label::Key(name) | Label::Group(name)) = label else { return };
+        let (Label::Fragment { name, .. } | Label::Key(name) | Label::Group(name)) = label else {
+            return;
+        };
         let out = self.out.text();
         out.push_str("## ");
         push_heading(out, name, !untrusted);

@@ -10,7 +10,8 @@ use context_core::Renderer;
 pub struct RenderOptions {
     /// Gather the fragments of a fragment's list by name, under the plural.
     pub group: bool,
-    /// Lay out text of several lines for reading, where the format would otherwise keep its white space exact.
+    /// Lay out text of several lines for reading, where the format would otherwise keep its white
+    /// space exact.
     pub indent_text: bool,
     /// Take everything for data that somebody else wrote, not only what is
     /// [marked](context_core::Fragment::untrusted) as such.

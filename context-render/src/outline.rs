@@ -2,15 +2,17 @@
 //!
 //! TOML and TOON have no fragments, only keys and values, so both write the same plain tree:
 //!
-//! * Null is left out. A map is a table, and so is a value that is a fragment: a table of one entry.
-//! * A list of fragments alone, all of different names, is a table of them. Every other list is an array, and
-//!   the fragments in it are tables of one entry. So order is kept and no name is lost.
-//! * Asked to group, a list of fragments alone becomes a table of arrays, one for each name, under the plural. If
-//!   two plurals are the same word, or something loose stands among the fragments, the list is not grouped.
+//! * Null is left out. A map is a table, and so is a value that is a fragment: a table of one
+//!   entry.
+//! * A list of fragments alone, all of different names, is a table of them. Every other list is an
+//!   array, and the fragments in it are tables of one entry. So order is kept and no name is lost.
+//! * Asked to group, a list of fragments alone becomes a table of arrays, one for each name, under
+//!   the plural. If two plurals are the same word, or something loose stands among the fragments,
+//!   the list is not grouped.
 //! * A fragment that somebody else wrote says so in its name: [`MARK`].
 //!
-//! The nodes lie in one arena and know their first child and their next sibling, so neither reading nor writing
-//! nor dropping needs a stack. It knows nothing of how a format looks.
+//! The nodes lie in one arena and know their first child and their next sibling, so neither reading
+//! nor writing nor dropping needs a stack. It knows nothing of how a format looks.
 
 mod key;
 mod lists;
@@ -110,7 +112,8 @@ struct Open {
 }
 
 impl<'a> Outline<'a> {
-    /// Whether lists are grouped, and whether everything at the top level is taken for what somebody else wrote.
+    /// Whether lists are grouped, and whether everything at the top level is taken for what
+    /// somebody else wrote.
     pub(crate) fn new(group: bool, untrusted: bool) -> Self {
         Self {
             nodes: Vec::new(),
@@ -126,7 +129,8 @@ impl<'a> Outline<'a> {
     pub(crate) fn read(&mut self, fragment: &'a Fragment) -> Result<Option<NodeId>, RenderError> {
         self.open.clear();
         self.read = None;
-        // Grouping needs the order as it was, for the lists that cannot be grouped. So it is done here.
+        // Grouping needs the order as it was, for the lists that cannot be grouped. So it is done
+        // here.
         Walker::new(Rules { grouping: Grouping::Off, empties: true }).fragment(fragment, self)?;
         Ok(self.read)
     }
@@ -217,7 +221,13 @@ fn append(nodes: &mut [Node<'_>], growing: &mut Growing, id: NodeId) {
 impl<'a> Visitor<'a> for Outline<'a> {
     fn enter(&mut self, label: Label<'a>, shape: Shape, _depth: usize) {
         let node = self.place(label, Value::Table(Children::default()));
-        self.open.push(Open { node, shape, children: Growing::default(), fragments: 0, marked: false });
+        self.open.push(Open {
+            node,
+            shape,
+            children: Growing::default(),
+            fragments: 0,
+            marked: false,
+        });
     }
 
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, _depth: usize) {

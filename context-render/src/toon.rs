@@ -1,13 +1,15 @@
 //! TOON: fields, and rows under one header for what is alike.
 //!
-//! What is written where is decided by the outline of plain data that it shares with TOML; the layout is decided
-//! in the modules below. It writes documents and does not read any.
+//! What is written where is decided by the outline of plain data that it shares with TOML; the
+//! layout is decided in the modules below. It writes documents and does not read any.
 
 mod shape;
 mod text;
 mod write;
 
-use context_core::{Arrangement, Form, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer};
+use context_core::{
+    Arrangement, Form, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer,
+};
 
 use self::shape::{Shapes, same_order};
 use self::write::{FIELD, IN_HEAD, ITEM, KEYED_ROW, ROW, Writer};
@@ -15,28 +17,30 @@ use crate::RenderOptions;
 use crate::inflect::Inflector;
 use crate::outline::{Key, Outline, Value, all_different, is_shown, is_table};
 
-/// Renders fragments as TOON, as its specification 4.4 writes it: two spaces per level, the comma as delimiter.
+/// Renders fragments as TOON, as its specification 4.4 writes it: two spaces per level, the comma
+/// as delimiter.
 ///
 /// It is short where many objects are alike: their keys are written once.
 ///
 /// # What is written
 ///
-/// * A fragment is a field of its name. Text, numbers and booleans are its value, a map is an object, a list an
-///   array. A value that is a fragment is an object of one field. Null is left out; empty objects and arrays are
-///   written.
-/// * A list of fragments alone, all of different names, is an object of them. In any other list each fragment is
-///   an object of one field. Order is kept.
-/// * So it is at the top level: if two fragments there have the same name, the whole prompt is an array.
-/// * Objects in an array are rows under one header if they have the same keys and hold nothing but scalars and
-///   objects that are alike as well; so are two or more objects that are all there is in an object. Rows have
-///   the columns in the order of the first one.
+/// * A fragment is a field of its name. Text, numbers and booleans are its value, a map is an
+///   object, a list an array. A value that is a fragment is an object of one field. Null is left
+///   out; empty objects and arrays are written.
+/// * A list of fragments alone, all of different names, is an object of them. In any other list
+///   each fragment is an object of one field. Order is kept.
+/// * So it is at the top level: if two fragments there have the same name, the whole prompt is an
+///   array.
+/// * Objects in an array are rows under one header if they have the same keys and hold nothing but
+///   scalars and objects that are alike as well; so are two or more objects that are all there is
+///   in an object. Rows have the columns in the order of the first one.
 /// * The name of a fragment that somebody else wrote ends with ` (untrusted)`.
-/// * Numbers have no exponent and no needless fraction, so `2.0` is `2`. Infinity and what is no number are
-///   `null`: TOON cannot say them.
+/// * Numbers have no exponent and no needless fraction, so `2.0` is `2`. Infinity and what is no
+///   number are `null`: TOON cannot say them.
 /// * Text and keys are quoted only where they must be; then their line breaks are escaped.
 ///
-/// TOON says depth by indentation, so the output grows with the square of the depth; decoders may refuse more
-/// than 256 levels. A value that stands in several places is written in each of them.
+/// TOON says depth by indentation, so the output grows with the square of the depth; decoders may
+/// refuse more than 256 levels. A value that stands in several places is written in each of them.
 ///
 /// ```
 /// use context_core::{FragmentData, Renderer, fragment, hint, role};
@@ -70,19 +74,19 @@ impl ToonRenderer {
         Self::default()
     }
 
-    /// Whether a list of fragments that is a fragment's data becomes an object of arrays, one for each name, under
-    /// the plural: `hints[2]: Be kind.,Be brief.`.
+    /// Whether a list of fragments that is a fragment's data becomes an object of arrays, one for
+    /// each name, under the plural: `hints[2]: Be kind.,Be brief.`.
     ///
-    /// Each group stands where its first member stood. A list that also holds something else than fragments, or
-    /// names with the same plural, is not grouped; neither is the top level.
+    /// Each group stands where its first member stood. A list that also holds something else than
+    /// fragments, or names with the same plural, is not grouped; neither is the top level.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: the name of each fragment of the top level
-    /// says so, not only of those that are [marked](Fragment::untrusted).
+    /// Whether everything is taken for data that somebody else wrote: the name of each fragment of
+    /// the top level says so, not only of those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
@@ -107,7 +111,9 @@ impl ToonRenderer {
         let root = outline.gather(&nodes, if keyed { Value::Table } else { Value::Array });
         let mut shapes = Shapes::default();
         shapes.find(&outline, root);
-        let (Value::Array(children) | Value::Table(children)) = outline.node(root).value else { return None };
+        let (Value::Array(children) | Value::Table(children)) = outline.node(root).value else {
+            return None;
+        };
         let first = shapes.rows(&outline, children)?;
         let mut head = String::new();
         let mut writer = Writer::new(&outline, &shapes, &mut head);
@@ -149,18 +155,28 @@ impl Renderer for ToonRenderer {
         };
         if all_different(keys.iter()) {
             // Most prompts have a text in them and need no closer look.
-            let rows = if keys.len() > 1 && all_tables() { self.arrange_rows(fragments, true) } else { None };
+            let rows = if keys.len() > 1 && all_tables() {
+                self.arrange_rows(fragments, true)
+            } else {
+                None
+            };
             return rows.unwrap_or_else(|| arranged(fragments, FIELD));
         }
         let all_scalars = || {
             let is_scalar = |data: &FragmentData| {
-                matches!(data, FragmentData::Bool(_) | FragmentData::Number(_) | FragmentData::Text(_))
+                matches!(
+                    data,
+                    FragmentData::Bool(_) | FragmentData::Number(_) | FragmentData::Text(_)
+                )
             };
             shown().all(|fragment| fragment.data().is_some_and(is_scalar))
         };
         let alike = keys.windows(2).all(|pair| pair[0] == pair[1]);
-        let rows =
-            if alike && (all_scalars() || all_tables()) { self.arrange_rows(fragments, false) } else { None };
+        let rows = if alike && (all_scalars() || all_tables()) {
+            self.arrange_rows(fragments, false)
+        } else {
+            None
+        };
         rows.unwrap_or_else(|| arranged(fragments, ITEM).with_head(format!("[{}]:", keys.len())))
     }
 

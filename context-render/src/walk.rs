@@ -1,14 +1,16 @@
 //! The walk every renderer shares: it decides what is rendered and in which order.
 //!
-//! * An entry whose value is a fragment holds that fragment, unless both have the same name: then they are one.
-//! * Null is left out. A container of nothing is left out as well, and so is everything that holds only such,
-//!   unless the format asks for [empties](Rules::empties).
-//! * Asked to group, it gathers the fragments of a list that is a fragment's data by name, each group where the
-//!   first of its members stood. Lists inside maps and lists stay as they are, and so does the top level.
+//! * An entry whose value is a fragment holds that fragment, unless both have the same name: then
+//!   they are one.
+//! * Null is left out. A container of nothing is left out as well, and so is everything that holds
+//!   only such, unless the format asks for [empties](Rules::empties).
+//! * Asked to group, it gathers the fragments of a list that is a fragment's data by name, each
+//!   group where the first of its members stood. Lists inside maps and lists stay as they are, and
+//!   so does the top level.
 //!
-//! It knows nothing of formats: how a node looks, and what it is called, is up to the [`Visitor`]. It keeps its
-//! own stack, so the depth of the tree is limited by memory only. A value that stands in several places is
-//! visited in each of them.
+//! It knows nothing of formats: how a node looks, and what it is called, is up to the [`Visitor`].
+//! It keeps its own stack, so the depth of the tree is limited by memory only. A value that stands
+//! in several places is visited in each of them.
 
 use std::collections::HashMap;
 use std::slice;
@@ -59,7 +61,8 @@ pub(crate) trait Visitor<'a> {
     /// A container begins.
     fn enter(&mut self, label: Label<'a>, shape: Shape, depth: usize);
 
-    /// An item begins that is a map, and no other entry of it than the one that follows can hold anything.
+    /// An item begins that is a map, and no other entry of it than the one that follows can hold
+    /// anything.
     fn enter_pair(&mut self, depth: usize) {
         self.enter(Label::Item, Shape::Map, depth);
     }
@@ -106,8 +109,9 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Whether it is a map and none of the entries to come can hold anything. Only what shows at once counts, or
-    /// this would look at the same nodes again and again: containers are looked into when their turn comes.
+    /// Whether it is a map and none of the entries to come can hold anything. Only what shows at
+    /// once counts, or this would look at the same nodes again and again: containers are looked
+    /// into when their turn comes.
     fn is_pair(&self) -> bool {
         let is_nothing = |value: &FragmentData| match value {
             FragmentData::Null => true,
@@ -115,7 +119,8 @@ impl Frame<'_> {
             FragmentData::Map(map) => map.is_empty(),
             _ => false,
         };
-        matches!(&self.children, Children::Entries(rest) if rest.clone().all(|(_, value)| is_nothing(value)))
+        matches!(&self.children,
+            Children::Entries(rest) if rest.clone().all(|(_, value)| is_nothing(value)))
     }
 }
 
@@ -203,7 +208,12 @@ impl<'a> Walker<'a> {
                 Some((_, Entry::Group(members))) => {
                     if let Some(first) = members.first() {
                         let label = Label::Group(first.name());
-                        self.push(label, Shape::Group, Children::Members(members.into_iter()), visitor);
+                        self.push(
+                            label,
+                            Shape::Group,
+                            Children::Members(members.into_iter()),
+                            visitor,
+                        );
                     }
                 }
             }
@@ -230,8 +240,9 @@ impl<'a> Walker<'a> {
         fragment: &'a Fragment,
         visitor: &mut impl Visitor<'a>,
     ) -> Result<(), RenderError> {
-        let data =
-            fragment.data().ok_or_else(|| RenderError::NotData { name: fragment.name().to_owned() })?;
+        let data = fragment
+            .data()
+            .ok_or_else(|| RenderError::NotData { name: fragment.name().to_owned() })?;
         let label = Label::Fragment { name: fragment.name(), untrusted: fragment.is_untrusted() };
         self.visit(label, data, self.groups(self.stack.len()), visitor)
     }
@@ -261,7 +272,9 @@ impl<'a> Walker<'a> {
             FragmentData::Map(map) => {
                 self.push(label, Shape::Map, Children::Entries(map.iter()), visitor);
             }
-            FragmentData::Lazy(_) => return Err(RenderError::NotLoaded { name: self.name_of(label) }),
+            FragmentData::Lazy(_) => {
+                return Err(RenderError::NotLoaded { name: self.name_of(label) });
+            }
             // A kind of data younger than this walk: better refused than lost.
             _ => return Err(RenderError::NotData { name: self.name_of(label) }),
         }

@@ -1,8 +1,8 @@
 //! XML: an element per fragment, map entry and list item.
 //!
-//! Only the layout and the writing are here; what is rendered under which name is decided by the shared walk.
-//! There is no declaration, no root and no namespace: the output is a piece of a prompt. It is well-formed for
-//! every input once it stands inside an element.
+//! Only the layout and the writing are here; what is rendered under which name is decided by the
+//! shared walk. There is no declaration, no root and no namespace: the output is a piece of a
+//! prompt. It is well-formed for every input once it stands inside an element.
 
 mod escape;
 mod name;
@@ -23,31 +23,34 @@ use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 ///
 /// # What is written
 ///
-/// * A fragment is an element of its name. Text, numbers and booleans stand inside it; a map becomes an element
-///   per entry; a list an element per item, named after the list in the singular (`<tags><tag>`), and fragments
-///   among the items keep their own name. Order is kept; a list of one item stays a list; lists in lists are
-///   nested elements. (The items of a list whose name is longer than 128 bytes are called `item`.)
-/// * An entry whose value is a fragment holds it, `<key><name>…</name></key>`; if both have the same name, it is
-///   one element.
-/// * Null, empty containers and containers of nothing else are left out. Empty text is an empty element.
-/// * Children stand on lines of their own, indented by two spaces per level up to 64 levels; deeper ones are not
-///   indented further.
+/// * A fragment is an element of its name. Text, numbers and booleans stand inside it; a map
+///   becomes an element per entry; a list an element per item, named after the list in the singular
+///   (`<tags><tag>`), and fragments among the items keep their own name. Order is kept; a list of
+///   one item stays a list; lists in lists are nested elements. (The items of a list whose name is
+///   longer than 128 bytes are called `item`.)
+/// * An entry whose value is a fragment holds it, `<key><name>…</name></key>`; if both have the
+///   same name, it is one element.
+/// * Null, empty containers and containers of nothing else are left out. Empty text is an empty
+///   element.
+/// * Children stand on lines of their own, indented by two spaces per level up to 64 levels; deeper
+///   ones are not indented further.
 ///
-/// A value that stands in several places is written in each of them, so the output can be far longer than what
-/// it takes in memory.
+/// A value that stands in several places is written in each of them, so the output can be far
+/// longer than what it takes in memory.
 ///
 /// # Names
 ///
-/// Any text can be a name. Characters that XML 1.0 (fifth edition, production `Name`) forbids in names become
-/// `_`, and so does `:`, which would mean a namespace; a name that still cannot begin so is given a leading `_`.
-/// Whenever this changes a name, the original is kept: `<a_b name="a b">`.
+/// Any text can be a name. Characters that XML 1.0 (fifth edition, production `Name`) forbids in
+/// names become `_`, and so does `:`, which would mean a namespace; a name that still cannot begin
+/// so is given a leading `_`. Whenever this changes a name, the original is kept:
+/// `<a_b name="a b">`.
 ///
 /// # Text
 ///
-/// `&`, `<`, `>`, `"` and `'` are escaped, every time. A carriage return is written `&#13;`, since a parser would
-/// take it for a line break; in attributes also line feed and tab. Characters that XML 1.0 cannot say at all are
-/// made visible: control characters become their Unicode control picture (U+0007 becomes U+2407), and U+FFFE and
-/// U+FFFF become the replacement character, U+FFFD.
+/// `&`, `<`, `>`, `"` and `'` are escaped, every time. A carriage return is written `&#13;`, since
+/// a parser would take it for a line break; in attributes also line feed and tab. Characters that
+/// XML 1.0 cannot say at all are made visible: control characters become their Unicode control
+/// picture (U+0007 becomes U+2407), and U+FFFE and U+FFFF become the replacement character, U+FFFD.
 ///
 /// # Options
 ///
@@ -83,36 +86,38 @@ impl XmlRenderer {
         Self::default()
     }
 
-    /// Whether the fragments of a list are gathered by name under an element in the plural: the hints of a
-    /// fragment under `<hints>`, also a single one.
+    /// Whether the fragments of a list are gathered by name under an element in the plural: the
+    /// hints of a fragment under `<hints>`, also a single one.
     ///
-    /// Each group stands where its first member stood. Only the children of a fragment are grouped, at every
-    /// level of them; not the top level, and not the items of a list inside a map or a list.
+    /// Each group stands where its first member stood. Only the children of a fragment are grouped,
+    /// at every level of them; not the top level, and not the items of a list inside a map or a
+    /// list.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Whether text of several lines is laid out for reading: on lines of its own, each indented one level deeper
-    /// than its tag, empty ones too. White space is then no longer exact: it is added in front of each line,
-    /// line breaks stay as they were written, and lines of nothing but white space are one empty line. Without
-    /// it text reads back as it is.
+    /// Whether text of several lines is laid out for reading: on lines of its own, each indented
+    /// one level deeper than its tag, empty ones too. White space is then no longer exact: it is
+    /// added in front of each line, line breaks stay as they were written, and lines of nothing but
+    /// white space are one empty line. Without it text reads back as it is.
     #[must_use]
     pub fn indent_text(mut self, on: bool) -> Self {
         self.indent_text = on;
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: each fragment of the top level says so, not
-    /// only those that are [marked](Fragment::untrusted).
+    /// Whether everything is taken for data that somebody else wrote: each fragment of the top
+    /// level says so, not only those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
         self
     }
 
-    /// Renders the fragments inside one element, as a fragment of that name and these children would be.
+    /// Renders the fragments inside one element, as a fragment of that name and these children
+    /// would be.
     ///
     /// Empty if no fragment has content.
     ///
@@ -142,7 +147,11 @@ impl XmlRenderer {
 
 impl From<RenderOptions> for XmlRenderer {
     fn from(options: RenderOptions) -> Self {
-        Self { group: options.group, indent_text: options.indent_text, untrusted: options.untrusted }
+        Self {
+            group: options.group,
+            indent_text: options.indent_text,
+            untrusted: options.untrusted,
+        }
     }
 }
 
@@ -191,9 +200,10 @@ impl<'a> Visitor<'a> for Writer<'a> {
         let name = match label {
             Label::Fragment { name, .. } | Label::Key(name) => Name::Given(name),
             Label::Group(name) => self.inflector.group(&Name::Given(name)),
-            Label::Item => {
-                self.open.last_mut().map_or(Name::Given(""), |list| list.item(&mut self.inflector).clone())
-            }
+            Label::Item => self
+                .open
+                .last_mut()
+                .map_or(Name::Given(""), |list| list.item(&mut self.inflector).clone()),
         };
         let _ = push_tag(&mut self.out, &name, marked);
         self.open.push(Open { name, item: None });
@@ -258,12 +268,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether an element says that somebody else wrote what is in it. Asked to take everything for such, the
-    /// top level says it.
+    /// Whether an element says that somebody else wrote what is in it. Asked to take everything for
+    /// such, the top level says it.
     #[inline]
     fn is_marked(&self, label: Label<'_>) -> bool {
         match label {
-            Label::Fragment { untrusted, .. } => untrusted || (self.untrusted && self.open.is_empty()),
+            Label::Fragment { untrusted, .. } => {
+                untrusted || (self.untrusted && self.open.is_empty())
+            }
             _ => false,
         }
     }

@@ -1,10 +1,13 @@
-//! One call of a model, driven to its end: prepared, sent by the caller, and tried again in another form where the provider refuses it.
+//! One call of a model, driven to its end: prepared, sent by the caller, and tried again in another
+//! form where the provider refuses it.
 //!
-//! A [`ModelCall`] asks a [`ContextRuntime`] what to send and what to do about errors, and carries the decisions out: it cuts, strips,
-//! asks for summaries, waits. It holds no connection. The history that it is given stays the caller's: what was cut is told
-//! ([`ModelCall::compacted`]), for a store to keep, and nothing is lost if the call fails or is cancelled.
+//! A [`ModelCall`] asks a [`ContextRuntime`] what to send and what to do about errors, and carries
+//! the decisions out: it cuts, strips, asks for summaries, waits. It holds no connection. The
+//! history that it is given stays the caller's: what was cut is told ([`ModelCall::compacted`]),
+//! for a store to keep, and nothing is lost if the call fails or is cancelled.
 //!
-//! It ends: every request and every summary counts, and there are at most [`CallOptions::max_calls`].
+//! It ends: every request and every summary counts, and there are at most
+//! [`CallOptions::max_calls`].
 
 mod conversation;
 mod cut;
@@ -19,8 +22,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    Answer, Attempt, ChatRef, Compacted, ContextRuntime, Diagnostic, Error, Json, LanguageModel, Message,
-    ModelCodec, ModelContext, ModelError, ModelRequest, PlanReport, PrepareInput, TokenCounter,
+    Answer, Attempt, ChatRef, Compacted, ContextRuntime, Diagnostic, Error, Json, LanguageModel,
+    Message, ModelCodec, ModelContext, ModelError, ModelRequest, PlanReport, PrepareInput,
+    TokenCounter,
 };
 use context_tokens::{CachedCounter, ModelTable};
 pub use conversation::Conversation;
@@ -83,7 +87,8 @@ struct Record {
     /// Retries of the same request, waits included.
     retries: u32,
     attempts: Vec<Attempt>,
-    /// What was decided and carried out, but not prepared yet; with the tokens of the history before.
+    /// What was decided and carried out, but not prepared yet; with the tokens of the history
+    /// before.
     open: Option<(context_core::RecoveryDecision, u64)>,
     /// How many tokens the history had that the runtime is asked to compact.
     uncompacted: Option<u64>,
@@ -131,10 +136,15 @@ impl CallRequest {
 }
 
 impl<'r> ModelCall<'r> {
-    /// A call prepared by this runtime and written by this codec. `input` is what the call is about, most often
-    /// [`Resolved::prepare`](crate::Resolved::prepare). Its messages do not count: they are given to [`next`](Self::next). An input that
-    /// names no provider is for that of the codec, one that names no model for the runtime's.
-    pub fn new(runtime: &'r dyn ContextRuntime, codec: Arc<dyn ModelCodec>, mut input: PrepareInput) -> Self {
+    /// A call prepared by this runtime and written by this codec. `input` is what the call is
+    /// about, most often [`Resolved::prepare`](crate::Resolved::prepare). Its messages do not
+    /// count: they are given to [`next`](Self::next). An input that names no provider is for that
+    /// of the codec, one that names no model for the runtime's.
+    pub fn new(
+        runtime: &'r dyn ContextRuntime,
+        codec: Arc<dyn ModelCodec>,
+        mut input: PrepareInput,
+    ) -> Self {
         input.messages.clear();
         if input.provider.is_empty() {
             input.provider = codec.name().to_owned();
@@ -160,40 +170,43 @@ impl<'r> ModelCall<'r> {
         }
     }
 
-    /// With these limits. Default: [`CallOptions::default`], eight requests and three retries. Fewer where somebody waits, more where
-    /// nobody does.
+    /// With these limits. Default: [`CallOptions::default`], eight requests and three retries.
+    /// Fewer where somebody waits, more where nobody does.
     pub fn options(mut self, options: CallOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Asks this model for summaries where the runtime wants one. Default: none is asked for, and what the runtime prepares without is
-    /// sent. Needed with a stage of `summarize`; a small and cheap model will do.
+    /// Asks this model for summaries where the runtime wants one. Default: none is asked for, and
+    /// what the runtime prepares without is sent. Needed with a stage of `summarize`; a small and
+    /// cheap model will do.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
         self
     }
 
-    /// Carries out with this what the runtime decides. Default: the built-in policies. The same chain as the runtime's, if that has
-    /// policies of its own.
+    /// Carries out with this what the runtime decides. Default: the built-in policies. The same
+    /// chain as the runtime's, if that has policies of its own.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
         self.chain = chain;
         self
     }
 
-    /// Counts the history where it is cut. Default: the counter of the model. The same counter as the runtime's, if that has one of its
-    /// own.
+    /// Counts the history where it is cut. Default: the counter of the model. The same counter as
+    /// the runtime's, if that has one of its own.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
         self
     }
 
-    /// The next request to send; nothing once the call is answered. The history is the conversation as it is now, such as what a chat
-    /// [resolved](crate::Resolved): what was added since the last time is part of the request, and what was cut stays cut. Waits where
-    /// the provider wants to be left alone.
+    /// The next request to send; nothing once the call is answered. The history is the conversation
+    /// as it is now, such as what a chat [resolved](crate::Resolved): what was added since the last
+    /// time is part of the request, and what was cut stays cut. Waits where the provider wants to
+    /// be left alone.
     ///
-    /// A request that was handed out and not [answered](Self::answered) is taken for lost and prepared again. A history that says
-    /// it is of [another chat](Conversation::chat) is [`Invalid`](context_core::ErrorKind::Invalid), and nothing is prepared.
+    /// A request that was handed out and not [answered](Self::answered) is taken for lost and
+    /// prepared again. A history that says it is of [another chat](Conversation::chat) is
+    /// [`Invalid`](context_core::ErrorKind::Invalid), and nothing is prepared.
     pub async fn next(
         &mut self,
         history: &(impl Conversation + ?Sized),
@@ -217,7 +230,8 @@ impl<'r> ModelCall<'r> {
         }
     }
 
-    /// Asks a model until it answers or nothing helps: [`next`](Self::next) and [`answered`](Self::answered) in a loop.
+    /// Asks a model until it answers or nothing helps: [`next`](Self::next) and
+    /// [`answered`](Self::answered) in a loop.
     pub async fn run(
         &mut self,
         model: &dyn LanguageModel,
@@ -246,7 +260,8 @@ impl<'r> ModelCall<'r> {
         &self.input.chat
     }
 
-    /// Refuses the history of another chat. The error does not name it: its user may be another one.
+    /// Refuses the history of another chat. The error does not name it: its user may be another
+    /// one.
     fn check_chat(&self, history: &(impl Conversation + ?Sized)) -> Result<(), CallError> {
         if history.chat().is_none_or(|chat| *chat == self.input.chat) {
             return Ok(());
@@ -280,8 +295,9 @@ impl<'r> ModelCall<'r> {
         &self.record.attempts
     }
 
-    /// What is left of the history after everything that was cut for this call; nothing if nothing was. The origins are positions in the
-    /// history as it was given last. Keep it with the chat, so that the next call does not meet the same refusal.
+    /// What is left of the history after everything that was cut for this call; nothing if nothing
+    /// was. The origins are positions in the history as it was given last. Keep it with the chat,
+    /// so that the next call does not meet the same refusal.
     pub fn compacted(&self) -> Option<&Compacted> {
         self.history.compacted()
     }

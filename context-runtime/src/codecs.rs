@@ -17,11 +17,16 @@ pub const PROVIDERS: &[&str] = &[
 ];
 
 /// Providers this library can speak to, and the feature each needs.
-const FEATURES: [(&str, &str); 4] =
-    [("openai", "openai"), ("openai-responses", "openai"), ("anthropic", "anthropic"), ("gemini", "gemini")];
+const FEATURES: [(&str, &str); 4] = [
+    ("openai", "openai"),
+    ("openai-responses", "openai"),
+    ("anthropic", "anthropic"),
+    ("gemini", "gemini"),
+];
 
-/// The codec of a provider: `openai` (Chat Completions), `openai-responses`, `anthropic` or `gemini`, as far as their
-/// features are on. [`Unsupported`](ErrorKind::Unsupported) for any other name; the error says which feature is off, or which names there are.
+/// The codec of a provider: `openai` (Chat Completions), `openai-responses`, `anthropic` or
+/// `gemini`, as far as their features are on. [`Unsupported`](ErrorKind::Unsupported) for any other
+/// name; the error says which feature is off, or which names there are.
 ///
 /// ```
 /// use context_runtime::{Message, provider, model::ModelRequest};
@@ -48,16 +53,19 @@ pub fn provider(name: &str) -> Result<Arc<dyn ModelCodec>> {
 fn unknown(name: &str) -> Error {
     const OPERATION: &str = "provider";
     let error = match FEATURES.iter().find(|(provider, _)| *provider == name) {
-        Some((_, feature)) => {
-            Error::new(ErrorKind::Unsupported, OPERATION, "this program was built without this provider")
-                .with("feature", feature)
-        }
+        Some((_, feature)) => Error::new(
+            ErrorKind::Unsupported,
+            OPERATION,
+            "this program was built without this provider",
+        )
+        .with("feature", feature),
         None => Error::new(ErrorKind::Unsupported, OPERATION, "no provider of this name is known"),
     };
     error.with("provider", name).with("known", PROVIDERS.join(", "))
 }
 
-/// The codec of a form in which conversations are written: that of any [`provider`], or `uimessage`.
+/// The codec of a form in which conversations are written: that of any [`provider`], or
+/// `uimessage`.
 ///
 /// ```
 /// use context_runtime::{Json, message_codec};

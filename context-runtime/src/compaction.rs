@@ -1,6 +1,8 @@
-//! Cuts as data: policies that plan them, the pipeline that orders policies, boundaries that keep what was cut.
+//! Cuts as data: policies that plan them, the pipeline that orders policies, boundaries that keep
+//! what was cut.
 //!
-//! Each policy of this workspace is a stage by the function of its name, in this order from gentle to harsh:
+//! Each policy of this workspace is a stage by the function of its name, in this order from gentle
+//! to harsh:
 //!
 //! ```
 //! use context_runtime::DefaultContextRuntime;
@@ -13,13 +15,15 @@
 //! # Ok::<(), context_runtime::Error>(())
 //! ```
 //!
-//! Their options are in the crate of each, such as [`microcompact`](crate::microcompact): `Stage::new(Microcompact::new().…)`. A policy of
-//! yours implements [`CompactionPolicy`], or [`RecoveryPolicy`] if it helps against a refusal.
+//! Their options are in the crate of each, such as [`microcompact`](crate::microcompact):
+//! `Stage::new(Microcompact::new().…)`. A policy of yours implements [`CompactionPolicy`], or
+//! [`RecoveryPolicy`] if it helps against a refusal.
 
 pub use context_core::{
-    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, Budget, CHECKPOINT, CacheState, Compacted,
-    CompactionPolicy, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView, Plan, PlanError,
-    Pressure, Price, Proposal, RecoveryPolicy, Replacement, Shown, Structure, ToolNames, shorten, shown,
+    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, Budget, CHECKPOINT, CacheState,
+    Compacted, CompactionPolicy, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView,
+    Plan, PlanError, Pressure, Price, Proposal, RecoveryPolicy, Replacement, Shown, Structure,
+    ToolNames, shorten, shown,
 };
 
 #[cfg(feature = "microcompact")]

@@ -1,8 +1,8 @@
 //! The engine: one chat of one user, worked on.
 //!
-//! A [`ContextEngine`] holds what was set and not saved yet, and the chain of the branch it is on. Reading and
-//! writing go through a store; what has been read is kept, so a turn costs what is new. It calls no model,
-//! counts no tokens and cuts nothing: that is the runtime's work.
+//! A [`ContextEngine`] holds what was set and not saved yet, and the chain of the branch it is on.
+//! Reading and writing go through a store; what has been read is kept, so a turn costs what is new.
+//! It calls no model, counts no tokens and cuts nothing: that is the runtime's work.
 
 mod builder;
 mod captured;
@@ -78,17 +78,21 @@ pub enum ConflictPolicy {
     /// Puts the new messages behind the other's: one line, both kept.
     #[default]
     Graft,
-    /// Puts them on a new branch where they were meant to go; the other's branch stays the active one.
+    /// Puts them on a new branch where they were meant to go; the other's branch stays the active
+    /// one.
     Fork,
-    /// Writes nothing and returns [`ErrorKind::Conflict`](crate::ErrorKind::Conflict); what is pending stays.
+    /// Writes nothing and returns [`ErrorKind::Conflict`](crate::ErrorKind::Conflict); what is
+    /// pending stays.
     Fail,
 }
 
-/// One chat of one user, worked on: set fragments, resolve them into a prompt, save messages, branch, go back.
+/// One chat of one user, worked on: set fragments, resolve them into a prompt, save messages,
+/// branch, go back.
 ///
-/// Methods take `&mut self`, so one engine is one writer; any number of engines, in any number of processes,
-/// may work on the same chat. A future that is dropped before it completes leaves the store with all of a
-/// commit or nothing of it, and the engine with everything still pending: save again.
+/// Methods take `&mut self`, so one engine is one writer; any number of engines, in any number of
+/// processes, may work on the same chat. A future that is dropped before it completes leaves the
+/// store with all of a commit or nothing of it, and the engine with everything still pending: save
+/// again.
 ///
 /// ```
 /// use context_runtime::{ContextEngine, assistant, role, user};
@@ -123,7 +127,8 @@ pub struct ContextEngine {
     pending: PendingMessages,
     /// A compaction, or the undoing of one, that the next save writes.
     compaction: Option<PendingCompaction>,
-    /// The chain of the branch as far as it was read; nothing before the first use and after a move.
+    /// The chain of the branch as far as it was read; nothing before the first use and after a
+    /// move.
     view: Option<View>,
     /// A commit whose fate is not known: sent again before anything else is written.
     in_flight: Option<InFlight>,
@@ -194,12 +199,12 @@ impl ContextEngine {
         self.pending.ids()
     }
 
-    /// Sets fragments: messages become pending, in order; everything else joins the context fragments. A [`Message`](crate::Message)
-    /// is a fragment as it is.
+    /// Sets fragments: messages become pending, in order; everything else joins the context
+    /// fragments. A [`Message`](crate::Message) is a fragment as it is.
     ///
-    /// A message without an id gets one; a message whose id is stored already is an edit of that message. A
-    /// context fragment replaces one of the same id; without an id, what is persisted already in the same words
-    /// is not added again.
+    /// A message without an id gets one; a message whose id is stored already is an edit of that
+    /// message. A context fragment replaces one of the same id; without an id, what is persisted
+    /// already in the same words is not added again.
     pub fn set(&mut self, fragments: impl IntoIterator<Item = impl Into<Fragment>>) -> &mut Self {
         for fragment in fragments {
             let fragment = fragment.into();
@@ -215,8 +220,8 @@ impl ContextEngine {
         self
     }
 
-    /// Takes back what was set under an id: a pending message, or a context fragment, which is also forgotten
-    /// by the store if it was persisted. False if there was nothing.
+    /// Takes back what was set under an id: a pending message, or a context fragment, which is also
+    /// forgotten by the store if it was persisted. False if there was nothing.
     pub async fn unset(&mut self, id: &FragmentId) -> Result<bool> {
         let message = MessageId::from(id.clone());
         self.reconsider(&message);
@@ -227,16 +232,16 @@ impl ContextEngine {
         Ok(self.fragments.remove(id) || pending)
     }
 
-    /// The caller says otherwise of a message that is on its way: what was sent is not sent again. If it did
-    /// arrive, the next save finds its ids.
+    /// The caller says otherwise of a message that is on its way: what was sent is not sent again.
+    /// If it did arrive, the next save finds its ids.
     fn reconsider(&mut self, id: &MessageId) {
         if self.in_flight.as_ref().is_some_and(|flight| flight.holds(id)) {
             self.in_flight = None;
         }
     }
 
-    /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is saved is
-    /// compared with this, so that a race is one against what the caller saw.
+    /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is
+    /// saved is compared with this, so that a race is one against what the caller saw.
     async fn seen(&mut self) -> Result<&mut View> {
         if self.view.is_none() {
             self.view().await?;
@@ -250,7 +255,8 @@ impl ContextEngine {
         if let (None, Some(cache)) = (&self.view, &self.parts.cache) {
             self.view = cache.get(&self.chat, &self.branch);
         }
-        let view = View::read(self.view.take(), self.parts.history(), &self.chat, &self.branch).await?;
+        let view =
+            View::read(self.view.take(), self.parts.history(), &self.chat, &self.branch).await?;
         self.view = Some(view);
         self.share();
         Ok(self.view.as_mut().expect("just put there"))
@@ -285,7 +291,8 @@ impl ContextEngine {
 }
 
 impl Drop for ContextEngine {
-    /// Says that what was set goes with the engine, so that a program that forgets to save does not find that out later.
+    /// Says that what was set goes with the engine, so that a program that forgets to save does not
+    /// find that out later.
     fn drop(&mut self) {
         let (messages, compaction) = (self.pending.ids().count(), self.compaction.is_some());
         if messages == 0 && !compaction {

@@ -1,9 +1,11 @@
-//! The context layer for LLM agents: everything that goes into a model call, kept in a branching history.
+//! The context layer for LLM agents: everything that goes into a model call, kept in a branching
+//! history.
 //!
-//! Applications depend on this crate. Authors of stores, renderers, policies, memories and codecs depend on `context-core` alone.
+//! Applications depend on this crate. Authors of stores, renderers, policies, memories and codecs
+//! depend on `context-core` alone.
 //!
-//! This page is the whole facade in the order in which an agent meets it. Each thing is brought once; what it can do besides, its own
-//! page says.
+//! This page is the whole facade in the order in which an agent meets it. Each thing is brought
+//! once; what it can do besides, its own page says.
 //!
 //! # A chat
 //!
@@ -32,14 +34,17 @@
 //! # }
 //! ```
 //!
-//! A [`ContextEngine`] is one chat of one user, worked on. Any number of them, in any number of processes, may work on the same chat: a
-//! [`ConflictPolicy`] says what a save does when another was first.
+//! A [`ContextEngine`] is one chat of one user, worked on. Any number of them, in any number of
+//! processes, may work on the same chat: a [`ConflictPolicy`] says what a save does when another
+//! was first.
 //!
 //! # The prompt
 //!
-//! Everything that is set is a [`Fragment`]: a named piece of context. Messages become history, all else becomes the system prompt, rendered
-//! as XML unless the builder is given another [`Renderer`]. [`kinds`] has the standard ones, [`fragment`] makes one of your own, [`lazy`]
-//! data is loaded when a prompt is made. `persisted` keeps a fragment with the chat, `untrusted` says that somebody else wrote it.
+//! Everything that is set is a [`Fragment`]: a named piece of context. Messages become history, all
+//! else becomes the system prompt, rendered as XML unless the builder is given another
+//! [`Renderer`]. [`kinds`] has the standard ones, [`fragment`] makes one of your own, [`lazy`] data
+//! is loaded when a prompt is made. `persisted` keeps a fragment with the chat, `untrusted` says
+//! that somebody else wrote it.
 //!
 //! # A call of a model, and tools
 //!
@@ -82,22 +87,27 @@
 //! }
 //! ```
 //!
-//! A [`DefaultContextRuntime`] prepares each call; a [`ModelCall`] drives one to its answer, or says why there is none, after a stated number
-//! of tries. [`ModelCall::run`] asks a [`LanguageModel`](model::LanguageModel), such as `model_http::HttpModel`, in the place of your client.
-//! [`provider`] has the wire forms by name. Without the driver, the methods of [`ContextRuntime`] do the same, one decision at a time.
+//! A [`DefaultContextRuntime`] prepares each call; a [`ModelCall`] drives one to its answer, or
+//! says why there is none, after a stated number of tries. [`ModelCall::run`] asks a
+//! [`LanguageModel`](model::LanguageModel), such as `model_http::HttpModel`, in the place of your
+//! client. [`provider`] has the wire forms by name. Without the driver, the methods of
+//! [`ContextRuntime`] do the same, one decision at a time.
 //!
 //! # The window
 //!
-//! When it fills up, the stages of [`compaction`] are asked in order; each cut is weighed against the prompt cache it would break, told as a
-//! [`PlanReport`], kept as a boundary, and undone by [`ContextEngine::undo_compaction`]. What a provider refuses all the same, a
-//! [`RecoveryChain`] answers. Outputs of tools that are too large are kept as blobs ([`Spill`]) and read back in parts by
-//! [`spilled_output_tool`].
+//! When it fills up, the stages of [`compaction`] are asked in order; each cut is weighed against
+//! the prompt cache it would break, told as a [`PlanReport`], kept as a boundary, and undone by
+//! [`ContextEngine::undo_compaction`]. What a provider refuses all the same, a [`RecoveryChain`]
+//! answers. Outputs of tools that are too large are kept as blobs ([`Spill`]) and read back in
+//! parts by [`spilled_output_tool`].
 //!
 //! # Branches
 //!
-//! A chat is a tree; [`rewind`](ContextEngine::rewind) goes back to a message, [`fork_here`](ContextEngine::fork_here) opens a branch by the
-//! way, [`switch_branch`](ContextEngine::switch_branch) goes to another, [`checkpoint`](ContextEngine::checkpoint) names a place and
-//! [`restore`](ContextEngine::restore) goes back to it. [`ContextEngine::graph`] is all of it. [`Retention`] takes away what is old.
+//! A chat is a tree; [`rewind`](ContextEngine::rewind) goes back to a message,
+//! [`fork_here`](ContextEngine::fork_here) opens a branch by the way,
+//! [`switch_branch`](ContextEngine::switch_branch) goes to another,
+//! [`checkpoint`](ContextEngine::checkpoint) names a place and [`restore`](ContextEngine::restore)
+//! goes back to it. [`ContextEngine::graph`] is all of it. [`Retention`] takes away what is old.
 //!
 //! # Memories, and what happened
 //!
@@ -130,19 +140,22 @@
 //! # }
 //! ```
 //!
-//! Recall is a part of each prepared call: what is remembered stands behind what is stable, as data with its source. [`memory`] has other
-//! providers (notes, facts, several in a chain), [`trajectory`] the graph, its exports and its replay.
+//! Recall is a part of each prepared call: what is remembered stands behind what is stable, as data
+//! with its source. [`memory`] has other providers (notes, facts, several in a chain),
+//! [`trajectory`] the graph, its exports and its replay.
 //!
 //! # Other stores
 //!
-//! [`open`] takes a URL; another store is one feature and one URL. A [`StoreRegistry`](store::StoreRegistry) adds yours. [`layers`] go over
-//! any of them, [`transfer`] moves chats between them, [`streams`] keeps answers that are still on their way.
+//! [`open`] takes a URL; another store is one feature and one URL. A
+//! [`StoreRegistry`](store::StoreRegistry) adds yours. [`layers`] go over any of them, [`transfer`]
+//! moves chats between them, [`streams`] keeps answers that are still on their way.
 //!
 //! # Testing an agent
 //!
-//! `mem:` is a store without a file; `clock` and `ids` of every builder take fixed ones. `context_conformance::simulator` is a provider
-//! within the process, with the rules, window and error wordings of a real one, and faults where you want them. `examples/agent` in the
-//! repository is a whole agent tested with it.
+//! `mem:` is a store without a file; `clock` and `ids` of every builder take fixed ones.
+//! `context_conformance::simulator` is a provider within the process, with the rules, window and
+//! error wordings of a real one, and faults where you want them. `examples/agent` in the repository
+//! is a whole agent tested with it.
 //!
 //! # Where names are
 //!
@@ -161,7 +174,8 @@
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
-//! Twenty things that people ask for stand as whole programs in `docs/cookbook.md`, compiled and run with the documentation of this crate.
+//! Twenty things that people ask for stand as whole programs in `docs/cookbook.md`, compiled and
+//! run with the documentation of this crate.
 //!
 //! # Features
 //!
@@ -198,8 +212,8 @@
 //! | `rescale` | `ImageRescaler`: images too large for a provider are scaled down | no |
 //! | `full` | all of these | |
 //!
-//! A feature only adds names; it never changes what other code does. This crate composes: what is done to
-//! fragments and messages is in `context-core` and the plug-ins.
+//! A feature only adds names; it never changes what other code does. This crate composes: what is
+//! done to fragments and messages is in `context-core` and the plug-ins.
 
 #[cfg(feature = "tokens")]
 mod call;
@@ -238,14 +252,14 @@ pub use context_codec_openai as openai;
 #[cfg(feature = "uimessage")]
 pub use context_codec_uimessage as uimessage;
 pub use context_core::{
-    BranchName, Breakdown, CancelSignal, CancelSource, CaptureTurnInput, ChatId, ChatRef, CheckpointName,
-    Clock, ContextRuntime, Data, Diagnostic, DiagnosticCode, Error, ErrorKind, Fragment, FragmentContent,
-    FragmentData, FragmentId, FunctionTool, IdGenerator, Json, JsonMap, JsonPatch, Media, MediaSource,
-    Message, MessageId, Metadata, ModelContext, Number, OpaqueBlock, Part, PlanReport, Prefix, PrepareInput,
-    Reasoning, RecoveryDecision, RecoveryInput, Renderer, Result, Retry, Role, Severity, Store, StreamId,
-    Text, Timestamp, Tool, ToolCall, ToolInput, ToolResult, ToolResultInput, ToolResultOutput, UserId,
-    assistant, fragment, graph, hint, kinds, last_assistant_message, lazy, lazy_future, lazy_stream, limits,
-    role, search, user, wire,
+    BranchName, Breakdown, CancelSignal, CancelSource, CaptureTurnInput, ChatId, ChatRef,
+    CheckpointName, Clock, ContextRuntime, Data, Diagnostic, DiagnosticCode, Error, ErrorKind,
+    Fragment, FragmentContent, FragmentData, FragmentId, FunctionTool, IdGenerator, Json, JsonMap,
+    JsonPatch, Media, MediaSource, Message, MessageId, Metadata, ModelContext, Number, OpaqueBlock,
+    Part, PlanReport, Prefix, PrepareInput, Reasoning, RecoveryDecision, RecoveryInput, Renderer,
+    Result, Retry, Role, Severity, Store, StreamId, Text, Timestamp, Tool, ToolCall, ToolInput,
+    ToolResult, ToolResultInput, ToolResultOutput, UserId, assistant, fragment, graph, hint, kinds,
+    last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user, wire,
 };
 
 #[cfg(feature = "instructions")]
@@ -279,12 +293,13 @@ pub use context_tokens as tokens;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
-    BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine, ContextEngineBuilder,
-    Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
-    SaveOutcome, Saved, SystemPrompt,
+    BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
+    ContextEngineBuilder, Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece,
+    ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
 pub use recovery::{
-    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
+    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output,
+    without_failed_answer,
 };
 pub use registry::{open, open_read_only};
 #[cfg(feature = "rescale")]
@@ -293,8 +308,9 @@ pub use retention::{Removal, RemovalReason, Retention};
 pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
-    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
+    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED,
+    RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
+    spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};
 

@@ -1,9 +1,11 @@
-//! Memories: what was said, notes and facts come back in later sessions, and only to whom they belong.
+//! Memories: what was said, notes and facts come back in later sessions, and only to whom they
+//! belong.
 //!
 //! The seam of providers is always here; the providers are with the feature `memory`.
 
 pub use context_core::{
-    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled, RecalledMemory,
+    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled,
+    RecalledMemory,
 };
 #[cfg(feature = "memory")]
 pub use context_memory::*;

@@ -13,7 +13,8 @@ use context_core::CompactionPolicy;
 ))]
 use crate::runtime::Stage;
 
-/// The policies that [`policy`] knows, gentle to harsh: the order in which a [`Pipeline`](crate::compaction::Pipeline) should ask them.
+/// The policies that [`policy`] knows, gentle to harsh: the order in which a
+/// [`Pipeline`](crate::compaction::Pipeline) should ask them.
 pub const POLICIES: &[&str] = &[
     #[cfg(feature = "microcompact")]
     "microcompact",
@@ -25,7 +26,8 @@ pub const POLICIES: &[&str] = &[
     "truncate-head",
 ];
 
-/// The compaction policy of a name, as it is by default. A policy that needs a model is not among them.
+/// The compaction policy of a name, as it is by default. A policy that needs a model is not among
+/// them.
 ///
 /// ```
 /// use context_runtime::compaction::{POLICIES, policy};
@@ -61,14 +63,16 @@ pub fn strip_images() -> Stage {
     Stage::new(context_policy_strip_images::StripImages::new())
 }
 
-/// Lets a rolling checkpoint stand for what was long ago. From 90 % of the window on. A model writes the summary: give the call one
-/// ([`ModelCall::summaries`](crate::ModelCall::summaries)), else the stage cuts nothing.
+/// Lets a rolling checkpoint stand for what was long ago. From 90 % of the window on. A model
+/// writes the summary: give the call one ([`ModelCall::summaries`](crate::ModelCall::summaries)),
+/// else the stage cuts nothing.
 #[cfg(feature = "summarize")]
 pub fn summarize() -> Stage {
     Stage::new(context_policy_summarize::Summarize::new())
 }
 
-/// Leaves out turns in the middle. From 90 % of the window on; behind [`summarize`], where nothing else helps.
+/// Leaves out turns in the middle. From 90 % of the window on; behind [`summarize`], where nothing
+/// else helps.
 #[cfg(feature = "snip")]
 pub fn snip() -> Stage {
     Stage::new(context_policy_snip::Snip::new())

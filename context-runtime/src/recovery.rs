@@ -1,9 +1,11 @@
-//! What to do when a model refuses a request: the policies in order, and carrying out what they decide.
+//! What to do when a model refuses a request: the policies in order, and carrying out what they
+//! decide.
 //!
-//! A [`RecoveryChain`] asks its policies one after the other, the application's first; the first decision that is worth a try stands. It
-//! sends nothing and remembers nothing: what was tried for a call is in the [`Failure`]. Who follows its decisions
-//! blindly, and notes each as an [`Attempt`](crate::compaction::Attempt), makes at most [`limit`](RecoveryChain::limit) requests more, each of which is
-//! smaller than the one before or changed in a way that is tried once.
+//! A [`RecoveryChain`] asks its policies one after the other, the application's first; the first
+//! decision that is worth a try stands. It sends nothing and remembers nothing: what was tried for
+//! a call is in the [`Failure`]. Who follows its decisions blindly, and notes each as an
+//! [`Attempt`](crate::compaction::Attempt), makes at most [`limit`](RecoveryChain::limit) requests
+//! more, each of which is smaller than the one before or changed in a way that is tried once.
 //!
 //! What the decisions are is a matter of the [`Contract`].
 
@@ -30,16 +32,17 @@ use crate::compaction::{Failure, RecoveryPolicy};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Contract {
-    /// The first contract, for loops that know three decisions: images are taken out, an overflow is cut once, everything else is
-    /// given up.
+    /// The first contract, for loops that know three decisions: images are taken out, an overflow
+    /// is cut once, everything else is given up.
     #[default]
     Seed,
-    /// All decisions: also less output, compaction with the window the provider named, deeper cuts, thoughts and pairs repaired, and
-    /// requests with too many bytes.
+    /// All decisions: also less output, compaction with the window the provider named, deeper cuts,
+    /// thoughts and pairs repaired, and requests with too many bytes.
     Extended,
 }
 
-/// Decides what to try when a model refused a request, and tries it as far as that needs nobody else.
+/// Decides what to try when a model refused a request, and tries it as far as that needs nobody
+/// else.
 ///
 /// ```
 /// use context_runtime::{Contract, RecoveryChain, RecoveryDecision, compaction::{Failure, HistoryView}, model::ModelError};
@@ -94,7 +97,8 @@ impl RecoveryChain {
         }
     }
 
-    /// With another policy, which is asked before the built-in ones and after those that were added before it.
+    /// With another policy, which is asked before the built-in ones and after those that were added
+    /// before it.
     #[must_use]
     pub fn policy(mut self, policy: impl RecoveryPolicy) -> Self {
         self.policies.push(Arc::new(policy));
@@ -131,12 +135,14 @@ impl RecoveryChain {
         self
     }
 
-    /// What to try. Never fails: what nobody knows a remedy for is given up, with the error's code in the reason.
+    /// What to try. Never fails: what nobody knows a remedy for is given up, with the error's code
+    /// in the reason.
     pub fn decide(&self, failure: &Failure<'_>) -> RecoveryDecision {
         decide::decide(self, failure)
     }
 
-    /// Carries out a decision that concerns the history alone: to cut it, to take media or thoughts out, to repair it.
+    /// Carries out a decision that concerns the history alone: to cut it, to take media or thoughts
+    /// out, to repair it.
     pub fn carry_out(
         &self,
         decision: &RecoveryDecision,
@@ -145,7 +151,8 @@ impl RecoveryChain {
         carry_out::carry_out(self, decision, failure)
     }
 
-    /// Decides and carries out, until a decision changes something, is the loop's to carry out, or is to give up.
+    /// Decides and carries out, until a decision changes something, is the loop's to carry out, or
+    /// is to give up.
     pub fn recover(&self, failure: &Failure<'_>) -> Recovered {
         carry_out::recover(self, failure)
     }

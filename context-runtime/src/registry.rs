@@ -1,7 +1,7 @@
 //! Stores by URL.
 //!
-//! A [`StoreRegistry`] is a value, not a global: it begins with the stores whose features are on and takes any
-//! other. [`open`] is the short way with those built in.
+//! A [`StoreRegistry`] is a value, not a global: it begins with the stores whose features are on
+//! and takes any other. [`open`] is the short way with those built in.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,11 @@ use context_core::{Error, ErrorKind, Result, Store};
 /// Opens stores of one URL scheme.
 #[async_trait]
 pub trait StoreFactory: Send + Sync + 'static {
-    /// Opens the store that `url` names, scheme included. Errors never repeat a password of the URL.
+    /// Opens the store that `url` names, scheme included. Errors never repeat a password of the
+    /// URL.
     ///
-    /// With [`OpenMode::Read`] nothing is made, upgraded or written, neither now nor through the store. A
-    /// factory that cannot promise that refuses the mode with [`ErrorKind::Unsupported`].
+    /// With [`OpenMode::Read`] nothing is made, upgraded or written, neither now nor through the
+    /// store. A factory that cannot promise that refuses the mode with [`ErrorKind::Unsupported`].
     async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>>;
 }
 
@@ -24,8 +25,8 @@ pub trait StoreFactory: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OpenMode {
-    /// To look at a store that is there. Nothing is made, upgraded or written; writing through the store is
-    /// [`ErrorKind::Unsupported`], and so is a store of an older version.
+    /// To look at a store that is there. Nothing is made, upgraded or written; writing through the
+    /// store is [`ErrorKind::Unsupported`], and so is a store of an older version.
     Read,
     /// To change a store that is there, which is brought up to date. A store that is not there is
     /// [`ErrorKind::NotFound`], as far as its backend can tell.
@@ -34,8 +35,9 @@ pub enum OpenMode {
     Create,
 }
 
-/// Opens the store that a URL names, as far as its feature is on: `mem:`, `sqlite:PATH`, `postgres://…`, `redis://…` or
-/// `redis+cluster://…`; what may stand in them, [`StoreRegistry`] says.
+/// Opens the store that a URL names, as far as its feature is on: `mem:`, `sqlite:PATH`,
+/// `postgres://…`, `redis://…` or `redis+cluster://…`; what may stand in them, [`StoreRegistry`]
+/// says.
 ///
 /// ```
 /// # tokio_test(async {
@@ -176,18 +178,27 @@ impl StoreRegistry {
         const OPERATION: &str = "open";
         let known = || self.schemes().collect::<Vec<_>>().join(", ");
         let Some((scheme, _)) = url.split_once(':') else {
-            return Err(Error::invalid(OPERATION, "a store is named by a URL, such as sqlite:chats.db")
-                .with("known", known()));
+            return Err(Error::invalid(
+                OPERATION,
+                "a store is named by a URL, such as sqlite:chats.db",
+            )
+            .with("known", known()));
         };
         if let Some(factory) = self.0.get(scheme) {
             return factory.open(url, mode).await;
         }
         let error = match SCHEMES.iter().find(|(name, _)| *name == scheme) {
-            Some((_, feature)) => {
-                Error::new(ErrorKind::Unsupported, OPERATION, "this program was built without this store")
-                    .with("feature", feature)
-            }
-            None => Error::new(ErrorKind::Unsupported, OPERATION, "no store of this scheme is registered"),
+            Some((_, feature)) => Error::new(
+                ErrorKind::Unsupported,
+                OPERATION,
+                "this program was built without this store",
+            )
+            .with("feature", feature),
+            None => Error::new(
+                ErrorKind::Unsupported,
+                OPERATION,
+                "no store of this scheme is registered",
+            ),
         };
         Err(error.with("scheme", scheme).with("known", known()))
     }

@@ -1,6 +1,8 @@
-//! Making images smaller: what [`StripImages`](crate::strip_images::StripImages) asks for before it removes one that is too large.
+//! Making images smaller: what [`StripImages`](crate::strip_images::StripImages) asks for before it
+//! removes one that is too large.
 //!
-//! Decoding and encoding are those of the crate `image`. Nothing here decides which images are too large.
+//! Decoding and encoding are those of the crate `image`. Nothing here decides which images are too
+//! large.
 
 use std::io::Cursor;
 
@@ -14,7 +16,8 @@ use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageRead
 
 /// How long an edge may be that is decoded at all, in pixels.
 const LONGEST_EDGE: u32 = 16_384;
-/// How much memory an image may need when it is decoded, in bytes. Files of a few bytes can claim to be of any size.
+/// How much memory an image may need when it is decoded, in bytes. Files of a few bytes can claim
+/// to be of any size.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 /// What JPEG is tried with, from the best to the least that still shows what is on a picture.
 const QUALITIES: [u8; 4] = [85, 70, 55, 40];
@@ -23,13 +26,15 @@ const SIZES: usize = 8;
 
 /// Scales images down, so that those too large for a provider need not be removed.
 ///
-/// Reads PNG, JPEG, GIF and WebP by their content, whatever they are said to be. An image keeps its ratio and never grows, in pixels or
-/// in bytes. One with transparency becomes a PNG; any other a PNG, if it was a PNG or a GIF and fits, or else a JPEG, first of less
-/// quality and then of a smaller size. Of one that moves, the first frame is left; what cameras write beside it is lost, but for which
-/// side is up. An image within the limits stays as it is.
+/// Reads PNG, JPEG, GIF and WebP by their content, whatever they are said to be. An image keeps its
+/// ratio and never grows, in pixels or in bytes. One with transparency becomes a PNG; any other a
+/// PNG, if it was a PNG or a GIF and fits, or else a JPEG, first of less quality and then of a
+/// smaller size. Of one that moves, the first frame is left; what cameras write beside it is lost,
+/// but for which side is up. An image within the limits stays as it is.
 ///
-/// It refuses an image that it cannot read, with an edge over 16,384 pixels, or that takes more than 256 MiB when it is unpacked. The
-/// work is done where it is called, and takes up to seconds for the largest.
+/// It refuses an image that it cannot read, with an edge over 16,384 pixels, or that takes more
+/// than 256 MiB when it is unpacked. The work is done where it is called, and takes up to seconds
+/// for the largest.
 ///
 /// ```
 /// use context_runtime::strip_images::StripImages;
@@ -53,7 +58,8 @@ impl Rescale for ImageRescaler {
         let reader = ImageReader::new(Cursor::new(image)).with_guessed_format().ok()?;
         let format = reader.format()?;
         let most_bytes = limits.bytes.map_or(u64::MAX, raw).min(image.len() as u64);
-        let most_edge = limits.pixels.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
+        let most_edge =
+            limits.pixels.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         if most_bytes == 0 || most_edge == 0 {
             return None;
         }
@@ -63,7 +69,8 @@ impl Rescale for ImageRescaler {
         if image.len() as u64 <= most_bytes && edge <= most_edge {
             return Some(Rescaled::new(image, format.to_mime_type()));
         }
-        let picture = Picture::decode(decoder, matches!(format, ImageFormat::Png | ImageFormat::Gif))?;
+        let picture =
+            Picture::decode(decoder, matches!(format, ImageFormat::Png | ImageFormat::Gif))?;
         picture.within(edge.min(most_edge), most_bytes)
     }
 }
@@ -99,7 +106,8 @@ impl Picture {
         let mut image = DynamicImage::from_decoder(decoder).ok()?;
         image.apply_orientation(orientation);
         let color = image.color();
-        let transparent = color.has_alpha() && image.pixels().any(|(_, _, pixel)| pixel.0[3] < u8::MAX);
+        let transparent =
+            color.has_alpha() && image.pixels().any(|(_, _, pixel)| pixel.0[3] < u8::MAX);
         let pixels = match (color.has_color(), transparent) {
             (true, true) => image.into_rgba8().into(),
             (true, false) => image.into_rgb8().into(),
@@ -130,10 +138,12 @@ impl Picture {
         None
     }
 
-    /// The forms to try for one size, in order. A drawing that is no use as a PNG in its first size is taken for a photograph.
+    /// The forms to try for one size, in order. A drawing that is no use as a PNG in its first size
+    /// is taken for a photograph.
     fn forms(&self, first: bool) -> impl Iterator<Item = Form> {
         let png = self.transparent || (self.drawn && first);
-        let jpeg = QUALITIES.iter().filter(|_| !self.transparent).map(|quality| Form::Jpeg(*quality));
+        let jpeg =
+            QUALITIES.iter().filter(|_| !self.transparent).map(|quality| Form::Jpeg(*quality));
         png.then_some(Form::Png).into_iter().chain(jpeg)
     }
 
@@ -145,7 +155,8 @@ impl Picture {
             return self.pixels.clone();
         }
         let part = |length: u32| {
-            let scaled = (u64::from(length) * u64::from(edge) + u64::from(longest) / 2) / u64::from(longest);
+            let scaled =
+                (u64::from(length) * u64::from(edge) + u64::from(longest) / 2) / u64::from(longest);
             u32::try_from(scaled).unwrap_or(edge).max(1)
         };
         let (new_width, new_height) = (part(width), part(height));

@@ -1,15 +1,17 @@
-//! Retention: which chats and branches of a user go when they are old or too many, and which blobs and streams of
-//! chats that stay.
+//! Retention: which chats and branches of a user go when they are old or too many, and which blobs
+//! and streams of chats that stay.
 //!
-//! A policy is looked at first ([`plan`](Retention::plan)) and done then ([`Removal::run`]), so that what would go can
-//! be shown. A branch in use is never cut: not the active branch of a chat that stays, not one that a checkpoint
-//! stands on, and nothing that was written to since it was looked at. The chat a user worked on last always stays.
+//! A policy is looked at first ([`plan`](Retention::plan)) and done then ([`Removal::run`]), so
+//! that what would go can be shown. A branch in use is never cut: not the active branch of a chat
+//! that stays, not one that a checkpoint stands on, and nothing that was written to since it was
+//! looked at. The chat a user worked on last always stays.
 
 use std::time::Duration;
 
 use context_core::{
-    BlobPrune, BlobStore, BranchDeletion, BranchName, CancelSignal, ChatQuery, ChatRef, HistoryStore,
-    MessageId, PageWalk, Result, Store, StreamPrune, StreamStore, Timestamp, UserId, limits,
+    BlobPrune, BlobStore, BranchDeletion, BranchName, CancelSignal, ChatQuery, ChatRef,
+    HistoryStore, MessageId, PageWalk, Result, Store, StreamPrune, StreamStore, Timestamp, UserId,
+    limits,
 };
 use serde::Serialize;
 
@@ -46,13 +48,16 @@ pub struct Retention {
     pub idle_chats: Option<Duration>,
     /// The number of chats that stay, those written to last.
     pub max_chats: Option<usize>,
-    /// Chats stay as long as they take at most this many bytes together, those written to last first.
+    /// Chats stay as long as they take at most this many bytes together, those written to last
+    /// first.
     pub max_bytes: Option<u64>,
     /// In chats that stay, branches whose newest message is older than this go.
     pub idle_branches: Option<Duration>,
-    /// In chats that stay, blobs that nobody put or read for longer than this go. Messages that name one keep the name.
+    /// In chats that stay, blobs that nobody put or read for longer than this go. Messages that
+    /// name one keep the name.
     pub idle_blobs: Option<Duration>,
-    /// In chats that stay, streams that ended longer ago than this go, and those that nobody wrote to for longer.
+    /// In chats that stay, streams that ended longer ago than this go, and those that nobody wrote
+    /// to for longer.
     pub idle_streams: Option<Duration>,
 }
 
@@ -69,8 +74,8 @@ pub enum RemovalReason {
     Bytes,
 }
 
-/// A chat that goes, or what goes of one that stays: a branch, or all blobs or streams that are old; as it was when it was
-/// looked at.
+/// A chat that goes, or what goes of one that stays: a branch, or all blobs or streams that are
+/// old; as it was when it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[must_use = "nothing is removed before it is run"]
 #[non_exhaustive]
@@ -92,8 +97,8 @@ pub struct Removal {
 }
 
 impl Retention {
-    /// What of a user's chats goes by this policy at this time; the chats that were written to last come first.
-    /// Asks `cancel` between chats.
+    /// What of a user's chats goes by this policy at this time; the chats that were written to last
+    /// come first. Asks `cancel` between chats.
     pub async fn plan(
         &self,
         store: &dyn Store,
@@ -135,7 +140,9 @@ impl Retention {
                         if let Some(blobs) = store.blobs().filter(|_| self.idle_blobs.is_some()) {
                             removals.extend(self.plan_blobs(blobs, &chat, now).await?);
                         }
-                        if let Some(streams) = store.streams().filter(|_| self.idle_streams.is_some()) {
+                        if let Some(streams) =
+                            store.streams().filter(|_| self.idle_streams.is_some())
+                        {
                             removals.extend(self.plan_streams(streams, &chat, now).await?);
                         }
                     }
@@ -155,8 +162,12 @@ impl Retention {
         now: Timestamp,
         removals: &mut Vec<Removal>,
     ) -> Result<()> {
-        let marked: Vec<_> =
-            history.checkpoints(chat).await?.into_iter().map(|checkpoint| checkpoint.message).collect();
+        let marked: Vec<_> = history
+            .checkpoints(chat)
+            .await?
+            .into_iter()
+            .map(|checkpoint| checkpoint.message)
+            .collect();
         for branch in history.branches(chat).await? {
             if branch.active || branch.head.as_ref().is_some_and(|head| marked.contains(head)) {
                 continue;
@@ -183,13 +194,16 @@ impl Retention {
         chat: &ChatRef,
         now: Timestamp,
     ) -> Result<Option<Removal>> {
-        let mut gone = Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
+        let mut gone =
+            Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
         let mut after = None;
         let mut walk = PageWalk::new("blobs", "blob");
         loop {
             let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
             let next = walk.next(&page)?;
-            for blob in page.items.iter().filter(|blob| is_older(blob.used_at, self.idle_blobs, now)) {
+            for blob in
+                page.items.iter().filter(|blob| is_older(blob.used_at, self.idle_blobs, now))
+            {
                 gone.blobs += 1;
                 gone.last_used = gone.last_used.max(blob.used_at);
             }
@@ -206,13 +220,16 @@ impl Retention {
         chat: &ChatRef,
         now: Timestamp,
     ) -> Result<Option<Removal>> {
-        let mut gone = Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
+        let mut gone =
+            Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
         let mut after = None;
         let mut walk = PageWalk::new("streams", "stream");
         loop {
             let page = store.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
             let next = walk.next(&page)?;
-            for last_used in page.items.iter().map(|stream| stream.finished_at.unwrap_or(stream.updated_at)) {
+            for last_used in
+                page.items.iter().map(|stream| stream.finished_at.unwrap_or(stream.updated_at))
+            {
                 if is_older(last_used, self.idle_streams, now) {
                     gone.streams += 1;
                     gone.last_used = gone.last_used.max(last_used);
@@ -232,8 +249,9 @@ impl Removal {
         Self { chat, branch: None, head: None, blobs: 0, streams: 0, last_used, reason }
     }
 
-    /// Removes it, unless it was written to since the policy looked at it; a chat with all that came from it, as
-    /// [`delete_chat`](crate::removal::delete_chat) says. True if it is gone; of blobs and streams, if any is.
+    /// Removes it, unless it was written to since the policy looked at it; a chat with all that
+    /// came from it, as [`delete_chat`](crate::removal::delete_chat) says. True if it is gone; of
+    /// blobs and streams, if any is.
     pub async fn run(&self, store: &dyn Store, now: Timestamp) -> Result<bool> {
         let history = store.history();
         let ChatRef { user, chat } = &self.chat;
@@ -244,8 +262,9 @@ impl Removal {
                     blobs.prune_blobs(&prune).await.map(|pruned| pruned.references > 0)
                 }
                 (_, Some(streams)) if self.streams > 0 => {
-                    let prune =
-                        StreamPrune::new(user, self.last_used).of_chat(chat).abandoned(self.last_used);
+                    let prune = StreamPrune::new(user, self.last_used)
+                        .of_chat(chat)
+                        .abandoned(self.last_used);
                     streams.prune_streams(&prune).await.map(|pruned| pruned.streams > 0)
                 }
                 _ => Ok(false),
@@ -254,9 +273,12 @@ impl Removal {
             return gone.or_else(|error| if error.is_not_found() { Ok(false) } else { Err(error) });
         }
         let Some(branch) = &self.branch else {
-            // What came from the chat goes with it. To look for copies for each of many chats would read everything as often.
+            // What came from the chat goes with it. To look for copies for each of many chats would
+            // read everything as often.
             let options = RemovalOptions::at(now).find_copies(false);
-            return Ok(delete_chat(store, &self.chat, Some(self.last_used), &options).await?.chats > 0);
+            return Ok(
+                delete_chat(store, &self.chat, Some(self.last_used), &options).await?.chats > 0
+            );
         };
         match history.delete_branch(&self.chat, branch, self.head.as_ref(), now).await {
             Ok(BranchDeletion::Deleted { .. }) => Ok(true),

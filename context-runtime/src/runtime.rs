@@ -1,14 +1,17 @@
 //! Runtimes: what prepares the context of model calls.
 //!
-//! [`DefaultContextRuntime`] keeps a conversation within the model's window, remembers what was counted, sent and recalled, and says
-//! what it did; [`NullContextRuntime`] keeps a number of messages and no more. Neither calls a model: what needs one is handed to
-//! the caller, as a decision or as a summary to ask for.
+//! [`DefaultContextRuntime`] keeps a conversation within the model's window, remembers what was
+//! counted, sent and recalled, and says what it did; [`NullContextRuntime`] keeps a number of
+//! messages and no more. Neither calls a model: what needs one is handed to the caller, as a
+//! decision or as a summary to ask for.
 //!
-//! A prepared call is made in this order: limit of messages, compaction, repair, system prompt, recall, prefix and cache marks.
-//! What is stable stands in front and what changes from turn to turn as late as it can, so that a provider's cache holds.
+//! A prepared call is made in this order: limit of messages, compaction, repair, system prompt,
+//! recall, prefix and cache marks. What is stable stands in front and what changes from turn to
+//! turn as late as it can, so that a provider's cache holds.
 //!
-//! What is kept of a session (which messages were seen, what was sent last) makes a call cheap: one more message costs that message. It
-//! never changes what the same input becomes, but for what it is there for: a compaction is not done twice, a turn recalls once.
+//! What is kept of a session (which messages were seen, what was sent last) makes a call cheap: one
+//! more message costs that message. It never changes what the same input becomes, but for what it
+//! is there for: a compaction is not done twice, a turn recalls once.
 
 mod append;
 #[cfg(feature = "tokens")]

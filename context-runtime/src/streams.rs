@@ -1,12 +1,16 @@
-//! Answers in flight: written chunk by chunk while they come, read by whoever wants them, from wherever they were.
+//! Answers in flight: written chunk by chunk while they come, read by whoever wants them, from
+//! wherever they were.
 //!
-//! [`Streams`] are the streams of one chat; [`ContextEngine::streams`](crate::ContextEngine::streams) has those of its
-//! chat. An [`AnswerWriter`] claims a stream and appends to it, an [`AnswerReader`] replays it from an offset on and then follows.
-//! Both may be in different processes, as far as the store is shared. What a chunk is, the caller decides: an event as it is sent to a browser, a line, some bytes.
+//! [`Streams`] are the streams of one chat;
+//! [`ContextEngine::streams`](crate::ContextEngine::streams) has those of its chat. An
+//! [`AnswerWriter`] claims a stream and appends to it, an [`AnswerReader`] replays it from an
+//! offset on and then follows. Both may be in different processes, as far as the store is shared.
+//! What a chunk is, the caller decides: an event as it is sent to a browser, a line, some bytes.
 //!
-//! What a writer has acknowledged is stored. What it still holds, at most [`WriteOptions::chunks`] chunks, goes with its
-//! process; whoever claims the stream after it goes on at the offset that is stored, without a gap. Nothing here removes streams:
-//! [`StreamStore::prune_streams`] does, when the program says so.
+//! What a writer has acknowledged is stored. What it still holds, at most [`WriteOptions::chunks`]
+//! chunks, goes with its process; whoever claims the stream after it goes on at the offset that is
+//! stored, without a gap. Nothing here removes streams: [`StreamStore::prune_streams`] does, when
+//! the program says so.
 //!
 //! # An answer that survives a reconnect
 //!
@@ -54,8 +58,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    ChatRef, Clock, Error, ErrorKind, IdGenerator, Result, Store, StoredStream, StreamId, StreamOutcome,
-    StreamStore,
+    ChatRef, Clock, Error, ErrorKind, IdGenerator, Result, Store, StoredStream, StreamId,
+    StreamOutcome, StreamStore,
 };
 
 pub use self::error::StreamError;
@@ -88,8 +92,8 @@ impl Streams {
         Self { store, chat, clock, ids }
     }
 
-    /// Creates a stream, unless it is there, and claims it. One that somebody has begun is gone on with, at
-    /// [`AnswerWriter::offset`].
+    /// Creates a stream, unless it is there, and claims it. One that somebody has begun is gone on
+    /// with, at [`AnswerWriter::offset`].
     ///
     /// [`StreamError::Taken`] if somebody else writes it, [`StreamError::Ended`] if it has ended.
     pub async fn write(
@@ -105,21 +109,30 @@ impl Streams {
         AnswerReader::new(Arc::clone(&self.store), self.chat.clone(), stream.into(), offset)
     }
 
-    /// Makes a stream known that somebody will write later, so that readers find it. True if it is new.
+    /// Makes a stream known that somebody will write later, so that readers find it. True if it is
+    /// new.
     pub async fn register(&self, stream: impl Into<StreamId>) -> Result<bool> {
-        let outcome = self.open()?.create_stream(&self.chat, &stream.into(), self.clock.now()).await?;
+        let outcome =
+            self.open()?.create_stream(&self.chat, &stream.into(), self.clock.now()).await?;
         Ok(matches!(outcome, StreamOutcome::Applied(_)))
     }
 
-    /// Asks for an end: a stream that waits for its writer is cancelled, one that is written ends when its writer hears of it.
+    /// Asks for an end: a stream that waits for its writer is cancelled, one that is written ends
+    /// when its writer hears of it.
     pub async fn cancel(&self, stream: impl Into<StreamId>) -> Result<StoredStream> {
         self.open()?.cancel_stream(&self.chat, &stream.into(), self.clock.now()).await
     }
 
-    /// Begins a stream that has ended anew, without its chunks. `run` is the one the caller has seen.
+    /// Begins a stream that has ended anew, without its chunks. `run` is the one the caller has
+    /// seen.
     ///
-    /// [`StreamError::Taken`] if it has not ended, [`StreamError::BegunAnew`] if somebody else has reopened it.
-    pub async fn reopen(&self, stream: impl Into<StreamId>, run: u32) -> Result<StoredStream, StreamError> {
+    /// [`StreamError::Taken`] if it has not ended, [`StreamError::BegunAnew`] if somebody else has
+    /// reopened it.
+    pub async fn reopen(
+        &self,
+        stream: impl Into<StreamId>,
+        run: u32,
+    ) -> Result<StoredStream, StreamError> {
         let stream = stream.into();
         match self.open()?.reopen_stream(&self.chat, &stream, run, self.clock.now()).await? {
             StreamOutcome::Applied(stream) | StreamOutcome::Replayed(stream) => Ok(stream),

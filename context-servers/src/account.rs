@@ -26,14 +26,16 @@ impl Account {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Ours);
         }
-        let users = fs::read_to_string("/etc/passwd").map_err(ServerError::io("read /etc/passwd"))?;
+        let users =
+            fs::read_to_string("/etc/passwd").map_err(ServerError::io("read /etc/passwd"))?;
         NAMES.into_iter().find_map(|name| user(&users, name)).ok_or(ServerError::NoAccount)
     }
 
     /// Hands a file or folder over.
     pub(crate) fn own(self, path: &Path) -> Result<(), ServerError> {
         let Self::Other { uid, gid } = self else { return Ok(()) };
-        chown(path, Some(uid), Some(gid)).map_err(ServerError::io(format!("hand over {}", path.display())))
+        chown(path, Some(uid), Some(gid))
+            .map_err(ServerError::io(format!("hand over {}", path.display())))
     }
 
     /// Has a command run as this user.

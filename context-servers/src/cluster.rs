@@ -15,14 +15,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Every third key or so belongs to a node: a hundred in vain do not happen.
 const KEYS: usize = 100;
 
-/// Three masters on 127.0.0.1 that share all slots, without replicas. Dropping it ends them and removes their data.
+/// Three masters on 127.0.0.1 that share all slots, without replicas. Dropping it ends them and
+/// removes their data.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
 }
 
 impl RedisCluster {
-    /// Starts three servers that keep nothing and waits until each of them takes writes; takes about three seconds.
+    /// Starts three servers that keep nothing and waits until each of them takes writes; takes
+    /// about three seconds.
     ///
     /// # Errors
     ///
@@ -41,7 +43,8 @@ impl RedisCluster {
             .setting("cluster-enabled", "yes")
             .setting("cluster-config-file", "nodes.conf")
             .setting("cluster-node-timeout", "2000");
-        let nodes = (0..NODES).map(|_| Redis::start(options.clone())).collect::<Result<Vec<_>, _>>()?;
+        let nodes =
+            (0..NODES).map(|_| Redis::start(options.clone())).collect::<Result<Vec<_>, _>>()?;
         let cluster = Self { nodes };
         for (n, node) in cluster.nodes.iter().enumerate() {
             let mut session = Session::open(node.address())?;
@@ -51,14 +54,20 @@ impl RedisCluster {
             session.command(&["CLUSTER", "SET-CONFIG-EPOCH", &(n + 1).to_string()])?;
             let first = cluster.nodes[0].address();
             if n > 0 {
-                session.command(&["CLUSTER", "MEET", &first.ip().to_string(), &first.port().to_string()])?;
+                session.command(&[
+                    "CLUSTER",
+                    "MEET",
+                    &first.ip().to_string(),
+                    &first.port().to_string(),
+                ])?;
             }
         }
         cluster.wait()?;
         Ok(cluster)
     }
 
-    /// Waits until every node knows of all slots and takes a write to one of its own. That the first says so is not enough.
+    /// Waits until every node knows of all slots and takes a write to one of its own. That the
+    /// first says so is not enough.
     ///
     /// # Errors
     ///
@@ -76,7 +85,8 @@ impl RedisCluster {
         Ok(())
     }
 
-    /// The addresses of all nodes, separated by commas: `redis://127.0.0.1:P1,redis://127.0.0.1:P2,…`.
+    /// The addresses of all nodes, separated by commas:
+    /// `redis://127.0.0.1:P1,redis://127.0.0.1:P2,…`.
     pub fn urls(&self) -> String {
         self.nodes.iter().map(Redis::url).collect::<Vec<_>>().join(",")
     }

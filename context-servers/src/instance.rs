@@ -111,7 +111,8 @@ impl Instance {
         self.account.run_as(&mut command);
         // What the server says is read, and what it is told is on its command line.
         command.env("LC_ALL", "C");
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG"))
+        {
             command.env_remove(name);
         }
         Ok(command)
@@ -122,11 +123,15 @@ impl Instance {
         let mut command = self.command(program)?;
         let status = command.args(args).stdin(Stdio::null()).status();
         let status = status.map_err(ServerError::io(format!("run {}", program.display())))?;
-        if status.success() { Ok(()) } else { Err(self.not_ready(format!("could not be set up ({status})"))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(self.not_ready(format!("could not be set up ({status})")))
+        }
     }
 
-    /// Starts the server and waits until it answers: this one, of which the process has the given id, and not one that was
-    /// faster to take the port. A server that does not answer is ended.
+    /// Starts the server and waits until it answers: this one, of which the process has the given
+    /// id, and not one that was faster to take the port. A server that does not answer is ended.
     pub(crate) fn launch(
         &mut self,
         program: &Path,
@@ -135,8 +140,13 @@ impl Instance {
     ) -> Result<(), Failed> {
         let before = fs::metadata(self.log_path()).map_or(0, |log| log.len());
         let mut command = self.command(Path::new("sh"))?;
-        command.args(["-c", GATE, "context-servers-gate"]).arg(program).args(args).stdin(Stdio::piped());
-        let mut child = command.spawn().map_err(ServerError::io(format!("start {}", program.display())))?;
+        command
+            .args(["-c", GATE, "context-servers-gate"])
+            .arg(program)
+            .args(args)
+            .stdin(Stdio::piped());
+        let mut child =
+            command.spawn().map_err(ServerError::io(format!("start {}", program.display())))?;
         let gate = child.stdin.take();
         let id = child.id();
         self.child = Some(child);
@@ -159,7 +169,8 @@ impl Instance {
                 Err(last) => last,
             };
             if start.elapsed() > PATIENCE {
-                let error = self.not_ready(format!("did not answer in {} s ({last})", PATIENCE.as_secs()));
+                let error =
+                    self.not_ready(format!("did not answer in {} s ({last})", PATIENCE.as_secs()));
                 self.kill()?;
                 return Err(error.into());
             }
@@ -167,7 +178,8 @@ impl Instance {
         }
     }
 
-    /// As [`launch`](Self::launch), at an address it had before: somebody may still have the port for a moment.
+    /// As [`launch`](Self::launch), at an address it had before: somebody may still have the port
+    /// for a moment.
     pub(crate) fn relaunch(
         &mut self,
         program: &Path,
@@ -212,7 +224,8 @@ impl Instance {
         family.iter().for_each(|id| signal(*id, Signal::KILL));
         self.keeper.forget();
         killed.and_then(|()| child.wait()).map_err(ServerError::io("kill a server"))?;
-        // Not ours to wait for: the system does so, but a server that finds one of the old processes does not start.
+        // Not ours to wait for: the system does so, but a server that finds one of the old
+        // processes does not start.
         let start = Instant::now();
         while family.iter().any(|id| runs(*id)) && start.elapsed() < PATIENCE {
             sleep(PAUSE);

@@ -15,7 +15,8 @@ const SCRIPT: &str = include_str!("keeper.sh");
 /// A longer path leaves no room for a socket: the system takes 104 bytes on macOS, 108 on Linux.
 const LONGEST: usize = 60;
 
-/// A folder, and a shell that removes it, and before that ends the server it was told of. Dropping it waits until that is done.
+/// A folder, and a shell that removes it, and before that ends the server it was told of. Dropping
+/// it waits until that is done.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     folder: PathBuf,

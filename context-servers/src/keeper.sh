@@ -1,5 +1,6 @@
-# Keeps a server: $1 is the folder to remove, $2 the signal that ends the server. Each line of the input is the id of the
-# server's process; an empty one says that there is none. The end of the input means that its owner is gone.
+# Keeps a server: $1 is the folder to remove, $2 the signal that ends the server. Each line of the
+# input is the id of the server's process; an empty one says that there is none. The end of the
+# input means that its owner is gone.
 trap '' HUP INT QUIT TERM
 server=
 while read -r line; do server=$line; done
@@ -19,7 +20,8 @@ if [ -n "$server" ]; then
     kill -s KILL "$server" 2>/dev/null
 fi
 
-# PostgreSQL marks its folder as taken by a segment of shared memory, which outlives a killed server.
+# PostgreSQL marks its folder as taken by a segment of shared memory, which outlives a killed
+# server.
 segment=$(sed -n 7p "$1/data/postmaster.pid" 2>/dev/null | tr -s ' ' | cut -d ' ' -f 3)
 if [ -n "$segment" ]; then
     ipcrm -m "$segment" 2>/dev/null

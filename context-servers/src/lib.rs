@@ -1,8 +1,9 @@
 //! Real PostgreSQL and Redis servers for tests, and for tests only.
 //!
-//! A server listens on a port of 127.0.0.1 and on a socket, keeps its files in a folder of its own, and is gone with that
-//! folder when its value is dropped, or when the process that holds it ends in whatever way, `kill -9` included. It can be
-//! killed and started again where it was, which is how a store shows what it promises of crashes.
+//! A server listens on a port of 127.0.0.1 and on a socket, keeps its files in a folder of its own,
+//! and is gone with that folder when its value is dropped, or when the process that holds it ends
+//! in whatever way, `kill -9` included. It can be killed and started again where it was, which is
+//! how a store shows what it promises of crashes.
 //!
 //! ```no_run
 //! use context_servers::{Fsync, Postgres, PostgresOptions, Redis, RedisOptions};
@@ -32,12 +33,13 @@
 //!
 //! # How a server ends with its owner
 //!
-//! Each has a keeper: a small shell that holds the reading end of a pipe. The system closes the other end when the owner
-//! dies, and the keeper then ends the server and removes the folder. The signal that Linux can send on a parent's death was not taken: it
-//! is sent when the *thread* ends that started the server, which in a test program is the first test's.
+//! Each has a keeper: a small shell that holds the reading end of a pipe. The system closes the
+//! other end when the owner dies, and the keeper then ends the server and removes the folder. The
+//! signal that Linux can send on a parent's death was not taken: it is sent when the *thread* ends
+//! that started the server, which in a test program is the first test's.
 //!
-//! What this crate does not do: install anything, fetch anything, run on Windows, or anything that is safe beside somebody who
-//! must not read the data: whoever is on the machine may connect.
+//! What this crate does not do: install anything, fetch anything, run on Windows, or anything that
+//! is safe beside somebody who must not read the data: whoever is on the machine may connect.
 
 mod account;
 mod cluster;

@@ -1,4 +1,5 @@
-//! As much of PostgreSQL's protocol as it takes to ask whether it is there and to have a statement run.
+//! As much of PostgreSQL's protocol as it takes to ask whether it is there and to have a statement
+//! run.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -18,7 +19,11 @@ pub(crate) struct Session(TcpStream);
 
 impl Session {
     /// Connects, as a user who needs no password.
-    pub(crate) fn open(address: SocketAddrV4, user: &str, database: &str) -> Result<Self, ServerError> {
+    pub(crate) fn open(
+        address: SocketAddrV4,
+        user: &str,
+        database: &str,
+    ) -> Result<Self, ServerError> {
         let connect = || -> io::Result<TcpStream> {
             let stream = TcpStream::connect_timeout(&address.into(), PATIENCE)?;
             stream.set_read_timeout(Some(PATIENCE))?;
@@ -56,7 +61,8 @@ impl Session {
         self.0.write_all(&message)
     }
 
-    /// Reads up to where the server waits for the next statement, or gives up. The inner error is what it says.
+    /// Reads up to where the server waits for the next statement, or gives up. The inner error is
+    /// what it says.
     fn answer(&mut self) -> io::Result<Result<(), String>> {
         let mut said = Ok(());
         loop {
@@ -71,7 +77,10 @@ impl Session {
             let [kind, length @ ..] = head;
             let length = u32::from_be_bytes(length) as usize;
             if !(4..=LONGEST).contains(&length) {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "not PostgreSQL's protocol"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "not PostgreSQL's protocol",
+                ));
             }
             let mut body = vec![0; length - 4];
             self.0.read_exact(&mut body)?;
@@ -105,7 +114,8 @@ mod tests {
 
     #[test]
     fn an_error_is_what_a_person_reads() {
-        let fields = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0Fpostmaster.c\0\0";
+        let fields =
+            b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0Fpostmaster.c\0\0";
         assert_eq!(message(fields), "the database system is starting up");
         assert_eq!(message(b"SFATAL\0"), "no message");
     }

@@ -1,8 +1,8 @@
 //! Ports of 127.0.0.1 that nobody listens on.
 //!
-//! They are below those that the system gives to connections that go out. A port from there (which is what binding to
-//! 0 gives) may be somebody's connection while its server is down between a kill and a restart; one that tries to reach the server
-//! over and over may even meet itself there.
+//! They are below those that the system gives to connections that go out. A port from there (which
+//! is what binding to 0 gives) may be somebody's connection while its server is down between a kill
+//! and a restart; one that tries to reach the server over and over may even meet itself there.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -16,8 +16,8 @@ const MANY: u16 = 10_000;
 /// A Redis Cluster's nodes talk to each other on a port so much higher.
 pub(crate) const BUS: u16 = 10_000;
 
-/// A port that was free a moment ago, and so was the one `BUS` above. Somebody else may be faster: start the server, and take another
-/// if that says so.
+/// A port that was free a moment ago, and so was the one `BUS` above. Somebody else may be faster:
+/// start the server, and take another if that says so.
 pub(crate) fn free() -> Result<u16, ServerError> {
     // The state of a hasher is the standard library's one source of randomness.
     let start = (RandomState::new().build_hasher().finish() % u64::from(MANY)) as u16;

@@ -25,8 +25,8 @@ const TRIES: usize = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PostgresOptions {
-    /// Whether a commit waits until it is on the disk. Without, tests are faster, and what was committed last is lost when the
-    /// server is killed.
+    /// Whether a commit waits until it is on the disk. Without, tests are faster, and what was
+    /// committed last is lost when the server is killed.
     pub durable: bool,
     /// Further settings, as in `postgresql.conf`. Those that come later win.
     pub settings: Vec<(String, String)>,
@@ -79,16 +79,19 @@ impl Postgres {
         programs::version(&Self::programs()?.join("postgres"), "PostgreSQL)")
     }
 
-    /// Makes a data folder, starts a server in it and waits until it answers; takes about two seconds.
+    /// Makes a data folder, starts a server in it and waits until it answers; takes about two
+    /// seconds.
     ///
     /// # Errors
     ///
-    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then holds the end of the log.
+    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then
+    /// holds the end of the log.
     pub fn start(options: PostgresOptions) -> Result<Self, ServerError> {
         let programs = Self::programs()?;
         let instance = Instance::new(SERVER, QUIT)?;
         let data = instance.data().display().to_string();
-        let set_up = ["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+        let set_up =
+            ["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
         instance.run(&programs.join("initdb"), &set_up)?;
         let mut server = Self { instance, programs, options, port: 0 };
         let mut tries = 0;
@@ -121,7 +124,8 @@ impl Postgres {
         ];
         let fast = [("fsync", "off"), ("synchronous_commit", "off"), ("full_page_writes", "off")];
         let fast = fast.into_iter().filter(|_| !self.options.durable);
-        let given = self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let given =
+            self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in fixed.into_iter().chain(fast).chain(given) {
             args.extend(["-c".to_owned(), format!("{name}={value}")]);
         }
@@ -133,7 +137,8 @@ impl Postgres {
         port::address(self.port)
     }
 
-    /// The address of a database, over TCP: `postgres://ctx@127.0.0.1:PORT/DATABASE`. There is always one called `postgres`.
+    /// The address of a database, over TCP: `postgres://ctx@127.0.0.1:PORT/DATABASE`. There is
+    /// always one called `postgres`.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://{USER}@{}/{}", self.address(), escaped(database))
     }
@@ -151,10 +156,12 @@ impl Postgres {
     /// If there is one of this name, or the server does not run.
     pub fn create_database(&self, name: &str) -> Result<(), ServerError> {
         let name = name.replace('"', "\"\"");
-        Session::open(self.address(), USER, "postgres")?.execute(&format!("CREATE DATABASE \"{name}\""))
+        Session::open(self.address(), USER, "postgres")?
+            .execute(&format!("CREATE DATABASE \"{name}\""))
     }
 
-    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. The data stay as they are.
+    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. The data
+    /// stay as they are.
     ///
     /// # Errors
     ///
@@ -172,7 +179,8 @@ impl Postgres {
         self.instance.stop(FAST)
     }
 
-    /// Starts the server with the same data at the same address, after it was killed or stopped; one that runs is stopped before.
+    /// Starts the server with the same data at the same address, after it was killed or stopped;
+    /// one that runs is stopped before.
     ///
     /// # Errors
     ///
@@ -199,15 +207,21 @@ impl Postgres {
     }
 }
 
-/// Asks a server whether it is there. Its file of state says that it has the port; that it talks, only talking says.
+/// Asks a server whether it is there. Its file of state says that it has the port; that it talks,
+/// only talking says.
 fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), ServerError> {
     move |id| {
         let path = data.join("postmaster.pid");
-        let state = fs::read_to_string(&path).map_err(ServerError::io("read the server's state"))?;
+        let state =
+            fs::read_to_string(&path).map_err(ServerError::io("read the server's state"))?;
         let line = |n: usize| state.lines().nth(n).unwrap_or_default().trim();
         if line(0) != id.to_string() || line(7) != "ready" {
             let message = format!("its state is {:?}", line(7));
-            return Err(ServerError::Refused { server: SERVER, what: "connections".to_owned(), message });
+            return Err(ServerError::Refused {
+                server: SERVER,
+                what: "connections".to_owned(),
+                message,
+            });
         }
         Session::open(address, USER, "postgres").map(drop)
     }
@@ -216,7 +230,9 @@ fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), S
 /// A part of a URL.
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte {
-        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(byte).collect()

@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     match fs::read_dir("/proc") {
         Ok(entries) => {
-            let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+            let ids =
+                entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
             ids.filter(|id| stat(*id).is_some_and(|(_, of)| of == parent)).collect()
         }
         Err(_) => listed(parent),

@@ -17,14 +17,19 @@ pub(crate) fn postgres() -> Result<PathBuf, ServerError> {
     folders.extend(PREFIXES.iter().flat_map(|prefix| versions(Path::new(prefix), "postgresql@")));
     folders.extend(PREFIXES.iter().map(|prefix| Path::new(prefix).join("postgresql/bin")));
     folders.extend(cache("postgresql"));
-    let found =
-        folders.iter().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file());
+    let found = folders
+        .iter()
+        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file());
     match found {
         // Debian's links on PATH lead to a folder that has the other programs as well.
         Some(folder) => {
             let program = folder.join("postgres");
             let real = fs::canonicalize(&program).unwrap_or(program);
-            Ok(real.parent().filter(|real| real.join("initdb").is_file()).unwrap_or(folder).to_path_buf())
+            Ok(real
+                .parent()
+                .filter(|real| real.join("initdb").is_file())
+                .unwrap_or(folder)
+                .to_path_buf())
         }
         None => Err(ServerError::NotInstalled { program: "postgres", searched: folders }),
     }
@@ -38,8 +43,9 @@ pub(crate) fn redis() -> Result<PathBuf, ServerError> {
         folders.extend(PREFIXES.iter().map(|prefix| Path::new(prefix).join(name).join("bin")));
     }
     folders.extend(cache("redis"));
-    let programs =
-        folders.iter().flat_map(|folder| ["redis-server", "valkey-server"].map(|name| folder.join(name)));
+    let programs = folders
+        .iter()
+        .flat_map(|folder| ["redis-server", "valkey-server"].map(|name| folder.join(name)));
     let found = programs.into_iter().find(|program| program.is_file());
     found.ok_or(ServerError::NotInstalled { program: "redis-server", searched: folders })
 }
@@ -61,8 +67,9 @@ pub(crate) fn version(program: &Path, behind: &str) -> Result<String, ServerErro
 /// The folder a variable names; of a program it names, the folder.
 fn named(variable: &str) -> Vec<PathBuf> {
     let value = env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder =
-        |path: PathBuf| if path.is_file() { path.parent().map(Path::to_path_buf) } else { Some(path) };
+    let folder = |path: PathBuf| {
+        if path.is_file() { path.parent().map(Path::to_path_buf) } else { Some(path) }
+    };
     value.and_then(folder).into_iter().collect()
 }
 
@@ -83,7 +90,8 @@ fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 }
 
 fn cache(name: &str) -> Option<PathBuf> {
-    let absolute = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute =
+        |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("context-servers").join(name).join("bin"))
 }

@@ -31,7 +31,8 @@ pub enum Fsync {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisOptions {
-    /// Whether every write is appended to a file, and when that is on the disk. Without, the data end with the process.
+    /// Whether every write is appended to a file, and when that is on the disk. Without, the data
+    /// end with the process.
     pub append_only: Option<Fsync>,
     /// Further settings, as in `redis.conf`. Those that come later win.
     pub settings: Vec<(String, String)>,
@@ -88,7 +89,8 @@ impl Redis {
     ///
     /// # Errors
     ///
-    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then holds the end of the log.
+    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then
+    /// holds the end of the log.
     pub fn start(options: RedisOptions) -> Result<Self, ServerError> {
         let program = Self::program()?;
         let instance = Instance::new(SERVER, TERM)?;
@@ -118,7 +120,8 @@ impl Redis {
             Some(Fsync::EverySecond) => ("yes", "everysec"),
             Some(Fsync::No) => ("yes", "no"),
         };
-        let (port, socket, data) = (self.port.to_string(), text(self.socket()), text(self.instance.data()));
+        let (port, socket, data) =
+            (self.port.to_string(), text(self.socket()), text(self.instance.data()));
         let fixed = [
             ("port", port.as_str()),
             ("bind", "127.0.0.1"),
@@ -129,7 +132,8 @@ impl Redis {
             ("appendfsync", fsync),
             ("daemonize", "no"),
         ];
-        let given = self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let given =
+            self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let all = fixed.into_iter().chain(given);
         all.flat_map(|(name, value)| [format!("--{name}"), value.to_owned()]).collect()
     }
@@ -153,7 +157,8 @@ impl Redis {
         format!("redis+unix://{}", self.socket().display())
     }
 
-    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. What is in its files stays as it is.
+    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. What is
+    /// in its files stays as it is.
     ///
     /// # Errors
     ///
@@ -171,7 +176,8 @@ impl Redis {
         self.instance.stop(TERM.0)
     }
 
-    /// Starts the server with the same files at the same address, after it was killed or stopped; one that runs is stopped before.
+    /// Starts the server with the same files at the same address, after it was killed or stopped;
+    /// one that runs is stopped before.
     ///
     /// # Errors
     ///
@@ -198,7 +204,8 @@ impl Redis {
     }
 }
 
-/// Asks the server of a process whether it is there. One that still reads its file says so instead of answering.
+/// Asks the server of a process whether it is there. One that still reads its file says so instead
+/// of answering.
 fn answers(address: SocketAddrV4, id: u32) -> Result<(), ServerError> {
     let mut session = Session::open(address)?;
     session.command(&["PING"])?;

@@ -28,8 +28,10 @@ impl Session {
 
     /// Sends a command whose answer is a word, a number or a text.
     pub(crate) fn command<A: AsRef<str>>(&mut self, words: &[A]) -> Result<String, ServerError> {
-        let answer =
-            self.send(words).and_then(|()| self.answer()).map_err(ServerError::io("talk to Redis"))?;
+        let answer = self
+            .send(words)
+            .and_then(|()| self.answer())
+            .map_err(ServerError::io("talk to Redis"))?;
         answer.map_err(|message| {
             let what = words.first().map_or("a command", AsRef::as_ref).to_owned();
             ServerError::Refused { server: SERVER, what, message }
@@ -50,7 +52,8 @@ impl Session {
         if self.0.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let strange = || io::Error::new(io::ErrorKind::InvalidData, "not an answer that is understood here");
+        let strange =
+            || io::Error::new(io::ErrorKind::InvalidData, "not an answer that is understood here");
         let rest = line.get(1..).unwrap_or_default().trim_end();
         match line.chars().next() {
             Some('+' | ':') => Ok(Ok(rest.to_owned())),

@@ -8,8 +8,8 @@ use std::ops::{Bound, Range};
 
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobsPruned, ChatId, ChatRef, Cursor, Error, Finding, NewBlob, Page, Result,
-    Timestamp, UserId, limits,
+    Blob, BlobId, BlobPrune, BlobsPruned, ChatId, ChatRef, Cursor, Error, Finding, NewBlob, Page,
+    Result, Timestamp, UserId, limits,
 };
 
 #[derive(Debug, Default)]
@@ -50,7 +50,11 @@ impl Blobs {
             }
             Entry::Vacant(entry) => {
                 kept.references += 1;
-                entry.insert(Reference { media_type: new.media_type, created_at: new.at, used_at: new.at })
+                entry.insert(Reference {
+                    media_type: new.media_type,
+                    created_at: new.at,
+                    used_at: new.at,
+                })
             }
         };
         shown(id, kept, reference)
@@ -82,18 +86,25 @@ impl Blobs {
     }
 
     /// A page of what a chat refers to.
-    pub(crate) fn list(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    pub(crate) fn list(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         const OPERATION: &str = "blobs";
         limits::check_page(OPERATION, limit)?;
         let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
-        let after = after.map_err(|_| Error::invalid(OPERATION, "the cursor is not one of this listing"))?;
+        let after = after
+            .map_err(|_| Error::invalid(OPERATION, "the cursor is not one of this listing"))?;
         let mut items = Vec::new();
         if let Some(OfUser { bytes, chats }) = self.0.get(&chat.user)
             && let Some(references) = chats.get(&chat.chat)
         {
-            let behind =
-                references.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
-            let known = behind.filter_map(|(id, reference)| Some(shown(*id, bytes.get(id)?, reference)));
+            let behind = references
+                .range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+            let known =
+                behind.filter_map(|(id, reference)| Some(shown(*id, bytes.get(id)?, reference)));
             items.extend(known.take(limit + 1));
         }
         let more = items.len() > limit;
@@ -152,7 +163,8 @@ impl Blobs {
         (blobs, findings)
     }
 
-    /// Drops the references of a user, or of one chat, that are picked, and the bytes that have none left.
+    /// Drops the references of a user, or of one chat, that are picked, and the bytes that have
+    /// none left.
     fn drop_where(
         &mut self,
         user: &UserId,
@@ -199,7 +211,8 @@ fn release(bytes: &mut BTreeMap<BlobId, Kept>, id: &BlobId, pruned: &mut BlobsPr
 }
 
 fn shown(id: BlobId, kept: &Kept, reference: &Reference) -> Blob {
-    let mut blob = Blob::new(id, kept.bytes.len() as u64, reference.media_type.clone(), reference.created_at);
+    let mut blob =
+        Blob::new(id, kept.bytes.len() as u64, reference.media_type.clone(), reference.created_at);
     blob.used_at = reference.used_at;
     blob.references = kept.references;
     blob

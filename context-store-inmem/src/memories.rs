@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use async_trait::async_trait;
 use context_core::search::Bm25;
 use context_core::{
-    Cursor, Error, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit,
-    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats,
-    MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, Page, Result, StoredMemory, UserId,
-    check_memory_writes, limits,
+    Cursor, Error, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
+    MemoryHit, MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope,
+    MemoryStats, MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, Page, Result, StoredMemory,
+    UserId, check_memory_writes, limits,
 };
 
 use crate::store::Shared;
@@ -98,14 +98,16 @@ impl Memories {
     fn of<'a>(&'a self, scopes: &'a [MemoryScope]) -> impl Iterator<Item = &'a Kept> {
         // A scope that was named twice counts once.
         let once = scopes.iter().enumerate().filter(|(at, scope)| !scopes[..*at].contains(scope));
-        once.filter_map(|(_, scope)| self.by_scope.get(scope)).flat_map(|of_scope| of_scope.records.values())
+        once.filter_map(|(_, scope)| self.by_scope.get(scope))
+            .flat_map(|of_scope| of_scope.records.values())
     }
 
     fn list(&self, list: &MemoryList, after: Option<u64>) -> Page<StoredMemory> {
         let taken = |kept: &&Kept| {
             list.takes(&kept.stored.record) && after.is_none_or(|after| kept.stored.place < after)
         };
-        let mut items: Vec<_> = self.of(&list.scopes).filter(taken).map(|kept| kept.stored.clone()).collect();
+        let mut items: Vec<_> =
+            self.of(&list.scopes).filter(taken).map(|kept| kept.stored.clone()).collect();
         items.sort_unstable_by_key(|stored| std::cmp::Reverse(stored.place));
         let more = items.len() > list.limit;
         items.truncate(list.limit);
@@ -128,19 +130,22 @@ impl Memories {
         counted.retain(|(kept, _)| find.takes(&kept.stored.record.kind));
         let hits = counted.iter().map(|(kept, words)| {
             let vectors = find.vector.as_ref().zip(kept.vector.as_ref());
-            let vectors = vectors
-                .filter(|(wanted, own)| wanted.model == own.model && wanted.values.len() == own.values.len());
+            let vectors = vectors.filter(|(wanted, own)| {
+                wanted.model == own.model && wanted.values.len() == own.values.len()
+            });
             let similarity = vectors.map(|(wanted, own)| wanted.similarity(own));
             let score = bm25.score(words.length, words.counts.iter().copied());
             (words.is_hit(), MemoryHit::new(kept.stored.clone(), score, similarity))
         });
         let (mut fitting, mut others): (Vec<_>, Vec<_>) = hits.partition(|(is_hit, _)| *is_hit);
         let newest = |hit: &MemoryHit| std::cmp::Reverse(hit.stored.place);
-        fitting.sort_by(|(_, a), (_, b)| b.score.total_cmp(&a.score).then(newest(a).cmp(&newest(b))));
+        fitting
+            .sort_by(|(_, a), (_, b)| b.score.total_cmp(&a.score).then(newest(a).cmp(&newest(b))));
         others.extend(fitting.split_off(find.limit.min(fitting.len())));
         others.retain(|(_, hit)| hit.similarity.is_some());
         others.sort_by(|(_, a), (_, b)| {
-            let by_angle = b.similarity.unwrap_or_default().total_cmp(&a.similarity.unwrap_or_default());
+            let by_angle =
+                b.similarity.unwrap_or_default().total_cmp(&a.similarity.unwrap_or_default());
             by_angle.then(newest(a).cmp(&newest(b)))
         });
         others.truncate(find.limit);
@@ -169,7 +174,8 @@ impl Memories {
 
     fn forget(&mut self, forget: &MemoryForget) -> MemoriesForgotten {
         let mut removed = 0;
-        let of_user = self.by_scope.iter_mut().filter(|(scope, _)| scope.user == forget.scope().user);
+        let of_user =
+            self.by_scope.iter_mut().filter(|(scope, _)| scope.user == forget.scope().user);
         for (scope, of_scope) in of_user {
             let records = &mut of_scope.records;
             let gone: Vec<MemoryId> = records
@@ -188,16 +194,19 @@ impl Memories {
         if let MemoryForget::Scope(covering) = forget {
             self.by_scope.retain(|scope, _| !covering.covers(scope));
         }
-        self.by_scope.retain(|_, of_scope| !of_scope.records.is_empty() || !of_scope.forgotten.is_empty());
+        self.by_scope
+            .retain(|_, of_scope| !of_scope.records.is_empty() || !of_scope.forgotten.is_empty());
         let left = self.by_scope.values().flat_map(|of_scope| of_scope.records.values());
         let remaining = left.filter(|kept| forget.takes(&kept.stored.record)).count();
         MemoriesForgotten::new(removed, remaining as u64)
     }
 
     fn stats(&self, user: &UserId, limit: usize, after: Option<&Cursor>) -> Page<MemoryStats> {
-        let mut items: Vec<_> = self.by_scope.iter().filter(|(scope, _)| scope.user == *user).collect();
+        let mut items: Vec<_> =
+            self.by_scope.iter().filter(|(scope, _)| scope.user == *user).collect();
         items.retain(|(scope, of_scope)| {
-            !of_scope.records.is_empty() && after.is_none_or(|after| scope.key().as_str() > after.as_str())
+            !of_scope.records.is_empty()
+                && after.is_none_or(|after| scope.key().as_str() > after.as_str())
         });
         items.sort_by_cached_key(|(scope, _)| scope.key());
         let more = items.len() > limit;
@@ -233,7 +242,8 @@ impl Memories {
 
     /// Whoever has a record.
     pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
-        let with_records = self.by_scope.iter().filter(|(_, of_scope)| !of_scope.records.is_empty());
+        let with_records =
+            self.by_scope.iter().filter(|(_, of_scope)| !of_scope.records.is_empty());
         with_records.map(|(scope, _)| &scope.user)
     }
 }

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use context_core::trajectory::{Round, RoundHead, RoundRecord, TrajectoryError};
 use context_core::{
-    AgentRef, ChatId, CommitKey, Finding, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit,
-    RoundPrune, RoundQuery, RoundsPruned, UserId,
+    AgentRef, ChatId, CommitKey, Finding, MessageId, MessageNode, Page, RecordOutcome, Result,
+    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, UserId,
 };
 
 #[derive(Debug, Default)]
@@ -23,7 +23,8 @@ impl Rounds {
     pub(crate) fn record(&mut self, commit: &RoundCommit) -> Result<RecordOutcome> {
         let reference = &commit.head.round;
         let damaged = |error: TrajectoryError| error.during("record_round");
-        let known = self.0.get_mut(&reference.agent).and_then(|rounds| rounds.get_mut(&reference.round));
+        let known =
+            self.0.get_mut(&reference.agent).and_then(|rounds| rounds.get_mut(&reference.round));
         let actual = known.as_ref().map_or(0, |kept| kept.record.head.revision);
         if let Some(kept) = &known
             && actual == commit.head.revision
@@ -66,8 +67,10 @@ impl Rounds {
                 && query.agent.is_none_or(|number| number == agent.agent)
         };
         let rounds = self.0.iter().filter(|(agent, _)| wanted(agent));
-        let heads = rounds.flat_map(|(_, rounds)| rounds.values().rev().map(|kept| &kept.record.head));
-        let heads = heads.filter(|head| query.before.is_none_or(|before| head.round.round < before));
+        let heads =
+            rounds.flat_map(|(_, rounds)| rounds.values().rev().map(|kept| &kept.record.head));
+        let heads =
+            heads.filter(|head| query.before.is_none_or(|before| head.round.round < before));
         let mut heads = heads.filter(|head| {
             let RoundHead { round, .. } = head;
             behind.as_ref().is_none_or(|(session, agent, number)| {
@@ -81,7 +84,12 @@ impl Rounds {
         Ok(Page { items, next })
     }
 
-    pub(crate) fn of_message(&self, user: &UserId, chat: &ChatId, message: &MessageId) -> Vec<MessageNode> {
+    pub(crate) fn of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Vec<MessageNode> {
         let theirs = self.0.iter().filter(|(agent, _)| agent.user == *user);
         let nodes = theirs.flat_map(|(agent, rounds)| {
             let nodes = rounds.values().flat_map(|kept| &kept.record.nodes);

@@ -8,11 +8,11 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport, Cursor,
-    Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
-    NewBlob, Page, Result, SearchStore, StateStore, Store, StoreInfo, StoredStream, StreamAppend,
-    StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
-    TrajectoryStore, UserId, limits,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport,
+    Cursor, Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance,
+    MemoryRecordStore, NewBlob, Page, Result, SearchStore, StateStore, Store, StoreInfo,
+    StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune,
+    StreamStore, StreamsPruned, Timestamp, TrajectoryStore, UserId, limits,
 };
 
 use crate::blobs::Blobs;
@@ -26,7 +26,8 @@ use crate::streams::Streams;
 #[derive(Clone, Default)]
 pub struct InMemoryStore(Shared);
 
-/// Implements the seam apart from [`InMemoryStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the seam apart from [`InMemoryStore`], so that `store.fragments()` can only mean one
+/// thing.
 #[derive(Clone, Default)]
 pub(crate) struct Shared(Arc<RwLock<Chats>>);
 
@@ -115,7 +116,8 @@ impl StateStore for Shared {
 
     async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>> {
         let chats = self.chats("read")?;
-        let theirs = chats.by_ref.iter().filter(|(chat, _)| user.is_none_or(|user| chat.user == *user));
+        let theirs =
+            chats.by_ref.iter().filter(|(chat, _)| user.is_none_or(|user| chat.user == *user));
         Ok(theirs.map(|(_, state)| Arc::clone(state)).collect())
     }
 
@@ -126,8 +128,8 @@ impl StateStore for Shared {
     {
         let mut chats = self.chats_mut("write")?;
         let Chats { by_ref, created, blobs, streams, rounds: _, memories: _ } = &mut *chats;
-        // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it has not changed,
-        // so it goes back in either case.
+        // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it
+        // has not changed, so it goes back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
         let done = change(&mut state, created);
         match state {
@@ -173,7 +175,12 @@ impl BlobStore for Shared {
         Ok(chats.blobs.read(chat, id, range))
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         let chats = self.chats("blobs")?;
         chats.check("blobs", chat)?;
         chats.blobs.list(chat, limit, after)
@@ -197,7 +204,12 @@ impl BlobStore for Shared {
 
 #[async_trait]
 impl StreamStore for Shared {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         limits::check_stream("create_stream", chat, id)?;
         let mut chats = self.chats_mut("create_stream")?;
         chats.check("create_stream", chat)?;
@@ -228,7 +240,12 @@ impl StreamStore for Shared {
         chats.streams.append(chat, id, append)
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         let mut chats = self.chats_mut("cancel_stream")?;
         chats.check("cancel_stream", chat)?;
         chats.streams.cancel(chat, id, at)
@@ -318,7 +335,8 @@ impl Maintenance for Shared {
         let all: BTreeSet<&UserId> =
             of_chats.chain(chats.rounds.users()).chain(chats.memories.users()).collect();
         let behind = |user: &&&UserId| after.is_none_or(|after| user.as_str() > after.as_str());
-        let mut items: Vec<UserId> = all.iter().filter(behind).take(limit + 1).copied().cloned().collect();
+        let mut items: Vec<UserId> =
+            all.iter().filter(behind).take(limit + 1).copied().cloned().collect();
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));

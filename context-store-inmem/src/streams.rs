@@ -10,7 +10,8 @@ use bytes::Bytes;
 use context_core::limits::MAX_STREAM_PAGE_BYTES;
 use context_core::{
     AppendPlace, ChatId, ChatRef, Cursor, Error, Finding, Page, Result, StoredStream, StreamAppend,
-    StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamsPruned, Timestamp, UserId,
+    StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamsPruned, Timestamp,
+    UserId,
 };
 
 #[derive(Debug, Default)]
@@ -70,7 +71,12 @@ impl Streams {
         })
     }
 
-    pub(crate) fn cancel(&mut self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    pub(crate) fn cancel(
+        &mut self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         let stream = &mut self.kept("cancel_stream", chat, id)?.stream;
         stream.request_cancel(at);
         Ok(stream.clone())
@@ -120,11 +126,17 @@ impl Streams {
     }
 
     /// A page of the streams of a chat.
-    pub(crate) fn list(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Page<StoredStream> {
+    pub(crate) fn list(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Page<StoredStream> {
         let after = after.map(|cursor| StreamId::from(cursor.as_str()));
         let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         let known = self.of_chat(chat).map(|streams| streams.range(behind)).into_iter().flatten();
-        let mut items: Vec<_> = known.take(limit + 1).map(|(_, kept)| kept.stream.clone()).collect();
+        let mut items: Vec<_> =
+            known.take(limit + 1).map(|(_, kept)| kept.stream.clone()).collect();
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| Cursor::new(last.id.as_str()));
@@ -173,7 +185,12 @@ impl Streams {
     }
 
     /// A stream that must be there.
-    fn kept(&mut self, operation: &'static str, chat: &ChatRef, id: &StreamId) -> Result<&mut Kept> {
+    fn kept(
+        &mut self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<&mut Kept> {
         let streams = self.0.get_mut(&chat.user).and_then(|chats| chats.get_mut(&chat.chat));
         let kept = streams.and_then(|streams| streams.get_mut(id));
         kept.ok_or_else(|| Error::not_found(operation, "stream", id))
@@ -214,7 +231,11 @@ impl Streams {
 }
 
 fn outcome(done: bool, stream: &StoredStream) -> StreamOutcome {
-    if done { StreamOutcome::Applied(stream.clone()) } else { StreamOutcome::Refused(stream.clone()) }
+    if done {
+        StreamOutcome::Applied(stream.clone())
+    } else {
+        StreamOutcome::Refused(stream.clone())
+    }
 }
 
 /// The chunks from an offset on.

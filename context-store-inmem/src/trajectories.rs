@@ -18,7 +18,11 @@ impl TrajectoryStore for Shared {
         self.chats_mut("record_round")?.rounds.record(commit)
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         limits::check_agent("load_rounds", agent)?;
         Ok(self.chats("load_rounds")?.rounds.load(agent, rounds))
     }

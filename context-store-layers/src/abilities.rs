@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each layer needs other abilities")]
 
 use context_core::{
-    BlobStore, Error, ErrorKind, Maintenance, MemoryRecordStore, Result, SearchStore, Store, StreamStore,
-    TrajectoryStore,
+    BlobStore, Error, ErrorKind, Maintenance, MemoryRecordStore, Result, SearchStore, Store,
+    StreamStore, TrajectoryStore,
 };
 
 /// The optional abilities of the store inside, as results.

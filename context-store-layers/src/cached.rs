@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, Store, StoreInfo,
-    StreamStore, TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, Store,
+    StoreInfo, StreamStore, TrajectoryStore,
 };
 
 use self::kept::Kept;
@@ -22,27 +22,32 @@ pub use self::stats::CacheStats;
 ///
 /// # What it promises
 ///
-/// * **Nothing stale.** Every read of a chain asks the store inside, by one call, what follows the newest message that is kept
-///   and whether the chat is still of the same edition ([`Window::After`](context_core::Window::After)). So writes of other
-///   handles and other processes are seen as they are without the cache. What is saved is the transport and the reading of
-///   messages that were read before, not the question.
-/// * **One load at a time.** Of those who read the same chain when it is not kept, one loads it; each other asks what came
-///   after.
-/// * **Bounded.** What was used least goes when the bytes are full. What does not fit at all is read each time.
-/// * **All else passes.** Chats, branches, checkpoints, fragments, messages by id, searches, blobs, streams and trajectories are those of
-///   the store inside: to ask whether they are still right would cost what reading them costs.
+/// * **Nothing stale.** Every read of a chain asks the store inside, by one call, what follows the
+///   newest message that is kept and whether the chat is still of the same edition
+///   ([`Window::After`](context_core::Window::After)). So writes of other handles and other
+///   processes are seen as they are without the cache. What is saved is the transport and the
+///   reading of messages that were read before, not the question.
+/// * **One load at a time.** Of those who read the same chain when it is not kept, one loads it;
+///   each other asks what came after.
+/// * **Bounded.** What was used least goes when the bytes are full. What does not fit at all is
+///   read each time.
+/// * **All else passes.** Chats, branches, checkpoints, fragments, messages by id, searches, blobs,
+///   streams and trajectories are those of the store inside: to ask whether they are still right
+///   would cost what reading them costs.
 ///
-/// A window that what is kept does not reach is read as it is asked for, and kept. After an amendment, a redaction or a
-/// deletion the next read of a branch of that chat reads all of it.
+/// A window that what is kept does not reach is read as it is asked for, and kept. After an
+/// amendment, a redaction or a deletion the next read of a branch of that chat reads all of it.
 ///
-/// What is redacted or removed through this layer leaves its memory at once. What somebody else redacts leaves it when the
-/// branch is read the next time, when it has to make room, or with [`clear`](Self::clear).
+/// What is redacted or removed through this layer leaves its memory at once. What somebody else
+/// redacts leaves it when the branch is read the next time, when it has to make room, or with
+/// [`clear`](Self::clear).
 ///
 /// # Beside the cache of engines
 ///
-/// The facade's `ChainCache` keeps views: what engines made of chains, with all that they count and hide. It serves engines of
-/// one process that open and close often. This one keeps what the store said, for whoever reads through it: a server, a
-/// command, an export, engines with or without a cache of their own. Both ask the store the same question; neither trusts what it has.
+/// The facade's `ChainCache` keeps views: what engines made of chains, with all that they count and
+/// hide. It serves engines of one process that open and close often. This one keeps what the store
+/// said, for whoever reads through it: a server, a command, an export, engines with or without a
+/// cache of their own. Both ask the store the same question; neither trusts what it has.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -73,7 +78,8 @@ pub use self::stats::CacheStats;
 #[derive(Clone)]
 pub struct CachedStore(Arc<Shared>);
 
-/// Implements the seam apart from [`CachedStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the seam apart from [`CachedStore`], so that `store.fragments()` can only mean one
+/// thing.
 struct Shared {
     inner: Arc<dyn Store>,
     kept: Kept,

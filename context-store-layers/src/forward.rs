@@ -1,13 +1,13 @@
-//! The table of all calls of the seam, so that a layer writes down only those that it makes otherwise. Those of what is kept beside chats are
-//! in a file of their own.
+//! The table of all calls of the seam, so that a layer writes down only those that it makes
+//! otherwise. Those of what is kept beside chats are in a file of their own.
 
 pub(crate) mod beside;
 
-/// Implements a trait of the seam for a layer: the methods that are named are those of the store inside, the others
-/// stand in braces as they are.
+/// Implements a trait of the seam for a layer: the methods that are named are those of the store
+/// inside, the others stand in braces as they are.
 ///
-/// The layer has a method `below`, which gives the store inside, and a method `around`, which is given what is known
-/// of the call and a closure that makes it, as often as that is called.
+/// The layer has a method `below`, which gives the store inside, and a method `around`, which is
+/// given what is known of the call and a closure that makes it, as often as that is called.
 macro_rules! forward {
     ($seam:ident for $layer:ident: $($call:ident)*; { $($own:tt)* }) => {
         $crate::forward::forward!(@ $seam $layer [$($own)*] $($call)*);
@@ -41,7 +41,8 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] chat $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
-                self.around(Call::of(Operation::Chat, chat), || self.below().history().chat(chat)).await
+                self.around(Call::of(Operation::Chat, chat),
+                    || self.below().history().chat(chat)).await
             }
         ] $($r)*);
     };
@@ -55,7 +56,8 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] update_chat $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+            async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch,
+                at: Timestamp) -> Result<Chat> {
                 let call = Call::of(Operation::UpdateChat, chat).sends(Sent::Patch(patch));
                 self.around(call, || self.below().history().update_chat(chat, patch, at)).await
             }
@@ -63,7 +65,8 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] delete_chat $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+            async fn delete_chat(&self, chat: &ChatRef,
+                idle_since: Option<Timestamp>) -> Result<bool> {
                 let call = Call::of(Operation::DeleteChat, chat);
                 self.around(call, || self.below().history().delete_chat(chat, idle_since)).await
             }
@@ -72,7 +75,8 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] chat_size $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
-                self.around(Call::of(Operation::ChatSize, chat), || self.below().history().chat_size(chat)).await
+                self.around(Call::of(Operation::ChatSize, chat),
+                    || self.below().history().chat_size(chat)).await
             }
         ] $($r)*);
     };
@@ -87,13 +91,15 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] branches $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-                self.around(Call::of(Operation::Branches, chat), || self.below().history().branches(chat)).await
+                self.around(Call::of(Operation::Branches, chat),
+                    || self.below().history().branches(chat)).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] activate_branch $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+            async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName,
+                at: Timestamp) -> Result<()> {
                 let call = Call::of(Operation::ActivateBranch, chat);
                 self.around(call, || self.below().history().activate_branch(chat, branch, at)).await
             }
@@ -105,17 +111,20 @@ macro_rules! forward {
                 &self, chat: &ChatRef, branch: &BranchName, to: &BranchName, at: Timestamp,
             ) -> Result<()> {
                 let call = Call::of(Operation::RenameBranch, chat);
-                self.around(call, || self.below().history().rename_branch(chat, branch, to, at)).await
+                self.around(call, || self.below().history().rename_branch(chat, branch, to,
+                    at)).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] delete_branch $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn delete_branch(
-                &self, chat: &ChatRef, branch: &BranchName, expected: Option<&MessageId>, at: Timestamp,
+                &self, chat: &ChatRef, branch: &BranchName, expected: Option<&MessageId>,
+                    at: Timestamp,
             ) -> Result<BranchDeletion> {
                 let call = Call::of(Operation::DeleteBranch, chat);
-                self.around(call, || self.below().history().delete_branch(chat, branch, expected, at)).await
+                self.around(call, || self.below().history().delete_branch(chat, branch, expected,
+                    at)).await
             }
         ] $($r)*);
     };
@@ -125,7 +134,8 @@ macro_rules! forward {
                 &self, chat: &ChatRef, name: &CheckpointName, message: &MessageId, at: Timestamp,
             ) -> Result<Checkpoint> {
                 let call = Call::of(Operation::SetCheckpoint, chat);
-                self.around(call, || self.below().history().set_checkpoint(chat, name, message, at)).await
+                self.around(call, || self.below().history().set_checkpoint(chat, name, message,
+                    at)).await
             }
         ] $($r)*);
     };
@@ -139,7 +149,8 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] delete_checkpoint $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+            async fn delete_checkpoint(&self, chat: &ChatRef,
+                name: &CheckpointName) -> Result<bool> {
                 let call = Call::of(Operation::DeleteCheckpoint, chat);
                 self.around(call, || self.below().history().delete_checkpoint(chat, name)).await
             }
@@ -147,7 +158,8 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] chain $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+            async fn chain(&self, chat: &ChatRef, end: &ChainEnd,
+                window: &Window) -> Result<Chain> {
                 let call = Call::of(Operation::Chain, chat);
                 self.around(call, || self.below().history().chain(chat, end, window)).await
             }
@@ -155,7 +167,8 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] messages $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+            async fn messages(&self, chat: &ChatRef,
+                ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
                 let call = Call::of(Operation::Messages, chat).sends(Sent::Ids(ids.len()));
                 self.around(call, || self.below().history().messages(chat, ids)).await
             }
@@ -176,7 +189,8 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] revisions $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+            async fn revisions(&self, chat: &ChatRef,
+                message: &MessageId) -> Result<Vec<Revision>> {
                 let call = Call::of(Operation::Revisions, chat);
                 self.around(call, || self.below().history().revisions(chat, message)).await
             }
@@ -200,8 +214,10 @@ macro_rules! forward {
                 fragments: &[StoredFragment],
                 at: Timestamp,
             ) -> Result<()> {
-                let call = Call::of(Operation::PutFragments, chat).sends(Sent::Fragments(fragments));
-                self.around(call, || self.below().fragments().put_fragments(chat, fragments, at)).await
+                let call = Call::of(Operation::PutFragments,
+                    chat).sends(Sent::Fragments(fragments));
+                self.around(call, || self.below().fragments().put_fragments(chat, fragments,
+                    at)).await
             }
         ] $($r)*);
     };
@@ -224,7 +240,8 @@ macro_rules! forward {
                 };
                 let call = Call::about(Operation::Search, &query.user).within(chat);
                 let call = call.sends(Sent::Text(&query.text));
-                self.around(call, || async move { self.below().searcher()?.search(query).await }).await
+                self.around(call, || async move {
+                    self.below().searcher()?.search(query).await }).await
             }
         ] $($r)*);
     };
@@ -234,7 +251,8 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
                 let call = Call::new(Operation::Check);
-                self.around(call, || async move { self.below().upkeep()?.check(cancel).await }).await
+                self.around(call, || async move {
+                    self.below().upkeep()?.check(cancel).await }).await
             }
         ] $($r)*);
     };
@@ -243,7 +261,8 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
                 let call = Call::about(Operation::EraseUser, user);
-                self.around(call, || async move { self.below().upkeep()?.erase_user(user, cancel).await }).await
+                self.around(call, || async move { self.below().upkeep()?.erase_user(user,
+                    cancel).await }).await
             }
         ] $($r)*);
     };
@@ -251,7 +270,8 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
                 let call = Call::new(Operation::Users);
-                self.around(call, || async move { self.below().upkeep()?.users(limit, after).await }).await
+                self.around(call, || async move { self.below().upkeep()?.users(limit,
+                    after).await }).await
             }
         ] $($r)*);
     };

@@ -18,18 +18,21 @@ use crate::call::Call;
 use crate::forward::forward;
 use crate::offer::forward_store;
 
-/// A store that makes a call again if its error says that this is [safe](context_core::Retry::Safe), and only then.
+/// A store that makes a call again if its error says that this is
+/// [safe](context_core::Retry::Safe), and only then.
 ///
-/// Between two tries it waits, twice as long each time and up to half of that less, so that many callers do not come back at
-/// once. [`RetryPolicy`] says how often and for how long. The error of the last try is the caller's, with the number
-/// of `tries`.
+/// Between two tries it waits, twice as long each time and up to half of that less, so that many
+/// callers do not come back at once. [`RetryPolicy`] says how often and for how long. The error of
+/// the last try is the caller's, with the number of `tries`.
 ///
-/// It has no clock and no randomness: it waits by a [`Sleeper`], and takes keys of commits and the spread of waits from an
-/// [`IdGenerator`]. It sets no time limit to a single call: the store inside has its own.
+/// It has no clock and no randomness: it waits by a [`Sleeper`], and takes keys of commits and the
+/// spread of waits from an [`IdGenerator`]. It sets no time limit to a single call: the store
+/// inside has its own.
 ///
 /// # After a lost reply
 ///
-/// An error may come from a call that was carried out, and whose reply was lost. The caller is told what is true all the same:
+/// An error may come from a call that was carried out, and whose reply was lost. The caller is told
+/// what is true all the same:
 ///
 /// | call | when it is made again |
 /// |---|---|
@@ -55,11 +58,13 @@ use crate::offer::forward_store;
 /// | `erase_user` | again; counts what the last try erased, and what remains |
 /// | `backup` | is not made again: a file may be there by then |
 ///
-/// What *looks before* reads once more before the first try. If all tries fail, a commit whose key was given here, and an
-/// update that adds, fail with [`AfterRefresh`](context_core::Retry::AfterRefresh): the caller has to see first whether it was done. All other calls may
-/// be made again as they are.
+/// What *looks before* reads once more before the first try. If all tries fail, a commit whose key
+/// was given here, and an update that adds, fail with
+/// [`AfterRefresh`](context_core::Retry::AfterRefresh): the caller has to see first whether it was
+/// done. All other calls may be made again as they are.
 ///
-/// Keys are remembered with the chat, so each commit that gets one makes the chat larger by some dozens of bytes.
+/// Keys are remembered with the chat, so each commit that gets one makes the chat larger by some
+/// dozens of bytes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -76,7 +81,8 @@ use crate::offer::forward_store;
 /// ```
 pub struct RetryStore(Shared);
 
-/// Implements the seam apart from [`RetryStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the seam apart from [`RetryStore`], so that `store.fragments()` can only mean one
+/// thing.
 struct Shared {
     inner: Arc<dyn Store>,
     policy: RetryPolicy,
@@ -109,7 +115,10 @@ impl RetryStore {
 impl fmt::Debug for RetryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shared { inner, policy, .. } = &self.0;
-        f.debug_struct("RetryStore").field("inner", inner).field("policy", policy).finish_non_exhaustive()
+        f.debug_struct("RetryStore")
+            .field("inner", inner)
+            .field("policy", policy)
+            .finish_non_exhaustive()
     }
 }
 
@@ -143,7 +152,8 @@ impl Shared {
         }
     }
 
-    /// Looks at something before a write. Nothing if there is nothing to look at: the write itself then says why.
+    /// Looks at something before a write. Nothing if there is nothing to look at: the write itself
+    /// then says why.
     async fn look<T, W>(&self, work: impl Fn() -> W) -> Result<Option<T>>
     where
         W: Future<Output = Result<T>>,
@@ -176,7 +186,8 @@ forward! {
     FragmentStore for Shared: fragments put_fragments;
     {
         async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-            let before = self.look(|| self.inner.fragments().fragments(chat)).await?.unwrap_or_default();
+            let before = self.look(|| self.inner.fragments().fragments(chat))
+                .await?.unwrap_or_default();
             let there = before.iter().any(|fragment| fragment.id.as_ref() == Some(id));
             self.remove(there, || self.inner.fragments().remove_fragment(chat, id)).await
         }
@@ -185,7 +196,8 @@ forward! {
 forward! { SearchStore for Shared: search; {} }
 forward! {
     StreamStore for Shared:
-        create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream streams prune_streams;
+        create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream
+            streams prune_streams;
     {
         async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
             let streams = self.below().channel()?;
@@ -194,10 +206,12 @@ forward! {
         }
     }
 }
-forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message prune_rounds; {} }
+forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message
+prune_rounds; {} }
 forward! {
     MemoryRecordStore for Shared:
-        write_memories memories list_memories find_memories memories_beside forget_memories memory_stats;
+        write_memories memories list_memories find_memories memories_beside forget_memories
+            memory_stats;
     {}
 }
 forward! {

@@ -11,38 +11,46 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    BlobStore, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, Result,
-    SearchStore, Store, StoreInfo, StreamStore, TrajectoryStore,
+    BlobStore, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
+    Result, SearchStore, Store, StoreInfo, StreamStore, TrajectoryStore,
 };
 
-/// A store whose history, with all that belongs to it, is in one backend, and its blobs, streams or trajectories in others: messages in
-/// PostgreSQL and large files elsewhere, or answers in flight in Redis.
+/// A store whose history, with all that belongs to it, is in one backend, and its blobs, streams or
+/// trajectories in others: messages in PostgreSQL and large files elsewhere, or answers in flight
+/// in Redis.
 ///
 /// # How the others know of chats
 ///
-/// Blobs and streams belong to chats, so the other store has a *shadow* of each chat that has some: a chat without messages,
-/// made before the first blob or stream. It is named after the chat and when that was created, so what was left of a
-/// chat that was deleted is never taken for that of a new one. A chat of a user of its own, `context.split`, names each
-/// user who has shadows, so that a check finds them all; nobody else may be called so.
+/// Blobs and streams belong to chats, so the other store has a *shadow* of each chat that has some:
+/// a chat without messages, made before the first blob or stream. It is named after the chat and
+/// when that was created, so what was left of a chat that was deleted is never taken for that of a
+/// new one. A chat of a user of its own, `context.split`, names each user who has shadows, so that
+/// a check finds them all; nobody else may be called so.
 ///
-/// Trajectories belong to users and need no chat, so they have no shadow and are passed on as they are.
+/// Trajectories belong to users and need no chat, so they have no shadow and are passed on as they
+/// are.
 ///
-/// Whether a chat exists, the store of the history alone says: each call about blobs and streams asks it first, by one read.
+/// Whether a chat exists, the store of the history alone says: each call about blobs and streams
+/// asks it first, by one read.
 ///
 /// # In which order
 ///
-/// * **A put** writes to the other store, and looks whether the chat is still there if it had to make the shadow. What refers
-///   to the bytes is written by the caller, afterwards.
-/// * **A deletion** goes the other way: the history with all references, then the shadow with the bytes. So there is never a
-///   reference without bytes. If the second half does not come about, what is left cannot be reached;
-///   [`check`](Maintenance::check) finds it, and deleting the chat again takes it away, as does erasing the user.
-/// * **Erasing** a user erases the history, then all the others; what was erased is counted in all, and what remains.
+/// * **A put** writes to the other store, and looks whether the chat is still there if it had to
+///   make the shadow. What refers to the bytes is written by the caller, afterwards.
+/// * **A deletion** goes the other way: the history with all references, then the shadow with the
+///   bytes. So there is never a reference without bytes. If the second half does not come about,
+///   what is left cannot be reached; [`check`](Maintenance::check) finds it, and deleting the chat
+///   again takes it away, as does erasing the user.
+/// * **Erasing** a user erases the history, then all the others; what was erased is counted in all,
+///   and what remains.
 ///
 /// # What it offers
 ///
-/// Search, fragments and memories are those of the store of the history. [`info`](Store::info) promises what the weakest promises, under the name of the
-/// store of the history. Maintenance is offered if all offer it; one file cannot hold several stores, so each
-/// is [backed up](Maintenance::backup) by itself: the history first, then the others, so that no reference is without bytes.
+/// Search, fragments and memories are those of the store of the history. [`info`](Store::info)
+/// promises what the weakest promises, under the name of the store of the history. Maintenance is
+/// offered if all offer it; one file cannot hold several stores, so each is [backed
+/// up](Maintenance::backup) by itself: the history first, then the others, so that no reference is
+/// without bytes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -66,7 +74,8 @@ use context_core::{
 /// ```
 pub struct SplitStore(Shared);
 
-/// Implements the seam apart from [`SplitStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the seam apart from [`SplitStore`], so that `store.fragments()` can only mean one
+/// thing.
 struct Shared {
     main: Arc<dyn Store>,
     blobs: Option<Arc<dyn Store>>,
@@ -104,11 +113,13 @@ impl SplitStoreBuilder {
         self
     }
 
-    /// The store. [`Unsupported`](ErrorKind::Unsupported) if one of them lacks the ability it is given for.
+    /// The store. [`Unsupported`](ErrorKind::Unsupported) if one of them lacks the ability it is
+    /// given for.
     pub fn build(self) -> Result<SplitStore> {
         let Shared { blobs, streams, trajectories, .. } = &self.0;
         let lacks = |what| {
-            Error::new(ErrorKind::Unsupported, "open", "the store has no such ability").with("ability", what)
+            Error::new(ErrorKind::Unsupported, "open", "the store has no such ability")
+                .with("ability", what)
         };
         if blobs.as_ref().is_some_and(|store| store.blobs().is_none()) {
             return Err(lacks("blobs"));

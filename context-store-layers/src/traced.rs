@@ -16,18 +16,21 @@ use crate::call::Call;
 use crate::forward::forward;
 use crate::offer::forward_store;
 
-/// A store that opens a span for every call, at the level `INFO` and with the target `context.store`.
+/// A store that opens a span for every call, at the level `INFO` and with the target
+/// `context.store`.
 ///
-/// Names of spans and fields are stable: dashboards may rely on them. What people said is in no field unless
-/// [`content`](Self::content) is asked for, who they are in none unless [`scope`](Self::scope) is. How long a call
-/// took, a subscriber tells by the span. To trace each try of a `RetryStore`, put this layer under
-/// it; over it, a span is all tries together.
+/// Names of spans and fields are stable: dashboards may rely on them. What people said is in no
+/// field unless [`content`](Self::content) is asked for, who they are in none unless
+/// [`scope`](Self::scope) is. How long a call took, a subscriber tells by the span. To trace each
+/// try of a `RetryStore`, put this layer under it; over it, a span is all tries together.
 ///
 /// # Fields
 ///
-/// Each span has `operation` (the name without `context.store.`), `store` ([`StoreInfo::name`](context_core::StoreInfo)) and
-/// `outcome`; a call whose future is dropped has no outcome. A call that fails has the outcome `error`, `error.kind`
-/// ([`ErrorKind::as_str`](context_core::ErrorKind::as_str)) and `error.retry` (`never`, `safe`, `after_refresh`), and nothing of what came back.
+/// Each span has `operation` (the name without `context.store.`), `store`
+/// ([`StoreInfo::name`](context_core::StoreInfo)) and `outcome`; a call whose future is dropped has
+/// no outcome. A call that fails has the outcome `error`, `error.kind`
+/// ([`ErrorKind::as_str`](context_core::ErrorKind::as_str)) and `error.retry` (`never`, `safe`,
+/// `after_refresh`), and nothing of what came back.
 ///
 /// | field | type | what |
 /// |---|---|---|
@@ -96,7 +99,8 @@ use crate::offer::forward_store;
 /// | `context.store.vacuum` | | `ok` |
 /// | `context.store.backup` | | `ok` |
 ///
-/// What is `found` by a removal is what was removed, by a check what is wrong, by erasing the chats that were erased.
+/// What is `found` by a removal is what was removed, by a check what is wrong, by erasing the chats
+/// that were erased.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -110,7 +114,8 @@ use crate::offer::forward_store;
 /// ```
 pub struct TracedStore(Shared);
 
-/// Implements the seam apart from [`TracedStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the seam apart from [`TracedStore`], so that `store.fragments()` can only mean one
+/// thing.
 struct Shared {
     inner: Arc<dyn Store>,
     shown: Shown,
@@ -130,8 +135,9 @@ impl TracedStore {
         self
     }
 
-    /// Whether spans have the words of messages, fragments, memories, titles and searches, up to 4 KiB for each call. Bytes of blobs and of
-    /// chunks never are, nor what rounds of trajectories hold. Who can read the traces can then read the conversations.
+    /// Whether spans have the words of messages, fragments, memories, titles and searches, up to 4
+    /// KiB for each call. Bytes of blobs and of chunks never are, nor what rounds of trajectories
+    /// hold. Who can read the traces can then read the conversations.
     #[must_use]
     pub fn content(mut self, content: bool) -> Self {
         self.0.shown.content = content;
@@ -173,8 +179,10 @@ forward_store!(TracedStore);
 
 forward! {
     HistoryStore for Shared:
-        create_chat chat list_chats update_chat delete_chat chat_size commit branches activate_branch rename_branch
-        delete_branch set_checkpoint checkpoints delete_checkpoint chain messages all_messages revisions;
+        create_chat chat list_chats update_chat delete_chat chat_size commit branches
+            activate_branch rename_branch
+        delete_branch set_checkpoint checkpoints delete_checkpoint chain messages all_messages
+            revisions;
     {}
 }
 forward! { FragmentStore for Shared: fragments put_fragments remove_fragment; {} }
@@ -182,14 +190,17 @@ forward! { SearchStore for Shared: search; {} }
 forward! { BlobStore for Shared: put_blob blob read_blob blobs remove_blob prune_blobs; {} }
 forward! {
     StreamStore for Shared:
-        create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream streams remove_stream
+        create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream
+            streams remove_stream
         prune_streams;
     {}
 }
-forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message prune_rounds; {} }
+forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message
+prune_rounds; {} }
 forward! {
     MemoryRecordStore for Shared:
-        write_memories memories list_memories find_memories memories_beside forget_memories memory_stats;
+        write_memories memories list_memories find_memories memories_beside forget_memories
+            memory_stats;
     {}
 }
 forward! { Maintenance for Shared: check erase_user users vacuum backup; {} }

@@ -1,7 +1,7 @@
 //! Blobs: bytes in pieces, once for each user, and references of chats to them.
 //!
-//! Whoever adds or drops a reference locks the blob's row first, and looks in a later statement whether others are left: so
-//! two chats that share bytes neither lose them nor leave them behind.
+//! Whoever adds or drops a reference locks the blob's row first, and looks in a later statement
+//! whether others are left: so two chats that share bytes neither lose them nor leave them behind.
 
 pub(crate) mod calls;
 
@@ -30,7 +30,12 @@ const BATCH: usize = 16;
 const DAMAGED: &str = "a blob is not what its name says";
 
 /// Keeps bytes and a chat's reference to them.
-pub(crate) async fn put(session: &mut Session<'_>, chat: &ChatRef, id: BlobId, new: NewBlob) -> Result<Blob> {
+pub(crate) async fn put(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    id: BlobId,
+    new: NewBlob,
+) -> Result<Blob> {
     let chat_no = lock_chat(session, "put_blob", chat).await?;
     let no = lock_or_add(session, &chat.user, &id, &new.bytes).await?;
     let refer = session.query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
@@ -38,18 +43,28 @@ pub(crate) async fn put(session: &mut Session<'_>, chat: &ChatRef, id: BlobId, n
     let sum = seals::reference(chat_no, &id, new.media_type.as_deref(), new.at);
     session.execute(refer.bind(new.at.as_micros()).bind(sum)).await?;
     let blob = known(session, chat_no, &id).await?;
-    blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+    blob.map(|(_, blob)| blob)
+        .ok_or(Fault::Corrupt("a reference is gone that was just written", None))
 }
 
 /// The number of a blob whose row is locked.
-async fn lock_or_add(session: &mut Session<'_>, user: &UserId, id: &BlobId, bytes: &Bytes) -> Result<i64> {
+async fn lock_or_add(
+    session: &mut Session<'_>,
+    user: &UserId,
+    id: &BlobId,
+    bytes: &Bytes,
+) -> Result<i64> {
     loop {
         let user = user.as_str().as_bytes();
         let lock = session.query(sql::LOCK_BLOB).bind(user).bind(&id.as_bytes()[..]);
         if let Some(row) = session.first(lock).await? {
             return Ok(row.try_get(0)?);
         }
-        let add = session.query(sql::ADD_BLOB).bind(user).bind(&id.as_bytes()[..]).bind(signed(bytes.len()));
+        let add = session
+            .query(sql::ADD_BLOB)
+            .bind(user)
+            .bind(&id.as_bytes()[..])
+            .bind(signed(bytes.len()));
         // Nothing if somebody else has added it since.
         let Some(row) = session.first(add).await? else { continue };
         let no: i64 = row.try_get(0)?;
@@ -57,7 +72,8 @@ async fn lock_or_add(session: &mut Session<'_>, user: &UserId, id: &BlobId, byte
             let numbered = (signed(n * BATCH)..).zip(batch.chunks(PIECE));
             let pieces: Vec<Vec<u8>> =
                 numbered.map(|(n, piece)| seals::piece(id, n).seal(piece.to_vec())).collect();
-            let add = session.query(sql::ADD_BLOB_PIECES).bind(no).bind(signed(n * BATCH)).bind(pieces);
+            let add =
+                session.query(sql::ADD_BLOB_PIECES).bind(no).bind(signed(n * BATCH)).bind(pieces);
             session.execute(add).await?;
         }
         return Ok(no);
@@ -65,7 +81,11 @@ async fn lock_or_add(session: &mut Session<'_>, user: &UserId, id: &BlobId, byte
 }
 
 /// What is known of a blob that the chat refers to.
-pub(crate) async fn find(session: &mut Session<'_>, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+pub(crate) async fn find(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    id: &BlobId,
+) -> Result<Option<Blob>> {
     let chat = chat_no(session, "blob", chat).await?;
     Ok(known(session, chat, id).await?.map(|(_, blob)| blob))
 }
@@ -80,7 +100,8 @@ async fn known(session: &mut Session<'_>, chat: i64, id: &BlobId) -> Result<Opti
 fn blob_of(row: &PgRow) -> Result<Blob> {
     let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
     let media_type = optional_text(row, 2)?.map(ToOwned::to_owned);
-    let mut blob = Blob::new(id_of(row.try_get(0)?)?, count(row.try_get(1)?)?, media_type, time(3)?);
+    let mut blob =
+        Blob::new(id_of(row.try_get(0)?)?, count(row.try_get(1)?)?, media_type, time(3)?);
     let media_type = blob.media_type.as_deref();
     check_reference(row.try_get(8)?, &blob.id, media_type, blob.created_at, row.try_get(7)?)?;
     blob.used_at = time(4)?;
@@ -124,12 +145,14 @@ pub(crate) async fn touch(
     at: Timestamp,
 ) -> Result<()> {
     let touch = session.query(sql::TOUCH_BLOB).bind(chat.user.as_str().as_bytes());
-    let touch = touch.bind(chat.chat.as_str().as_bytes()).bind(&id.as_bytes()[..]).bind(at.as_micros());
+    let touch =
+        touch.bind(chat.chat.as_str().as_bytes()).bind(&id.as_bytes()[..]).bind(at.as_micros());
     session.execute(touch).await?;
     Ok(())
 }
 
-/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was put.
+/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was
+/// put.
 pub(crate) async fn read(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -207,12 +230,17 @@ pub(crate) async fn list(
     let query = session.query(sql::BLOBS).bind(chat).bind(after).bind(signed(limit + 1));
     let rows = session.all(query).await?;
     let items = rows.iter().take(limit).map(blob_of).collect::<Result<Vec<_>>>()?;
-    let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
+    let next =
+        items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
     Ok(Page { items, next })
 }
 
 /// Drops a chat's reference.
-pub(crate) async fn remove(session: &mut Session<'_>, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+pub(crate) async fn remove(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    id: &BlobId,
+) -> Result<BlobsPruned> {
     let chat_no = chat_no(session, "remove_blob", chat).await?;
     let user = chat.user.as_str().as_bytes();
     let lock = session.query(sql::LOCK_BLOB).bind(user).bind(&id.as_bytes()[..]);
@@ -264,7 +292,11 @@ async fn forget(
 }
 
 /// Removes what nobody refers to any more of blobs whose rows are locked.
-async fn release(session: &mut Session<'_>, references: u64, locked: Vec<i64>) -> Result<BlobsPruned> {
+async fn release(
+    session: &mut Session<'_>,
+    references: u64,
+    locked: Vec<i64>,
+) -> Result<BlobsPruned> {
     let mut pruned = BlobsPruned::default();
     if references > 0 {
         let release = session.query(sql::RELEASE_BLOBS).bind(locked);

@@ -1,4 +1,5 @@
-//! The check of a whole store: rows that belong to nothing, and of every chat the layout, the index and the graph.
+//! The check of a whole store: rows that belong to nothing, and of every chat the layout, the index
+//! and the graph.
 //!
 //! What PostgreSQL's own files look like it leaves to PostgreSQL (`pg_amcheck`, data checksums).
 
@@ -11,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, MessageId, Node, NodeKind, Placed, Timestamp,
-    check_chat_graph, pack,
+    CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, MessageId, Node, NodeKind, Placed,
+    Timestamp, check_chat_graph, pack,
 };
 use sqlx::Row;
 
@@ -36,7 +37,11 @@ const STRAYS: [(&str, &str); 4] = [
     ("words", sql::STRAY_WORDS),
 ];
 
-pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -> Result<CheckReport> {
+pub(crate) async fn check(
+    pool: &Pool,
+    full_text: bool,
+    cancel: &CancelSignal,
+) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     cancel.check("check")?;
     let mut session = pool.begin(Work::Snapshot, None).await?;
@@ -63,7 +68,11 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
 }
 
 /// Rows that no chat reaches.
-async fn strays(session: &mut Session<'_>, full_text: bool, report: &mut CheckReport) -> Result<()> {
+async fn strays(
+    session: &mut Session<'_>,
+    full_text: bool,
+    report: &mut CheckReport,
+) -> Result<()> {
     let query = session.query(sql::DECIDED);
     if session.only(query).await?.try_get::<Option<bool>, _>(0)? != Some(full_text) {
         let problem = "does not say whether there is full text as it did when the store was opened";
@@ -71,7 +80,8 @@ async fn strays(session: &mut Session<'_>, full_text: bool, report: &mut CheckRe
     }
     let query = session.query(sql::STRAYS_OF_CHATS);
     for row in session.all(query).await? {
-        let about = format!("table {}, chat {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
+        let about =
+            format!("table {}, chat {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
         report.findings.push(Finding::new(None, about, "belongs to no chat"));
     }
     for (table, statement) in STRAYS {
@@ -97,7 +107,9 @@ async fn next_chat(
     let (no, chat) = (row.try_get(0)?, ChatRef::new(&*shown(&row, 1)?, &*shown(&row, 2)?));
     match check_chat(session, no, &chat, full_text, report).await {
         Ok(()) => {}
-        Err(Fault::Corrupt(problem, _)) => report.findings.push(Finding::new(Some(&chat), "layout", problem)),
+        Err(Fault::Corrupt(problem, _)) => {
+            report.findings.push(Finding::new(Some(&chat), "layout", problem))
+        }
         Err(fault) => return Err(fault),
     }
     report.chats += 1;
@@ -130,13 +142,15 @@ async fn check_chat(
         }
         let own = nodes_of(session, piece).await?;
         if signed(own.len()) != piece.own {
-            problems.push((about.clone(), format!("has {} messages, says {}", own.len(), piece.own)));
+            problems
+                .push((about.clone(), format!("has {} messages, says {}", own.len(), piece.own)));
         }
         if full_text && let Some(problem) = words_of(session, piece, &own, &chat.user).await? {
             problems.push((about.clone(), problem));
         }
         if boundaries_of(session, piece).await? != boundaries_in(piece, &own) {
-            problems.push((about, "the index of boundaries disagrees with the messages".to_owned()));
+            problems
+                .push((about, "the index of boundaries disagrees with the messages".to_owned()));
         }
         let mut parent = parent.flatten();
         for (node, own) in own.into_iter().zip(1..) {
@@ -156,7 +170,8 @@ async fn check_chat(
     let checkpoints = checkpoints::list(session, "check", chat).await?;
     fragments::list(session, no).await?;
     report.messages += found.nodes.len() as u64;
-    let problems = problems.into_iter().map(|(about, problem)| Finding::new(Some(chat), about, problem));
+    let problems =
+        problems.into_iter().map(|(about, problem)| Finding::new(Some(chat), about, problem));
     report.findings.extend(problems);
     report.findings.extend(check_chat_graph(&stored, &found.nodes, &branches, &checkpoints));
     Ok(())
@@ -179,8 +194,10 @@ async fn filed(
         }
     }
     if filed != found.places.len() {
-        problems
-            .push(("messages".to_owned(), format!("{} are stored, {filed} are filed", found.places.len())));
+        problems.push((
+            "messages".to_owned(),
+            format!("{} are stored, {filed} are filed", found.places.len()),
+        ));
     }
     let query = session.query(sql::ALL_REVISIONS).bind(no);
     for row in session.all(query).await? {
@@ -205,8 +222,7 @@ async fn beside_messages(
     let row = session.only(query).await?;
     let mut found = |about: &str, problem: String| problems.push((about.to_owned(), problem));
     if row.try_get::<i64, _>(0)? != row.try_get::<i64, _>(1)? {
-        let problem =
-            "branches, fragments, revisions, checkpoints or keys of commits are not those it counts";
+        let problem = "branches, fragments, revisions, checkpoints or keys of commits are not those it counts";
         found("layout", problem.to_owned());
     }
     if !row.try_get::<bool, _>(2)? {
@@ -238,10 +254,14 @@ async fn ends(
         if own_head != piece.head.as_ref() {
             problems.push((about.clone(), "its head is not its newest message".to_owned()));
         }
-        let depth = |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
+        let depth =
+            |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
         let base = piece.parent.map_or(0, depth);
         if base != piece.base {
-            problems.push((about.clone(), format!("begins behind {base} messages, says {}", piece.base)));
+            problems.push((
+                about.clone(),
+                format!("begins behind {base} messages, says {}", piece.base),
+            ));
         }
         if piece.name.is_none() {
             let query = session.query(sql::NEEDED).bind(piece.no).bind(no);

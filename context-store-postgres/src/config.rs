@@ -1,7 +1,8 @@
 //! How a store is opened.
 //!
-//! What a URL leaves out, the driver takes from where every client of PostgreSQL looks: the variables `PGHOST`, `PGUSER`, `PGPASSWORD` and so on,
-//! and `.pgpass`. Nothing else here reads the environment.
+//! What a URL leaves out, the driver takes from where every client of PostgreSQL looks: the
+//! variables `PGHOST`, `PGUSER`, `PGPASSWORD` and so on, and `.pgpass`. Nothing else here reads the
+//! environment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -43,32 +44,38 @@ pub struct PostgresConfig {
     pub(crate) server: Server,
     /// The schema that holds the tables: a store of its own. Any name of up to 63 bytes.
     pub schema: String,
-    /// Whether the store is only looked at. Nothing is written then: no database, schema, table, migration or row. Every
-    /// piece of work is a transaction that the server itself lets only read, and each call that would write is
-    /// [`Unsupported`](context_core::ErrorKind::Unsupported). `create` and `create_database` count for nothing.
+    /// Whether the store is only looked at. Nothing is written then: no database, schema, table,
+    /// migration or row. Every piece of work is a transaction that the server itself lets only
+    /// read, and each call that would write is
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported). `create` and `create_database` count
+    /// for nothing.
     pub read_only: bool,
-    /// Whether to make the schema if there is none, and to bring an older one up to date. Without, the role needs
-    /// no more rights than to read and write the tables.
+    /// Whether to make the schema if there is none, and to bring an older one up to date. Without,
+    /// the role needs no more rights than to read and write the tables.
     pub create: bool,
-    /// Whether to make the database if there is none, which the role must be allowed to (`CREATEDB`). Of no meaning without
-    /// [`create`](Self::create), or with a pool of the caller's.
+    /// Whether to make the database if there is none, which the role must be allowed to
+    /// (`CREATEDB`). Of no meaning without [`create`](Self::create), or with a pool of the
+    /// caller's.
     pub create_database: bool,
-    /// How many connections there are at most, at least one. Of no meaning with a pool of the caller's.
+    /// How many connections there are at most, at least one. Of no meaning with a pool of the
+    /// caller's.
     pub connections: usize,
     /// How long to wait for a free connection, and for the server to take a new one.
     pub connect_timeout: Duration,
-    /// How long an operation may take in all, waiting for other writers included. Upkeep may take longer.
+    /// How long an operation may take in all, waiting for other writers included. Upkeep may take
+    /// longer.
     pub operation_timeout: Duration,
-    /// How many prepared statements a connection keeps; 0 for a pooler that gives each transaction another
-    /// connection. Of no meaning with a pool of the caller's.
+    /// How many prepared statements a connection keeps; 0 for a pooler that gives each transaction
+    /// another connection. Of no meaning with a pool of the caller's.
     pub statement_cache: usize,
-    /// Whether the schema has full-text search. This is decided when the schema is made; none means yes then, and
-    /// whatever it is afterwards.
+    /// Whether the schema has full-text search. This is decided when the schema is made; none means
+    /// yes then, and whatever it is afterwards.
     pub full_text: Option<bool>,
     /// Whether to work under row-level security.
     pub row_security: bool,
-    /// Whether to use the extension pgvector where the server has it, and to make it known to the database where the role may.
-    /// Memories are then ranked by their vectors in the server, else in the program, which gives the same answers.
+    /// Whether to use the extension pgvector where the server has it, and to make it known to the
+    /// database where the role may. Memories are then ranked by their vectors in the server, else
+    /// in the program, which gives the same answers.
     pub pgvector: bool,
 }
 
@@ -82,15 +89,17 @@ pub(crate) enum Server {
 
 impl PostgresConfig {
     /// The store of schema `context` on the server that a URL of PostgreSQL names, such as
-    /// `postgres://role:password@host:5432/database?sslmode=verify-full`. Four connections; ten seconds of patience for
-    /// a connection, thirty for an operation.
+    /// `postgres://role:password@host:5432/database?sslmode=verify-full`. Four connections; ten
+    /// seconds of patience for a connection, thirty for an operation.
     ///
-    /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`, `application_name`, …) and
-    /// `schema=NAME`, `connections=N`, `connect_timeout_ms=N`, `operation_timeout_ms=N`, `statement_cache=N`,
-    /// `create=true|false`, `create_database=true|false`, `full_text=on|off`, `row_security=on|off`, `pgvector=on|off`.
+    /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`,
+    /// `application_name`, …) and `schema=NAME`, `connections=N`, `connect_timeout_ms=N`,
+    /// `operation_timeout_ms=N`, `statement_cache=N`, `create=true|false`,
+    /// `create_database=true|false`, `full_text=on|off`, `row_security=on|off`, `pgvector=on|off`.
     ///
-    /// What the URL leaves out of server, role, password, database and TLS comes from the environment (`PGHOST`, `PGPASSWORD`, `PGSSLMODE`, …) and
-    /// from `.pgpass`, as for every client of PostgreSQL.
+    /// What the URL leaves out of server, role, password, database and TLS comes from the
+    /// environment (`PGHOST`, `PGPASSWORD`, `PGSSLMODE`, …) and from `.pgpass`, as for every client
+    /// of PostgreSQL.
     ///
     /// ```
     /// use context_store_postgres::PostgresConfig;
@@ -114,8 +123,11 @@ impl PostgresConfig {
                 ours.push((key, value));
             }
         }
-        let server =
-            if theirs.is_empty() { server.to_owned() } else { format!("{server}?{}", theirs.join("&")) };
+        let server = if theirs.is_empty() {
+            server.to_owned()
+        } else {
+            format!("{server}?{}", theirs.join("&"))
+        };
         // What the driver says of a bad URL may quote it, and with it the password.
         let server = PgConnectOptions::from_str(&server)
             .map_err(|_| Error::invalid(OPERATION, "the url is not one of a PostgreSQL server"))?;
@@ -125,9 +137,12 @@ impl PostgresConfig {
             match config.set(key, value) {
                 Some(true) => {}
                 Some(false) => {
-                    return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
+                    return Err(
+                        Error::invalid(OPERATION, "bad value in the url").with("option", key)
+                    );
                 }
-                // Behind a `?` that nobody escaped, the rest of a password looks like options, up to the @.
+                // Behind a `?` that nobody escaped, the rest of a password looks like options, up
+                // to the @.
                 None if options.contains('@') => return Err(unknown()),
                 None => return Err(unknown().with("option", key)),
             }
@@ -136,8 +151,8 @@ impl PostgresConfig {
         Ok(config)
     }
 
-    /// The store of schema `context` on connections that the program already has. Nothing is assumed of them and
-    /// nothing is changed on them: every statement names the schema.
+    /// The store of schema `context` on connections that the program already has. Nothing is
+    /// assumed of them and nothing is changed on them: every statement names the schema.
     ///
     /// The pool should be made with `test_before_acquire(false)` and a connection's options with
     /// `disable_statement_logging()`: both cost time, and what is logged has ids in it.
@@ -162,7 +177,8 @@ impl PostgresConfig {
         }
     }
 
-    /// Sets what an option of a URL says. False if the value is none, nothing if the option is none.
+    /// Sets what an option of a URL says. False if the value is none, nothing if the option is
+    /// none.
     fn set(&mut self, key: &str, value: &str) -> Option<bool> {
         let millis = || value.parse().ok().map(Duration::from_millis);
         let known = match key {
@@ -170,7 +186,9 @@ impl PostgresConfig {
             "connections" => value.parse().ok().map(|connections| self.connections = connections),
             "connect_timeout_ms" => millis().map(|timeout| self.connect_timeout = timeout),
             "operation_timeout_ms" => millis().map(|timeout| self.operation_timeout = timeout),
-            "statement_cache" => value.parse().ok().map(|statements| self.statement_cache = statements),
+            "statement_cache" => {
+                value.parse().ok().map(|statements| self.statement_cache = statements)
+            }
             "create" => value.parse().ok().map(|create| self.create = create),
             "create_database" => value.parse().ok().map(|create| self.create_database = create),
             "full_text" => switch_of(value).map(|on| self.full_text = Some(on)),
@@ -230,24 +248,25 @@ impl PostgresConfig {
         self
     }
 
-    /// How many prepared statements a connection keeps. 0 behind PgBouncer in transaction mode, unless it is of
-    /// version 1.21 or later and set up to follow prepared statements.
+    /// How many prepared statements a connection keeps. 0 behind PgBouncer in transaction mode,
+    /// unless it is of version 1.21 or later and set up to follow prepared statements.
     #[must_use]
     pub fn statement_cache(mut self, statements: usize) -> Self {
         self.statement_cache = statements;
         self
     }
 
-    /// Whether a new schema has full-text search, which is kept up to date within every commit. A schema that exists
-    /// must be as is said here.
+    /// Whether a new schema has full-text search, which is kept up to date within every commit. A
+    /// schema that exists must be as is said here.
     #[must_use]
     pub fn full_text(mut self, full_text: bool) -> Self {
         self.full_text = Some(full_text);
         self
     }
 
-    /// Whether to switch on PostgreSQL's row-level security for the tables of the schema, and to tell the server in
-    /// every transaction whose rows it is about. See the documentation of the crate.
+    /// Whether to switch on PostgreSQL's row-level security for the tables of the schema, and to
+    /// tell the server in every transaction whose rows it is about. See the documentation of the
+    /// crate.
     #[must_use]
     pub fn row_security(mut self, row_security: bool) -> Self {
         self.row_security = row_security;
@@ -269,7 +288,10 @@ impl PostgresConfig {
     /// Refuses what cannot be opened.
     pub(crate) fn check(&self) -> Result<()> {
         let name = self.schema.as_str();
-        if name.is_empty() || name.len() > MAX_SCHEMA_BYTES || name.contains('\0') || name.starts_with("pg_")
+        if name.is_empty()
+            || name.len() > MAX_SCHEMA_BYTES
+            || name.contains('\0')
+            || name.starts_with("pg_")
         {
             return Err(Error::invalid(OPERATION, "no name for a schema")
                 .with("schema", name)
@@ -343,7 +365,10 @@ mod tests {
         let config = PostgresConfig::from_url(all).unwrap();
         assert_eq!(config.schema, "a \"b");
         assert_eq!((config.connections, config.statement_cache), (2, 0));
-        assert_eq!((config.create, config.full_text, config.row_security), (false, Some(false), true));
+        assert_eq!(
+            (config.create, config.full_text, config.row_security),
+            (false, Some(false), true)
+        );
         assert!(!config.create_database && !config.pgvector);
         assert_eq!(config.connect_timeout, Duration::from_millis(20));
         assert_eq!(config.operation_timeout, Duration::from_millis(30));
@@ -389,7 +414,8 @@ mod properties {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
         fn any_url_is_read_or_refused_without_its_password(url in urls()) {

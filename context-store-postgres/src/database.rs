@@ -36,8 +36,8 @@ pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
 
 async fn create_at(options: &PgConnectOptions, name: &str) -> Result<()> {
     let mut connection = connection(options).await?;
-    // The template that nobody is connected to: any other cannot be copied while somebody is. An identifier in quotes is all that is
-    // put into it.
+    // The template that nobody is connected to: any other cannot be copied while somebody is. An
+    // identifier in quotes is all that is put into it.
     let statement = format!("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'", quoted(name));
     let made = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await;
     connection.close().await?;
@@ -49,7 +49,10 @@ async fn create_at(options: &PgConnectOptions, name: &str) -> Result<()> {
 async fn connection(options: &PgConnectOptions) -> Result<PgConnection> {
     let mut missing = None;
     for known in KNOWN {
-        match PgConnection::connect_with(&options.clone().database(known)).await.map_err(Fault::from) {
+        match PgConnection::connect_with(&options.clone().database(known))
+            .await
+            .map_err(Fault::from)
+        {
             Err(fault) if fault.is_no_database() => missing = Some(fault),
             connected => return connected,
         }

@@ -52,8 +52,12 @@ impl Fault {
                     None => error,
                 }
             }
-            Self::TimedOut => Error::new(ErrorKind::Timeout, operation, "the server did not answer in time"),
-            Self::ReadOnly => Error::new(ErrorKind::Unsupported, operation, "the store was opened to read"),
+            Self::TimedOut => {
+                Error::new(ErrorKind::Timeout, operation, "the server did not answer in time")
+            }
+            Self::ReadOnly => {
+                Error::new(ErrorKind::Unsupported, operation, "the store was opened to read")
+            }
             Self::Driver(error) => driver_error(operation, error),
         }
     }
@@ -78,7 +82,8 @@ impl Fault {
         matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("42P04" | "23505")))
     }
 
-    /// Whether the connection can be used for something else. After an error that the server reported it can.
+    /// Whether the connection can be used for something else. After an error that the server
+    /// reported it can.
     pub(crate) fn leaves_connection(&self) -> bool {
         match self {
             Self::Driver(sqlx::Error::Database(error)) => {
@@ -107,7 +112,9 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         Some("55P03" | "57014") => (Timeout, Retry::Safe, "the server gave up waiting"),
         Some("57P04") => (Unavailable, Retry::Never, "the database was dropped"),
         Some("08004") => (Unavailable, Retry::Never, "the server refuses the connection"),
-        Some("53400") => (Unavailable, Retry::Never, "a limit that the server is set to was reached"),
+        Some("53400") => {
+            (Unavailable, Retry::Never, "a limit that the server is set to was reached")
+        }
         Some("58030" | "58P01") => (Unavailable, Retry::Never, "the server cannot use its files"),
         Some("57P01" | "57P02" | "57P03" | "57P05") => {
             (Unavailable, Retry::Safe, "the server is stopping or starting")
@@ -115,17 +122,26 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         Some("25006") => (Unavailable, Retry::Never, "the server cannot be written to"),
         Some("53100") => (Unavailable, Retry::Never, "the server's disk is full"),
         Some("42501") => (Unavailable, Retry::Never, "the role may not do this"),
-        Some("3D000") if operation == "open" => (NotFound, Retry::Never, "there is no such database"),
+        Some("3D000") if operation == "open" => {
+            (NotFound, Retry::Never, "there is no such database")
+        }
         Some("3D000") => (Unavailable, Retry::Never, "the database of the store is gone"),
         Some("3F000" | "42P01") => (Unavailable, Retry::Never, "the schema of the store is gone"),
         Some("0A000") => (Unsupported, Retry::Never, "the server cannot do this"),
         Some("XX001" | "XX002") => (Corrupt, Retry::Never, "the database is damaged"),
-        Some(code) if code.starts_with("08") => (Unavailable, Retry::Safe, "the connection is gone"),
-        Some(code) if code.starts_with("28") => (Unavailable, Retry::Never, "the server refuses the role"),
-        Some(code) if code.starts_with("53") => (Unavailable, Retry::Safe, "the server is out of resources"),
+        Some(code) if code.starts_with("08") => {
+            (Unavailable, Retry::Safe, "the connection is gone")
+        }
+        Some(code) if code.starts_with("28") => {
+            (Unavailable, Retry::Never, "the server refuses the role")
+        }
+        Some(code) if code.starts_with("53") => {
+            (Unavailable, Retry::Safe, "the server is out of resources")
+        }
         Some(_) => (Bug, Retry::Never, "a statement failed"),
         None => match &error {
-            // A socket without permission, an address that is none, a certificate that nobody trusts.
+            // A socket without permission, an address that is none, a certificate that nobody
+            // trusts.
             sqlx::Error::Io(io)
                 if matches!(
                     io.kind(),
@@ -137,12 +153,18 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
             {
                 (Unavailable, Retry::Never, "no connection can be made this way")
             }
-            sqlx::Error::Configuration(_) => (Invalid, Retry::Never, "the server cannot be used this way"),
+            sqlx::Error::Configuration(_) => {
+                (Invalid, Retry::Never, "the server cannot be used this way")
+            }
             sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
                 (Unavailable, Retry::Safe, "the server cannot be reached")
             }
-            sqlx::Error::Tls(_) => (Unavailable, Retry::Never, "no encrypted connection can be made"),
-            sqlx::Error::PoolTimedOut => (Timeout, Retry::Safe, "no connection became free in time"),
+            sqlx::Error::Tls(_) => {
+                (Unavailable, Retry::Never, "no encrypted connection can be made")
+            }
+            sqlx::Error::PoolTimedOut => {
+                (Timeout, Retry::Safe, "no connection became free in time")
+            }
             sqlx::Error::PoolClosed => (Unavailable, Retry::Never, "the pool is closed"),
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
                 (Corrupt, Retry::Never, "a value is of another type than was written")
@@ -200,7 +222,9 @@ mod tests {
     #[tokio::test]
     async fn codes_of_the_server_are_kinds_of_ours() {
         use ErrorKind::{Bug, Corrupt, Timeout, Unavailable, Unsupported};
-        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else {
+            return;
+        };
         let pool = Pool::new(&PostgresConfig::from_url(&url).unwrap().connections(1));
         let codes = [
             ("40001", Unavailable, Retry::Safe, true),
@@ -231,7 +255,8 @@ mod tests {
             let raise = format!(
                 "DO $$ BEGIN RAISE EXCEPTION 'said' USING ERRCODE = '{code}', DETAIL = 'hunter2', HINT = 'hunter2'; END $$"
             );
-            let result = sqlx::raw_sql(sqlx::AssertSqlSafe(raise)).execute(session.connection()).await;
+            let result =
+                sqlx::raw_sql(sqlx::AssertSqlSafe(raise)).execute(session.connection()).await;
             let fault = session.end(result.map_err(Fault::from)).await.unwrap_err();
             assert_eq!(fault.leaves_connection(), leaves, "{code}");
             let error = fault.during("test");

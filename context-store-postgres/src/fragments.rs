@@ -15,7 +15,10 @@ use crate::{seals, sql};
 const DAMAGED: &str = "a fragment is not what was written";
 
 /// The fragments in the order they were first put, each with its number.
-pub(crate) async fn list(session: &mut Session<'_>, chat: i64) -> Result<Vec<(i64, StoredFragment)>> {
+pub(crate) async fn list(
+    session: &mut Session<'_>,
+    chat: i64,
+) -> Result<Vec<(i64, StoredFragment)>> {
     let query = session.query(sql::FRAGMENTS).bind(chat);
     session.all(query).await?.into_iter().map(fragment).collect()
 }
@@ -37,7 +40,8 @@ fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
     let id = optional_text(&row, 1)?.map(FragmentId::from);
     let kind = text(&row, 2)?.to_owned();
     let version = u16::try_from(row.try_get::<i64, _>(3)?);
-    let version = version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
+    let version =
+        version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
     let seal = seals::fragment(optional_text(&row, 1)?, &kind, i64::from(version), row.try_get(4)?);
     let metadata = metadata_from(row.try_get(4)?)?;
     let body: Bytes = seals::open(seal, &blob(row, 5)?, DAMAGED)?;
@@ -45,7 +49,11 @@ fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
 }
 
 /// Puts each in the place of the one it replaces, or at the end.
-pub(crate) async fn put(session: &mut Session<'_>, chat: i64, fragments: &[StoredFragment]) -> Result<()> {
+pub(crate) async fn put(
+    session: &mut Session<'_>,
+    chat: i64,
+    fragments: &[StoredFragment],
+) -> Result<()> {
     if fragments.is_empty() {
         return Ok(());
     }
@@ -54,16 +62,19 @@ pub(crate) async fn put(session: &mut Session<'_>, chat: i64, fragments: &[Store
         let (kind, version) = (new.body.kind().as_bytes(), i64::from(new.body.version()));
         let metadata = metadata_bytes(&new.metadata)?;
         let id = new.id.as_ref().map(FragmentId::as_str);
-        let body = seals::fragment(id, new.body.kind(), version, &metadata).seal(new.body.bytes().to_vec());
+        let body = seals::fragment(id, new.body.kind(), version, &metadata)
+            .seal(new.body.bytes().to_vec());
         match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
             Some((no, old)) => {
-                let replace = session.query(sql::REPLACE_FRAGMENT).bind(*no).bind(kind).bind(version);
+                let replace =
+                    session.query(sql::REPLACE_FRAGMENT).bind(*no).bind(kind).bind(version);
                 session.execute(replace.bind(metadata).bind(body)).await?;
                 *old = new.clone();
             }
             None => {
                 let id = id.map(str::as_bytes);
-                let add = session.query(sql::ADD_FRAGMENT).bind(chat).bind(id).bind(kind).bind(version);
+                let add =
+                    session.query(sql::ADD_FRAGMENT).bind(chat).bind(id).bind(kind).bind(version);
                 let added = session.only(add.bind(metadata).bind(body)).await?;
                 stored.push((added.try_get(0)?, new.clone()));
             }

@@ -13,9 +13,9 @@ pub(crate) mod write;
 
 use async_trait::async_trait;
 use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryOutcome,
-    MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result, StoredMemory, UserId,
-    check_memory_writes, limits,
+    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList,
+    MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result,
+    StoredMemory, UserId, check_memory_writes, limits,
 };
 
 use crate::error::Fault;

@@ -1,8 +1,9 @@
 //! The versions of a schema: bringing an old one up to date, refusing one that is too new.
 //!
-//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL that never changes
-//! once it was released, all that are due go to the server as one script in one transaction, and a schema that a newer
-//! program wrote is not touched. The record of what has run is a table as sqlx keeps it, so its tools can read it.
+//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL
+//! that never changes once it was released, all that are due go to the server as one script in one
+//! transaction, and a schema that a newer program wrote is not touched. The record of what has run
+//! is a table as sqlx keeps it, so its tools can read it.
 
 use std::fmt::Write as _;
 
@@ -16,7 +17,8 @@ use crate::error::Result;
 use crate::pool::quoted;
 use crate::{sql, upgrade};
 
-/// The migrations by version. They are run with the schema as the search path, so they name tables alone.
+/// The migrations by version. They are run with the schema as the search path, so they name tables
+/// alone.
 const MIGRATIONS: [(i64, &str, &str); 7] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
@@ -36,7 +38,8 @@ const ROW_SECURITY: &str = include_str!("../migrations/row_security.sql");
 /// The newest version this program knows.
 pub(crate) const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
-/// Runs what is due. Under one lock for each schema, so of several processes one does it and the others find it done.
+/// Runs what is due. Under one lock for each schema, so of several processes one does it and the
+/// others find it done.
 pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) -> Result<()> {
     let mut transaction = locked(connection, config).await?;
     let has_run = applied(&mut transaction).await?;
@@ -47,7 +50,8 @@ pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) 
         }
     }
     let known = known();
-    let policies: bool = sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
+    let policies: bool =
+        sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
     let mut script = script(&known, has_run.len());
     if policies {
         // The tables that are new have none yet.
@@ -90,10 +94,13 @@ pub(crate) async fn add_table(
     Ok(())
 }
 
-/// The newest version of a record. It is ours if it begins with our first migration, as the file was.
+/// The newest version of a record. It is ours if it begins with our first migration, as the file
+/// was.
 pub(crate) fn version(record: &[(i64, Vec<u8>)]) -> Result<i64, Error> {
     let known = known();
-    let is = |(has, ours): (&(i64, Vec<u8>), &Migration)| has.0 == ours.version && *has.1 == *ours.checksum;
+    let is = |(has, ours): (&(i64, Vec<u8>), &Migration)| {
+        has.0 == ours.version && *has.1 == *ours.checksum
+    };
     if !record.iter().zip(&known).take(1).all(is) {
         return Err(foreign());
     }
@@ -143,7 +150,8 @@ fn script(known: &[Migration], has_run: usize) -> String {
 
 /// The versions that have run, oldest first, with what their files were like.
 async fn applied(transaction: &mut Transaction<'_, Postgres>) -> Result<Vec<(i64, Vec<u8>)>> {
-    let there: bool = sqlx::query(sql::MIGRATED_HERE).fetch_one(&mut **transaction).await?.try_get(0)?;
+    let there: bool =
+        sqlx::query(sql::MIGRATED_HERE).fetch_one(&mut **transaction).await?.try_get(0)?;
     if !there {
         return Ok(Vec::new());
     }
@@ -200,15 +208,18 @@ mod tests {
         migrator
     }
 
-    /// One script for all that is due makes what the driver's migrator makes file by file, and either goes on where the
-    /// other has stopped.
+    /// One script for all that is due makes what the driver's migrator makes file by file, and
+    /// either goes on where the other has stopped.
     #[tokio::test]
     async fn a_script_leaves_what_the_files_leave_one_by_one() {
-        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else {
+            return;
+        };
         let mut seen = Vec::new();
         for stop in [0, 2, MIGRATIONS.len()] {
             let schema = format!("migrations_{}_{stop}", std::process::id());
-            let config = PostgresConfig::from_url(&url).unwrap().schema(schema.as_str()).connections(1);
+            let config =
+                PostgresConfig::from_url(&url).unwrap().schema(schema.as_str()).connections(1);
             let pool = Pool::new(&config);
             let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
             let prepare = format!("CREATE SCHEMA {schema}; SET search_path TO {schema}");

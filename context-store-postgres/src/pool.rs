@@ -1,8 +1,9 @@
 //! Connections: a few that are kept, or those of a pool that the program has.
 //!
-//! Not sqlx's pool unless the program brings one: it asks the server for a sign of life at every release. Here a connection
-//! is kept if what was done with it came to its end. One whose user went away in the middle is closed, which ends its
-//! transaction; one that turns out to be dead takes the idle ones with it, so that the next try finds a new one.
+//! Not sqlx's pool unless the program brings one: it asks the server for a sign of life at every
+//! release. Here a connection is kept if what was done with it came to its end. One whose user went
+//! away in the middle is closed, which ends its transaction; one that turns out to be dead takes
+//! the idle ones with it, so that the next try finds a new one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -66,7 +67,9 @@ impl Pool {
     pub(crate) fn new(config: &PostgresConfig) -> Self {
         let source = match &config.server {
             Server::At(options) => Source::Own {
-                options: Box::new(options.as_ref().clone().statement_cache_capacity(config.statement_cache)),
+                options: Box::new(
+                    options.as_ref().clone().statement_cache_capacity(config.statement_cache),
+                ),
                 idle: Mutex::default(),
                 permits: Semaphore::new(config.connections),
             },
@@ -123,10 +126,17 @@ impl Pool {
             }
             Source::Shared(pool) => (Held::Shared(pool.acquire().await?), None),
         };
-        Ok(Session { pool: self, held: Some(held), transaction: false, settled: false, _permit: permit })
+        Ok(Session {
+            pool: self,
+            held: Some(held),
+            transaction: false,
+            settled: false,
+            _permit: permit,
+        })
     }
 
-    /// Closes the connections that are not in use, and gives out no more. A pool of the program's stays as it is.
+    /// Closes the connections that are not in use, and gives out no more. A pool of the program's
+    /// stays as it is.
     pub(crate) async fn close(&self) -> Result<()> {
         let Source::Own { permits, .. } = &self.source else { return Ok(()) };
         permits.close();

@@ -1,8 +1,9 @@
 //! Rounds of trajectories: writing a commit, listing, finding by message, removing.
 //!
-//! The usual commit is one statement, which compares how many commits the round has had and writes. Every other one locks the
-//! round's row before its first decision: what was written before, what somebody else was faster with, and changes of nodes whose columns
-//! cannot show all of them, which are written anew.
+//! The usual commit is one statement, which compares how many commits the round has had and writes.
+//! Every other one locks the round's row before its first decision: what was written before, what
+//! somebody else was faster with, and changes of nodes whose columns cannot show all of them, which
+//! are written anew.
 
 pub(crate) mod calls;
 pub(crate) mod parts;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 
 use context_core::trajectory::{Node, NodeId, RoundHead, RoundRecord};
 use context_core::{
-    AgentRef, ChatId, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune,
-    RoundQuery, RoundsPruned, SessionId, Timestamp, UserId,
+    AgentRef, ChatId, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, RoundCommit,
+    RoundPrune, RoundQuery, RoundsPruned, SessionId, Timestamp, UserId,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -34,7 +35,8 @@ use crate::sql::rounds as sql;
 /// How many rounds are removed in one transaction.
 const REMOVED_AT_ONCE: i64 = 100;
 
-/// Writes a commit as one statement. Nothing if that is not possible, or the round has had another number of commits.
+/// Writes a commit as one statement. Nothing if that is not possible, or the round has had another
+/// number of commits.
 pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Option<RecordOutcome>> {
     let commit = plan.commit;
     let create = commit.expected == 0;
@@ -67,8 +69,10 @@ pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Optio
 fn rest(draft: &mut Draft, plan: &Plan<'_>) -> Result<()> {
     let head = &plan.commit.head;
     draft.edges(head, &plan.edges)?;
-    let new =
-        plan.added.iter().flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)));
+    let new = plan
+        .added
+        .iter()
+        .flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)));
     draft.versions(&head.round, new.chain(plan.versions.iter().copied()))?;
     draft.messages(&head.round, plan.added.iter())
 }
@@ -123,7 +127,8 @@ pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result
     }
 }
 
-/// The nodes of these numbers, without the head that they have, which may be that of a round that was just made.
+/// The nodes of these numbers, without the head that they have, which may be that of a round that
+/// was just made.
 async fn stored_nodes(
     session: &mut Session<'_>,
     head: &RoundHead,
@@ -140,7 +145,8 @@ async fn stored_nodes(
 
 fn of_round(session: &Session<'_>, statement: &'static str, head: &RoundHead) -> Statement {
     let AgentRef { user, session: name, agent } = &head.round.agent;
-    let query = session.query(statement).bind(user.as_str().as_bytes()).bind(name.as_str().as_bytes());
+    let query =
+        session.query(statement).bind(user.as_str().as_bytes()).bind(name.as_str().as_bytes());
     query.bind(i64::from(*agent)).bind(i64::from(head.round.round))
 }
 
@@ -151,7 +157,8 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Resul
         Some((session, agent, round)) => (session.as_str(), i64::from(*agent), i64::from(*round)),
         None => ("", -1, 0),
     };
-    let statement = if query.session.is_some() { sql::ROUNDS_OF_SESSION } else { sql::ROUNDS_OF_USER };
+    let statement =
+        if query.session.is_some() { sql::ROUNDS_OF_SESSION } else { sql::ROUNDS_OF_USER };
     let list = session
         .query(statement)
         .bind(query.user.as_str().as_bytes())
@@ -176,7 +183,8 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Resul
 fn listed(user: &UserId, row: &PgRow) -> Result<RoundHead> {
     const PROBLEM: &str = "the head of a round cannot be read";
     let (shown, exact) = (row.try_get(0)?, row.try_get(1)?);
-    let agent = AgentRef::new(user.clone(), SessionId::from(text(row, 2)?), number(row, 3, PROBLEM)?);
+    let agent =
+        AgentRef::new(user.clone(), SessionId::from(text(row, 2)?), number(row, 3, PROBLEM)?);
     let sum = sums::head(&agent.round(number(row, 4, PROBLEM)?), row.try_get(5)?, shown, exact);
     if row.try_get::<&[u8], _>(6)? != sum {
         return Err(Fault::Corrupt(
@@ -199,7 +207,8 @@ pub(crate) async fn of_message(
     let query = query.bind(chat.as_str().as_bytes()).bind(message.as_str().as_bytes());
     let mut nodes = Vec::new();
     for row in session.all(query).await? {
-        let agent = AgentRef::new(user.clone(), SessionId::from(text(&row, 0)?), number(&row, 1, PROBLEM)?);
+        let agent =
+            AgentRef::new(user.clone(), SessionId::from(text(&row, 0)?), number(&row, 1, PROBLEM)?);
         let node = NodeId::new(number(&row, 2, PROBLEM)?, number(&row, 3, PROBLEM)?);
         nodes.push(MessageNode::new(agent, node));
     }
@@ -216,7 +225,11 @@ pub(crate) async fn remove_some(session: &mut Session<'_>, user: &UserId) -> Res
     removed(session, &RoundPrune::of_user(user.clone()), REMOVED_AT_ONCE).await
 }
 
-async fn removed(session: &mut Session<'_>, prune: &RoundPrune, limit: i64) -> Result<RoundsPruned> {
+async fn removed(
+    session: &mut Session<'_>,
+    prune: &RoundPrune,
+    limit: i64,
+) -> Result<RoundsPruned> {
     let query = session
         .query(sql::PRUNE_ROUNDS)
         .bind(prune.user.as_str().as_bytes())

@@ -41,8 +41,8 @@ pub(crate) fn optional_text(row: &PgRow, column: usize) -> Result<Option<&str>> 
     row.try_get::<Option<&[u8]>, _>(column)?.map(utf8).transpose()
 }
 
-/// A text as a finding of the check names it, whether it can be read or not. What cannot is no longer
-/// what the row says.
+/// A text as a finding of the check names it, whether it can be read or not. What cannot is no
+/// longer what the row says.
 pub(crate) fn shown(row: &PgRow, column: usize) -> Result<Cow<'_, str>> {
     Ok(String::from_utf8_lossy(row.try_get(column)?))
 }

@@ -1,4 +1,5 @@
-//! Opening a schema: what the server says of itself, which version the schema has, whether policies hold.
+//! Opening a schema: what the server says of itself, which version the schema has, whether policies
+//! hold.
 
 use context_core::{Durability, Error, ErrorKind};
 use sqlx::Row;
@@ -33,7 +34,8 @@ pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts>
 
 /// Brings the schema up to date and says what the store is.
 pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> Result<Facts> {
-    let query = session.query(sql::SERVER).bind(format!("{}{}", session.prefix(), sql::MIGRATIONS_TABLE));
+    let query =
+        session.query(sql::SERVER).bind(format!("{}{}", session.prefix(), sql::MIGRATIONS_TABLE));
     let query = query.bind(session.prefix().trim_end_matches('.').to_owned());
     let row = session.only(query).await?;
     let (durability, warning) = server(&row)?;
@@ -71,8 +73,8 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
     Ok(Facts { full_text, pgvector, durability, warning })
 }
 
-/// The version of the store in the schema; nothing if the schema is empty, or there is none. A schema that another program uses
-/// is refused.
+/// The version of the store in the schema; nothing if the schema is empty, or there is none. A
+/// schema that another program uses is refused.
 async fn version(session: &mut Session<'_>, row: &PgRow) -> Result<Option<i64>> {
     let (has_record, has_tables): (bool, bool) = (row.try_get(5)?, row.try_get(6)?);
     if !has_record {
@@ -90,7 +92,8 @@ async fn version(session: &mut Session<'_>, row: &PgRow) -> Result<Option<i64>> 
     Ok(Some(migrations::version(&record)?))
 }
 
-/// Sees to it that the policies are there if they are wanted, and that they are known of if they hold.
+/// Sees to it that the policies are there if they are wanted, and that they are known of if they
+/// hold.
 async fn row_security(
     session: &mut Session<'_>,
     config: &PostgresConfig,
@@ -121,19 +124,25 @@ fn server(row: &PgRow) -> Result<(Durability, Option<&'static str>)> {
         return Err(error.with("server", version).with("oldest", OLDEST_SERVER).into());
     }
     if encoding != "UTF8" {
-        let error = Error::new(ErrorKind::Unsupported, "open", "the database is not encoded in UTF-8");
+        let error =
+            Error::new(ErrorKind::Unsupported, "open", "the database is not encoded in UTF-8");
         return Err(error.with("encoding", encoding).into());
     }
     let off = |column: usize| Ok::<_, sqlx::Error>(row.try_get::<String, _>(column)? == "off");
     Ok(if off(2)? {
         (
             Durability::Server,
-            Some("synchronous_commit is off: the newest commits may go with the server, if it crashes"),
+            Some(
+                "synchronous_commit is off: the newest commits may go with the server, if it crashes",
+            ),
         )
     } else if off(3)? {
         (Durability::ProcessCrash, Some("fsync is off: a loss of power may damage the database"))
     } else if off(4)? {
-        (Durability::ProcessCrash, Some("full_page_writes is off: a loss of power may damage the database"))
+        (
+            Durability::ProcessCrash,
+            Some("full_page_writes is off: a loss of power may damage the database"),
+        )
     } else {
         (Durability::PowerLoss, None)
     })

@@ -26,7 +26,8 @@ pub(crate) async fn lock_chat(
     numbered(session, operation, chat, sql::LOCK_CHAT).await
 }
 
-/// The rows that a statement about a chat of this user gives; such a statement gives one at least if there is the chat.
+/// The rows that a statement about a chat of this user gives; such a statement gives one at least
+/// if there is the chat.
 pub(crate) async fn rows_of_chat(
     session: &mut Session<'_>,
     operation: &'static str,

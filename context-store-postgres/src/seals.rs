@@ -1,9 +1,12 @@
-//! The checksums of what rows hold apart from packed messages, which have their own: four bytes behind a value, or a column.
-//! Each takes what names the row and what the row shows beside the value, so a value that was moved does not pass.
+//! The checksums of what rows hold apart from packed messages, which have their own: four bytes
+//! behind a value, or a column. Each takes what names the row and what the row shows beside the
+//! value, so a value that was moved does not pass.
 
 use bytes::Bytes;
 use context_core::checksum::Checksum;
-use context_core::{BlobId, ChatRef, Checkpoint, MessageId, StoredStream, StreamId, StreamState, Timestamp};
+use context_core::{
+    BlobId, ChatRef, Checkpoint, MessageId, StoredStream, StreamId, StreamState, Timestamp,
+};
 
 use crate::error::{Fault, Result};
 
@@ -37,7 +40,8 @@ pub(crate) fn branch(
     (parent, base): (Option<i64>, i64),
     created_at: Timestamp,
 ) -> Vec<u8> {
-    let fork = Checksum::of("fork").int(chat).optional_int(parent).int(base).int(created_at.as_micros());
+    let fork =
+        Checksum::of("fork").int(chat).optional_int(parent).int(base).int(created_at.as_micros());
     [&branch_name(chat, name)[..], &fork.value().to_le_bytes()].concat()
 }
 
@@ -66,7 +70,8 @@ pub(crate) fn stream_mark(stream: &StreamId, chat: i64) -> Vec<u8> {
     chunk(stream, -1).seal(chat.to_be_bytes().to_vec())
 }
 
-/// A stream: who writes to it since when, and how it ended. An append without an end changes neither.
+/// A stream: who writes to it since when, and how it ended. An append without an end changes
+/// neither.
 pub(crate) fn stream(stream: &StoredStream) -> Vec<u8> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
     let claim = Checksum::of("stream").text(stream.id.as_str()).int(i64::from(stream.run));
@@ -84,7 +89,8 @@ pub(crate) fn stream_end(
     error: Option<&str>,
     finished_at: Option<Timestamp>,
 ) -> Vec<u8> {
-    let end = Checksum::of("stream_end").text(stream.as_str()).text(state.as_str()).optional_text(error);
+    let end =
+        Checksum::of("stream_end").text(stream.as_str()).text(state.as_str()).optional_text(error);
     end.optional_int(finished_at.map(Timestamp::as_micros)).value().to_le_bytes().to_vec()
 }
 
@@ -112,7 +118,8 @@ pub(crate) fn vector(place: i64, model: &str) -> Checksum {
 
 /// A checkpoint, whose checksum is a column.
 pub(crate) fn checkpoint(checkpoint: &Checkpoint) -> i64 {
-    let names = Checksum::of("checkpoint").text(checkpoint.name.as_str()).text(checkpoint.message.as_str());
+    let names =
+        Checksum::of("checkpoint").text(checkpoint.name.as_str()).text(checkpoint.message.as_str());
     i64::from(names.int(checkpoint.created_at.as_micros()).value())
 }
 
@@ -122,8 +129,15 @@ pub(crate) fn open(checksum: Checksum, sealed: &Bytes, problem: &'static str) ->
 }
 
 /// The same of bytes that belong to a row.
-pub(crate) fn opened<'a>(checksum: Checksum, sealed: &'a [u8], problem: &'static str) -> Result<&'a [u8]> {
+pub(crate) fn opened<'a>(
+    checksum: Checksum,
+    sealed: &'a [u8],
+    problem: &'static str,
+) -> Result<&'a [u8]> {
     let (content, sum) = sealed.split_last_chunk().ok_or(Fault::Corrupt(problem, None))?;
-    checksum.bytes(content).check(u32::from_le_bytes(*sum)).map_err(|_| Fault::Corrupt(problem, None))?;
+    checksum
+        .bytes(content)
+        .check(u32::from_le_bytes(*sum))
+        .map_err(|_| Fault::Corrupt(problem, None))?;
     Ok(content)
 }

@@ -26,7 +26,10 @@ struct Found {
 }
 
 /// Reads one state of the store.
-pub(crate) async fn search(session: &mut Session<'_>, query: &SearchQuery) -> Result<Page<SearchHit>> {
+pub(crate) async fn search(
+    session: &mut Session<'_>,
+    query: &SearchQuery,
+) -> Result<Page<SearchHit>> {
     let after = query.after.as_ref().map(place_of).transpose()?;
     let terms = Terms::parse(&query.text, query.prefix);
     let mut found = find(session, query, &terms, after).await?;
@@ -38,9 +41,14 @@ pub(crate) async fn search(session: &mut Session<'_>, query: &SearchQuery) -> Re
     let next = next.map(|last| Cursor::new(format!("{}:{}", last.score.to_bits(), last.place)));
     let mut items = Vec::with_capacity(found.len());
     for Found { place, score, chat } in found {
-        let node = nodes.get(&place).ok_or(Fault::Corrupt("a message that was found is not there", None))?;
+        let node = nodes
+            .get(&place)
+            .ok_or(Fault::Corrupt("a message that was found is not there", None))?;
         let (Some(role), Ok(message)) = (node.role(), node.message()) else {
-            return Err(Fault::Corrupt("the full-text index has words of what is no message", None));
+            return Err(Fault::Corrupt(
+                "the full-text index has words of what is no message",
+                None,
+            ));
         };
         let snippet = terms.snippet(&message.readable_text());
         items.push(SearchHit::new(chat, node.id.clone(), (role, node.created_at), score, snippet));
@@ -70,9 +78,9 @@ async fn find(
     };
     let number = match scope {
         None => None,
-        Some(chat) => {
-            Some(chat_no(session, OPERATION, &ChatRef::new(query.user.clone(), chat.clone())).await?)
-        }
+        Some(chat) => Some(
+            chat_no(session, OPERATION, &ChatRef::new(query.user.clone(), chat.clone())).await?,
+        ),
     };
     if let (Some(number), Some(branch)) = (number, branch)
         && branches::branch(session, number, branch).await?.is_none()

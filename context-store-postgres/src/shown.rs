@@ -1,7 +1,9 @@
-//! What columns show of texts and JSON that PostgreSQL does not take: something near to it, for people.
+//! What columns show of texts and JSON that PostgreSQL does not take: something near to it, for
+//! people.
 //!
-//! Its texts hold no NUL. Its JSON may, as an escape, but whoever looks into such a value gets an error, as with half a
-//! surrogate pair; and its parser, which recurses, gives up on what is very deep. Whatever is shown otherwise is kept as it is elsewhere in the row.
+//! Its texts hold no NUL. Its JSON may, as an escape, but whoever looks into such a value gets an
+//! error, as with half a surrogate pair; and its parser, which recurses, gives up on what is very
+//! deep. Whatever is shown otherwise is kept as it is elsewhere in the row.
 
 use std::borrow::Cow;
 
@@ -10,7 +12,11 @@ const MAX_DEPTH: usize = 256;
 
 /// A text as a column shows it.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{2400}")) } else { Cow::Borrowed(text) }
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{2400}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// JSON as a column shows it.
@@ -73,7 +79,9 @@ mod tests {
 
     #[test]
     fn what_can_be_shown_is_shown_as_it_is() {
-        for fine in [r#"{"a":[1.50,"\u00e9\\u0000\ud83d\ude00"]}"#, "\"[[\\\"[[\"", "null", "\"\\\\\""] {
+        for fine in
+            [r#"{"a":[1.50,"\u00e9\\u0000\ud83d\ude00"]}"#, "\"[[\\\"[[\"", "null", "\"\\\\\""]
+        {
             assert!(matches!(json(fine), Cow::Borrowed(shown) if shown == fine), "{fine}");
         }
         assert_eq!(

@@ -1,11 +1,12 @@
 //! Every statement of this store. A test prepares each against the schema.
 //!
-//! Names stand for what the statement answers or does; who may see what is part of the statement: it starts
-//! from the user and the chat, or from a number that was found that way in the same transaction. A `#` in front of a
-//! table stands for the schema, whose name is only known when the store is opened.
+//! Names stand for what the statement answers or does; who may see what is part of the statement:
+//! it starts from the user and the chat, or from a number that was found that way in the same
+//! transaction. A `#` in front of a table stands for the schema, whose name is only known when the
+//! store is opened.
 //!
-//! Whoever writes to a chat locks its row first, so writers of one chat come one after another and never wait for
-//! each other in a circle.
+//! Whoever writes to a chat locks its row first, so writers of one chat come one after another and
+//! never wait for each other in a circle.
 
 #[macro_use]
 mod appends;
@@ -31,7 +32,8 @@ pub(crate) const VACUUM_FULL: &str = "VACUUM FULL";
 pub(crate) const MIGRATED_HERE: &str =
     "SELECT to_regclass(quote_ident(current_schema()) || '.context_migrations') IS NOT NULL";
 /// Those that have run; a migration that has not come to its end leaves no row.
-pub(crate) const VERSIONS_HERE: &str = "SELECT version, checksum FROM context_migrations ORDER BY version";
+pub(crate) const VERSIONS_HERE: &str =
+    "SELECT version, checksum FROM context_migrations ORDER BY version";
 /// Whether row-level security has been switched on, in a schema that may be empty.
 pub(crate) const POLICIES_HERE: &str = "SELECT coalesce((SELECT relrowsecurity FROM pg_class
     WHERE oid = to_regclass(quote_ident(current_schema()) || '.chat')), false)";
@@ -39,9 +41,9 @@ pub(crate) const CREATE_MIGRATIONS: &str = "CREATE TABLE context_migrations (ver
     description text NOT NULL, installed_on timestamptz NOT NULL DEFAULT now(), success boolean NOT NULL,
     checksum bytea NOT NULL, execution_time bigint NOT NULL);\n";
 /// Followed by the values.
-pub(crate) const NOTE_MIGRATION: &str =
-    "INSERT INTO context_migrations (version, description, success, checksum, execution_time) VALUES ";
-pub(crate) const DECIDE_STORE: &str = "INSERT INTO store (full_text) VALUES ($1) ON CONFLICT DO NOTHING";
+pub(crate) const NOTE_MIGRATION: &str = "INSERT INTO context_migrations (version, description, success, checksum, execution_time) VALUES ";
+pub(crate) const DECIDE_STORE: &str =
+    "INSERT INTO store (full_text) VALUES ($1) ON CONFLICT DO NOTHING";
 
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
@@ -81,9 +83,9 @@ macro_rules! next_user {
     };
 }
 
-/// The best hits, better or newer than the hit of score $6 at $7. Phrase i has the text $2[i] and is looked for in the
-/// index by $3[i]; $1 is what finds all of them. Ranked by BM25 whose statistics are the user's: how rare a phrase is
-/// among a million messages of a hundred words.
+/// The best hits, better or newer than the hit of score $6 at $7. Phrase i has the text $2[i] and
+/// is looked for in the index by $3[i]; $1 is what finds all of them. Ranked by BM25 whose
+/// statistics are the user's: how rare a phrase is among a million messages of a hundred words.
 macro_rules! hits {
     ($with:expr, $from:expr) => {
         concat!(
@@ -118,8 +120,8 @@ statements! {
     /// What was decided, whether the tables have policies, and whether they hold for this role.
     STORE = "SELECT s.full_text, c.relrowsecurity, row_security_active(c.oid)
         FROM #store s, pg_class c WHERE c.oid = to_regclass($1)";
-    /// What promises depend on, whether the schema has the table $1 of its versions, and whether the schema $2 has any table,
-    /// those of extensions excepted.
+    /// What promises depend on, whether the schema has the table $1 of its versions, and whether
+    /// the schema $2 has any table, those of extensions excepted.
     SERVER = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
         current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
         to_regclass($1) IS NOT NULL,
@@ -130,7 +132,8 @@ statements! {
 
     // Chats.
     CHAT_NO = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2";
-    /// The same for whoever is going to write. Everything that is read afterwards stays as it is until the end.
+    /// The same for whoever is going to write. Everything that is read afterwards stays as it is
+    /// until the end.
     LOCK_CHAT = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE";
     CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at, amended, time_sum, active_sum FROM #chat WHERE user_id = $1 AND id = $2";
     /// The number of the new chat; no row if there is one of that name.
@@ -140,8 +143,8 @@ statements! {
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
         ORDER BY c.updated_at DESC, c.no DESC");
-    /// The next $2 users behind $1 who have a chat, a round of a trajectory or a memory: one look into each index for each, however many
-    /// they have.
+    /// The next $2 users behind $1 who have a chat, a round of a trajectory or a memory: one look
+    /// into each index for each, however many they have.
     USERS = concat!("WITH RECURSIVE u (id) AS (SELECT ", next_user!("$1"), "
           UNION ALL SELECT ", next_user!("u.id"), " FROM u WHERE u.id IS NOT NULL)
         SELECT id FROM u WHERE id IS NOT NULL LIMIT $2");
@@ -321,7 +324,8 @@ statements! {
     DECIDED = "SELECT bool_or(full_text) FROM #store";
     /// Rows of chats that are not there: their tables, and the numbers of the chats.
     STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
-        of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ", of_no_chat!("fragment"), " UNION ALL ",
+        of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ",
+            of_no_chat!("fragment"), " UNION ALL ",
         of_no_chat!("blob_ref"), " UNION ALL ", of_no_chat!("stream"));
     /// The rows that a chat says it has beside its messages and those it has, whether it is listed
     /// where it was written to last, and how many keys of commits are not what was written.
@@ -358,7 +362,9 @@ mod tests {
 
     #[tokio::test]
     async fn every_statement_fits_the_schema() {
-        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else {
+            return;
+        };
         let name = format!("statements \"{}\"", std::process::id());
         let config = PostgresConfig::from_url(&url).unwrap().schema(name).connections(1);
         let pool = Pool::new(&config);
@@ -366,8 +372,12 @@ mod tests {
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
         let load = [("LOAD", rounds::LOAD.as_str()), ("STRAY_ROWS", rounds::STRAY_ROWS.as_str())];
-        let beside =
-            blobs::ALL.iter().chain(streams::ALL).chain(rounds::ALL).chain(memories::ALL).chain(&load);
+        let beside = blobs::ALL
+            .iter()
+            .chain(streams::ALL)
+            .chain(rounds::ALL)
+            .chain(memories::ALL)
+            .chain(&load);
         for (name, text) in ALL.iter().chain(beside) {
             let statement = AssertSqlSafe(text.replace('#', session.prefix()));
             if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {

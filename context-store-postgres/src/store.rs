@@ -5,12 +5,12 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
-    ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
-    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance,
-    MemoryRecordStore, MessageId, NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery,
-    SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId, Vacuumed,
-    Window, limits,
+    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch,
+    ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit,
+    CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore,
+    HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewChat, Page, Placed, Result,
+    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore,
+    Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::PostgresConfig;
@@ -29,7 +29,8 @@ use crate::{
 /// A store in one schema of a PostgreSQL database. Keep it behind an `Arc`; every task may use it.
 pub struct PostgresStore(Shared);
 
-/// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean
+/// one thing.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     ends: Ends,
@@ -38,19 +39,24 @@ pub(crate) struct Shared {
 }
 
 impl PostgresStore {
-    /// Opens a store, making its database if there is none and bringing its schema up to date. Several processes may open the
-    /// same one at once. With [`read_only`](PostgresConfig::read_only) nothing is made or written.
+    /// Opens a store, making its database if there is none and bringing its schema up to date.
+    /// Several processes may open the same one at once. With
+    /// [`read_only`](PostgresConfig::read_only) nothing is made or written.
     ///
-    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the schema or another
-    /// one uses it, if a store of an older version is opened to read, if the server is older than version 13 or its
-    /// database is not encoded in UTF-8; [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no store
-    /// in the schema, or no such database, and none may be made; [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable)
-    /// if the server cannot be reached.
+    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote
+    /// the schema or another one uses it, if a store of an older version is opened to read, if the
+    /// server is older than version 13 or its database is not encoded in UTF-8;
+    /// [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no store in the
+    /// schema, or no such database, and none may be made;
+    /// [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable) if the server cannot be
+    /// reached.
     pub async fn open(config: PostgresConfig) -> Result<Self> {
         config.check()?;
         let pool = Pool::new(&config);
         let opened = match schema::begin(&pool, &config).await {
-            Err(fault) if fault.is_no_database() && config.may_create() && config.create_database => {
+            Err(fault)
+                if fault.is_no_database() && config.may_create() && config.create_database =>
+            {
                 match database::create(&config).await {
                     Ok(()) => schema::begin(&pool, &config).await,
                     Err(fault) => Err(fault),
@@ -125,14 +131,15 @@ impl Store for PostgresStore {
         Some(&self.0)
     }
 
-    /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given
-    /// stays open.
+    /// Closes the connections. One that is in use is closed when its operation ends. A pool that
+    /// was given stays open.
     async fn close(&self) -> Result<()> {
         self.0.pool.close().await.map_err(|fault| fault.during("close"))
     }
 }
 
-/// Runs the body with a connection on which the work has begun, and names the operation in what goes wrong.
+/// Runs the body with a connection on which the work has begun, and names the operation in what
+/// goes wrong.
 macro_rules! work {
     ($shared:ident, $operation:literal, $work:expr, $user:expr, |$session:ident| $body:expr) => {{
         let work = async {
@@ -210,7 +217,8 @@ impl HistoryStore for Shared {
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
         let full_text = self.facts.full_text;
-        let appended = self.pool.in_time(append::append(&self.pool, &self.ends, full_text, &commit)).await;
+        let appended =
+            self.pool.in_time(append::append(&self.pool, &self.ends, full_text, &commit)).await;
         if let Some(committed) = appended.map_err(|fault| fault.during("commit"))? {
             return Ok(CommitOutcome::Applied(committed));
         }
@@ -220,10 +228,16 @@ impl HistoryStore for Shared {
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-        work!(self, "branches", Work::Read, &chat.user, |session| branches::branches(session, chat).await)
+        work!(self, "branches", Work::Read, &chat.user, |session| branches::branches(session, chat)
+            .await)
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
         work!(self, "activate_branch", Work::Write, &chat.user, |session| {
             branches::activate(session, chat, branch, at).await
         })
@@ -256,7 +270,10 @@ impl HistoryStore for Shared {
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
-        work!(self, "chain", Work::Read, &chat.user, |session| read::chain(session, chat, end, window).await)
+        work!(self, "chain", Work::Read, &chat.user, |session| read::chain(
+            session, chat, end, window
+        )
+        .await)
     }
 
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
@@ -286,10 +303,16 @@ impl HistoryStore for Shared {
 #[async_trait]
 impl FragmentStore for Shared {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
-        work!(self, "fragments", Work::Read, &chat.user, |session| fragments::of(session, chat).await)
+        work!(self, "fragments", Work::Read, &chat.user, |session| fragments::of(session, chat)
+            .await)
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
         const OPERATION: &str = "put_fragments";
         fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
         work!(self, "put_fragments", Work::Write, &chat.user, |session| {
@@ -312,7 +335,8 @@ impl FragmentStore for Shared {
 impl SearchStore for Shared {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
         query.check()?;
-        work!(self, "search", Work::Snapshot, &query.user, |session| search::search(session, query).await)
+        work!(self, "search", Work::Snapshot, &query.user, |session| search::search(session, query)
+            .await)
     }
 }
 

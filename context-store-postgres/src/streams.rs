@@ -1,16 +1,17 @@
 //! Streams: a row for what is known of each, and one for each chunk.
 //!
-//! What a call does to a stream is said by [`StoredStream`], but for an append that is at its place: that is one statement,
-//! which does the same. Whoever writes to a stream locks its row, and no more than that, so writers of one chat do not wait
-//! for each other.
+//! What a call does to a stream is said by [`StoredStream`], but for an append that is at its
+//! place: that is one statement, which does the same. Whoever writes to a stream locks its row, and
+//! no more than that, so writers of one chat do not wait for each other.
 
 pub(crate) mod calls;
 
 use bytes::Bytes;
 use context_core::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
 use context_core::{
-    AppendPlace, ChatRef, Cursor, Error, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp, UserId, limits,
+    AppendPlace, ChatRef, Cursor, Error, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd,
+    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp,
+    UserId, limits,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -67,7 +68,8 @@ pub(crate) async fn claim(
     Ok(StreamOutcome::Applied(stream))
 }
 
-/// An append that is at its place, in one statement; nothing, and nothing is written, if it is anything else.
+/// An append that is at its place, in one statement; nothing, and nothing is written, if it is
+/// anything else.
 pub(crate) async fn append_next(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -122,14 +124,20 @@ pub(crate) async fn append(
                 None => return Err(Fault::Corrupt("a stream is not what was just read", None)),
             }
         }
-        AppendPlace::Stored if are_stored(session, id, no, append).await? => StreamOutcome::Replayed(stream),
+        AppendPlace::Stored if are_stored(session, id, no, append).await? => {
+            StreamOutcome::Replayed(stream)
+        }
         AppendPlace::Stored | AppendPlace::Refused => StreamOutcome::Refused(stream),
     })
 }
 
 /// A chunk in a column of a row.
 pub(crate) fn chunk(id: &StreamId, n: i64, row: PgRow, column: usize) -> Result<Bytes> {
-    seals::open(seals::chunk(id, n), &blob(row, column)?, "a chunk of a stream is not what was written")
+    seals::open(
+        seals::chunk(id, n),
+        &blob(row, column)?,
+        "a chunk of a stream is not what was written",
+    )
 }
 
 /// Whether what is appended stands there already.
@@ -187,7 +195,12 @@ pub(crate) async fn reopen(
 }
 
 /// A statement about a stream, by its chat's user, its chat and its id.
-fn scoped(session: &Session<'_>, statement: &'static str, chat: &ChatRef, id: &StreamId) -> Statement {
+fn scoped(
+    session: &Session<'_>,
+    statement: &'static str,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> Statement {
     let query = session.query(statement).bind(chat.user.as_str().as_bytes());
     query.bind(chat.chat.as_str().as_bytes()).bind(id.as_str().as_bytes())
 }
@@ -228,24 +241,31 @@ pub(crate) fn stream_of(row: &PgRow) -> Result<StoredStream> {
         return Err(Fault::Corrupt("a stream is not what was written", None));
     }
     if seals::times(stream.updated_at.as_micros(), 0) != row.try_get::<i64, _>(14)? {
-        return Err(Fault::Corrupt("the time of the last write to a stream is not what was written", None));
+        return Err(Fault::Corrupt(
+            "the time of the last write to a stream is not what was written",
+            None,
+        ));
     }
     Ok(stream)
 }
 
 /// A stream as it is in a row from a column on, whatever its checksum is.
 pub(crate) fn unchecked(row: &PgRow, from: usize) -> Result<StoredStream> {
-    let time =
-        |column| Ok::<_, Fault>(row.try_get::<Option<i64>, _>(from + column)?.map(Timestamp::from_micros));
-    let mut stream = StoredStream::new(text(row, from)?, Timestamp::from_micros(row.try_get(from + 7)?));
+    let time = |column| {
+        Ok::<_, Fault>(row.try_get::<Option<i64>, _>(from + column)?.map(Timestamp::from_micros))
+    };
+    let mut stream =
+        StoredStream::new(text(row, from)?, Timestamp::from_micros(row.try_get(from + 7)?));
     let state = StreamState::from_name(row.try_get(from + 1)?);
     stream.state = state.ok_or(Fault::Corrupt("a stream is in no state", None))?;
     let run = u32::try_from(row.try_get::<i64, _>(from + 2)?);
     stream.run = run.map_err(|_| Fault::Corrupt("a stream is of no run", None))?;
     stream.writer = optional_text(row, from + 3)?.map(Into::into);
-    (stream.chunks, stream.bytes) = (count(row.try_get(from + 4)?)?, count(row.try_get(from + 5)?)?);
+    (stream.chunks, stream.bytes) =
+        (count(row.try_get(from + 4)?)?, count(row.try_get(from + 5)?)?);
     stream.error = optional_text(row, from + 6)?.map(ToOwned::to_owned);
-    (stream.started_at, stream.cancel_requested_at, stream.finished_at) = (time(8)?, time(9)?, time(10)?);
+    (stream.started_at, stream.cancel_requested_at, stream.finished_at) =
+        (time(8)?, time(9)?, time(10)?);
     stream.updated_at = Timestamp::from_micros(row.try_get(from + 11)?);
     Ok(stream)
 }
@@ -290,7 +310,9 @@ pub(crate) async fn read(
     for row in rows {
         match row.try_get::<Option<i64>, _>(15)? {
             None => break,
-            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(chunk(id, n, row, 16)?),
+            Some(n) if count(n)? == offset + chunks.len() as u64 => {
+                chunks.push(chunk(id, n, row, 16)?)
+            }
             Some(_) => return Err(Fault::Corrupt(MISSING, None)),
         }
     }
@@ -314,11 +336,16 @@ pub(crate) async fn list(
     let query = session.query(sql::STREAMS).bind(chat).bind(after).bind(signed(limit + 1));
     let rows = session.all(query).await?;
     let items = rows.iter().take(limit).map(stream_of).collect::<Result<Vec<_>>>()?;
-    let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.as_str()));
+    let next =
+        items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.as_str()));
     Ok(Page { items, next })
 }
 
-pub(crate) async fn remove(session: &mut Session<'_>, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+pub(crate) async fn remove(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> Result<bool> {
     let chat = chat_no(session, "remove_stream", chat).await?;
     let lock = session.query(sql::LOCK_ONE).bind(chat).bind(id.as_str().as_bytes());
     Ok(remove_locked(session, lock).await?.streams > 0)
@@ -334,7 +361,9 @@ pub(crate) async fn prune(session: &mut Session<'_>, prune: &StreamPrune) -> Res
         }
     };
     let lock = session.query(sql::LOCK_PRUNED).bind(prune.user.as_str().as_bytes()).bind(chat);
-    let lock = lock.bind(prune.finished_until.as_micros()).bind(prune.idle_since.map(Timestamp::as_micros));
+    let lock = lock
+        .bind(prune.finished_until.as_micros())
+        .bind(prune.idle_since.map(Timestamp::as_micros));
     remove_locked(session, lock).await
 }
 

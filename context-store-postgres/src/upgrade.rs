@@ -1,7 +1,10 @@
-//! What the migration to checksums does that SQL cannot: every value gets its checksum, a few rows at a time, in the transaction of the
-//! migration. Rows that cannot be read stay as they are: whoever reads them is told.
+//! What the migration to checksums does that SQL cannot: every value gets its checksum, a few rows
+//! at a time, in the transaction of the migration. Rows that cannot be read stay as they are:
+//! whoever reads them is told.
 
-use context_core::{AgentRef, BlobId, ChatRef, Checkpoint, KeyOrder, MessageId, StreamId, Timestamp, pack};
+use context_core::{
+    AgentRef, BlobId, ChatRef, Checkpoint, KeyOrder, MessageId, StreamId, Timestamp, pack,
+};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Row};
 
@@ -110,13 +113,16 @@ const TABLES: [Sealed<'static>; 12] = [
         key: ["stream", "t.n"],
         select: "t.data, s.id",
         from: "stream_chunk t JOIN stream s ON s.no = t.stream",
-        value: &|row| Ok(seals::chunk(&StreamId::from(text(row, 3)?), row.try_get(1)?).seal(row.try_get(2)?)),
+        value: &|row| {
+            Ok(seals::chunk(&StreamId::from(text(row, 3)?), row.try_get(1)?).seal(row.try_get(2)?))
+        },
     },
     Sealed {
         table: "stream",
         column: "sum",
         key: ["no", "0::bigint"],
-        select: "t.id, t.state, t.run, t.writer, t.chunks, t.bytes, t.error, t.created_at, t.started_at,
+        select:
+            "t.id, t.state, t.run, t.writer, t.chunks, t.bytes, t.error, t.created_at, t.started_at,
             t.cancel_requested_at, t.finished_at, t.updated_at",
         from: "stream t",
         value: &|row| Ok(seals::stream(&streams::unchecked(row, 2)?)),
@@ -218,7 +224,8 @@ impl Sealed<'_> {
                     values.push(value);
                 }
             }
-            let write = sqlx::query(AssertSqlSafe(write.clone())).bind(ones).bind(twos).bind(values);
+            let write =
+                sqlx::query(AssertSqlSafe(write.clone())).bind(ones).bind(twos).bind(values);
             write.execute(&mut *connection).await?;
         }
     }

@@ -97,7 +97,10 @@ fn main() -> ExitCode {
     let subject = Postgres { url, schemas: Arc::default() };
     let code = context_conformance::main(subject.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime.map_err(sqlx::Error::from).and_then(|runtime| runtime.block_on(subject.clean_up())) {
+    match runtime
+        .map_err(sqlx::Error::from)
+        .and_then(|runtime| runtime.block_on(subject.clean_up()))
+    {
         Ok(()) => code,
         Err(error) => {
             eprintln!("schemas were left behind: {error}");

@@ -1,7 +1,7 @@
 //! Blobs: bytes in pieces, once for each user, and references of chats to them.
 //!
-//! All of a user's is in one place, that of the list of their chats, so that bytes and references change in one script and
-//! there is never a reference without its bytes:
+//! All of a user's is in one place, that of the list of their chats, so that bytes and references
+//! change in one script and there is never a reference without its bytes:
 //!
 //! ```text
 //! {USER}:blobs2       s<id> how many bytes, <n>:<id> the nth piece of them
@@ -9,11 +9,13 @@
 //! {USER}:referred     <holder>:<id>, in order
 //! ```
 //!
-//! A holder is a chat by its name, hashed, and its number, which no other chat ever gets. The chat itself is elsewhere, and no
-//! script reaches both. So a reference is made only while the list of the user has the chat, and when a chat is gone, its entry is
-//! taken from the list together with the references of all chats of that name. What a chat that expired has left behind goes when
-//! its entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user, and bit by bit by creating others;
-//! until then it is counted in [`Blob::references`]. A chat of the same name has another number and sees none of it.
+//! A holder is a chat by its name, hashed, and its number, which no other chat ever gets. The chat
+//! itself is elsewhere, and no script reaches both. So a reference is made only while the list of
+//! the user has the chat, and when a chat is gone, its entry is taken from the list together with
+//! the references of all chats of that name. What a chat that expired has left behind goes when its
+//! entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user, and bit by
+//! bit by creating others; until then it is counted in [`Blob::references`]. A chat of the same
+//! name has another number and sees none of it.
 
 pub(crate) mod references;
 
@@ -22,7 +24,8 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp, limits,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp,
+    limits,
 };
 use redis::{ScriptInvocation, Value, cmd};
 
@@ -36,7 +39,8 @@ use crate::seals;
 use crate::shared::Shared;
 use crate::upkeep::sweep::sweep_all;
 
-/// How many bytes a piece has; the scripts know it as well. Part of the layout: it must never change.
+/// How many bytes a piece has; the scripts know it as well. Part of the layout: it must never
+/// change.
 pub(crate) const PIECE: usize = 256 << 10;
 /// Larger bytes are only sent once it is known that the user does not keep them.
 const SENT_UNASKED: usize = 64 << 10;
@@ -149,7 +153,9 @@ const REFERRED: u64 = 2;
 /// The answer of a script that begins it with 0 if the chat is gone.
 fn answer(operation: &'static str, chat: &ChatRef, value: Value) -> Result<Reply> {
     match &value {
-        Value::Array(items) if items.first() == Some(&Value::Int(0)) => Err(absent(operation, chat)),
+        Value::Array(items) if items.first() == Some(&Value::Int(0)) => {
+            Err(absent(operation, chat))
+        }
         _ => Reply::of(value),
     }
 }
@@ -166,7 +172,10 @@ async fn find(
     // Without a time the script only reads.
     let at = at.filter(|_| !shared.connection.read_only());
     let mut call = of_chat(shared, operation, &BLOB_READ, chat).await?;
-    call.arg(id.to_string()).arg(at.map(fields::time).unwrap_or_default()).arg(range.start).arg(range.end);
+    call.arg(id.to_string())
+        .arg(at.map(fields::time).unwrap_or_default())
+        .arg(range.start)
+        .arg(range.end);
     let mut reply = answer(operation, chat, shared.connection.ask(&call).await?)?;
     if reply.number()? != REFERRED {
         return Ok(None);
@@ -233,7 +242,12 @@ fn cut(mut pieces: Vec<Bytes>, range: &Range<u64>) -> Result<Bytes> {
     Ok(bytes)
 }
 
-async fn list(shared: &Shared, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+async fn list(
+    shared: &Shared,
+    chat: &ChatRef,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<Blob>> {
     const OPERATION: &str = "blobs";
     let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
     let after = after.map_err(|_| bad_cursor(OPERATION))?;
@@ -291,7 +305,8 @@ async fn drop_of_chat(
 fn pruned(mut reply: Reply) -> Result<BlobsPruned> {
     let _done = reply.number()?;
     let mut pruned = BlobsPruned::default();
-    (pruned.references, pruned.blobs, pruned.bytes) = (reply.number()?, reply.number()?, reply.number()?);
+    (pruned.references, pruned.blobs, pruned.bytes) =
+        (reply.number()?, reply.number()?, reply.number()?);
     Ok(pruned)
 }
 

@@ -1,4 +1,5 @@
-//! The check of the whole store: every chat's hash as it is at one moment, field by field, and its graph.
+//! The check of the whole store: every chat's hash as it is at one moment, field by field, and its
+//! graph.
 
 pub(crate) mod blobs;
 pub(crate) mod memories;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed, check_chat_graph, pack,
+    CancelSignal, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed,
+    check_chat_graph, pack,
 };
 use redis::cmd;
 
@@ -29,7 +31,8 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
     let mut report = CheckReport::default();
     for key in shared.connection.scan(&shared.keys.pattern_of_chats()).await? {
         cancel.check("check")?;
-        let hash: HashMap<Vec<u8>, Vec<u8>> = shared.connection.run(cmd("HGETALL").arg(&key[..])).await?;
+        let hash: HashMap<Vec<u8>, Vec<u8>> =
+            shared.connection.run(cmd("HGETALL").arg(&key[..])).await?;
         if hash.is_empty() {
             // Deleted or expired meanwhile.
             continue;
@@ -48,9 +51,17 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
         };
         let Some(chat) = chat.chat else { continue };
         if shared.keys.chat(&chat).as_bytes() != key {
-            report.findings.push(Finding::new(Some(&chat), "chat", "is kept under the key of another one"));
+            report.findings.push(Finding::new(
+                Some(&chat),
+                "chat",
+                "is kept under the key of another one",
+            ));
         } else if !is_listed(shared, &chat, number).await? {
-            report.findings.push(Finding::new(Some(&chat), "chat", "is not in the list of its user"));
+            report.findings.push(Finding::new(
+                Some(&chat),
+                "chat",
+                "is not in the list of its user",
+            ));
         }
     }
     check::blobs::check(shared, cancel, &mut report).await?;
@@ -145,7 +156,9 @@ impl Checked<'_> {
                 branches.push(shape.branch(name, piece, &tip));
             }
         }
-        for mark in shape.checkpoints.iter().filter(|mark| at.get(&mark.place) != Some(&mark.message)) {
+        for mark in
+            shape.checkpoints.iter().filter(|mark| at.get(&mark.place) != Some(&mark.message))
+        {
             self.add(format!("checkpoint {}", mark.name), "is not where its message is");
         }
         if (counts.messages, counts.bytes) != (nodes.len() as u64, bytes) {
@@ -160,15 +173,21 @@ impl Checked<'_> {
         self.rest()?;
         self.report.messages += nodes.len() as u64;
         let chat = about.chat(shape.active.clone(), counts.updated_at);
-        self.report.findings.extend(check_chat_graph(&chat, &nodes, &branches, &shape.checkpoints()));
+        self.report.findings.extend(check_chat_graph(
+            &chat,
+            &nodes,
+            &branches,
+            &shape.checkpoints(),
+        ));
         Ok(edition.number)
     }
 
     /// Where a piece ends that has a name.
     fn tip(&mut self, piece: &Piece) -> Result<Option<Tip>> {
         let Some(name) = &piece.name else { return Ok(None) };
-        let tip =
-            self.take(&fields::branch(name.as_str())).ok_or(Fault::Corrupt("a branch has no end", None))?;
+        let tip = self
+            .take(&fields::branch(name.as_str()))
+            .ok_or(Fault::Corrupt("a branch has no end", None))?;
         let tip = Tip::read(&tip)?;
         if tip.piece != piece.no {
             self.add(format!("branch {name}"), "ends in messages of another branch");
@@ -182,7 +201,8 @@ impl Checked<'_> {
         if self.take(&fields::piece(piece.no)).as_deref() != Some(&piece.write()) {
             self.add(about.clone(), "is filed otherwise than it is");
         }
-        let base = piece.parent.map_or(Ok(0), |parent| shape.depth(parent).map(|depth| depth + 1))?;
+        let base =
+            piece.parent.map_or(Ok(0), |parent| shape.depth(parent).map(|depth| depth + 1))?;
         if base != piece.base {
             self.add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
         }
@@ -200,12 +220,18 @@ impl Checked<'_> {
             let Some(run) = self.take(&fields::run(first)) else { break };
             let read = runs::unpack(&run)?;
             if first.pos - first.block() + read.len() as u64 > fields::BLOCK || read.is_empty() {
-                self.add(format!("branch {piece}"), "has a run that goes over the end of its block");
+                self.add(
+                    format!("branch {piece}"),
+                    "has a run that goes over the end of its block",
+                );
             }
             nodes.extend(read);
         }
         if nodes.len() as u64 != own {
-            self.add(format!("branch {piece}"), format!("has {} messages, says {own}", nodes.len()));
+            self.add(
+                format!("branch {piece}"),
+                format!("has {} messages, says {own}", nodes.len()),
+            );
         }
         Ok(nodes)
     }
@@ -242,7 +268,8 @@ impl Checked<'_> {
         let streams = self.take(streams::fields::LIST);
         for id in streams::fields::listed(streams.as_deref())? {
             self.report.streams += 1;
-            if let Some(problem) = streams::fields::check(&id, |field| self.fields.remove(field.as_bytes()))?
+            if let Some(problem) =
+                streams::fields::check(&id, |field| self.fields.remove(field.as_bytes()))?
             {
                 self.add(format!("stream {id}"), problem);
             }
@@ -252,7 +279,10 @@ impl Checked<'_> {
             match String::from_utf8(field) {
                 Ok(key) if key.starts_with('k') && seals::opened(&key, &value).is_ok() => {}
                 Ok(key) if key.starts_with('k') => {
-                    self.add(format!("commit key {}", &key[1..]), "does not say what became of its commit");
+                    self.add(
+                        format!("commit key {}", &key[1..]),
+                        "does not say what became of its commit",
+                    );
                 }
                 Ok(field) => self.add(format!("field {field}"), "belongs to nothing"),
                 Err(field) => {

@@ -15,32 +15,37 @@ const MAX_PREFIX_BYTES: usize = 256;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisConfig {
-    /// The server, or nodes of a cluster from which the others are found: `redis://`, `rediss://` (with the feature
-    /// `tls`) or `unix://`, each with what the driver knows of user, password, database and protocol.
+    /// The server, or nodes of a cluster from which the others are found: `redis://`, `rediss://`
+    /// (with the feature `tls`) or `unix://`, each with what the driver knows of user, password,
+    /// database and protocol.
     pub nodes: Vec<String>,
     /// Whether these are nodes of a cluster (with the feature `cluster`).
     pub cluster: bool,
-    /// What every key begins with: stores with different prefixes know nothing of each other. Has no braces, which
-    /// say in a cluster where a key belongs.
+    /// What every key begins with: stores with different prefixes know nothing of each other. Has
+    /// no braces, which say in a cluster where a key belongs.
     pub prefix: String,
-    /// Whether the store is only looked at. No key is written then, also none that counts handles or notes the use of a
-    /// blob, and each call that would write is [`Unsupported`](context_core::ErrorKind::Unsupported).
+    /// Whether the store is only looked at. No key is written then, also none that counts handles
+    /// or notes the use of a blob, and each call that would write is
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported).
     pub read_only: bool,
-    /// Whether to make the store if there is none. Without, that is [`NotFound`](context_core::ErrorKind::NotFound), and one of an
-    /// older version is brought up to date all the same.
+    /// Whether to make the store if there is none. Without, that is
+    /// [`NotFound`](context_core::ErrorKind::NotFound), and one of an older version is brought up
+    /// to date all the same.
     pub create: bool,
-    /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the clock of the server; for
-    /// ever if not said. Each goes whole. Memories are kept until they are forgotten, whatever this says.
+    /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the
+    /// clock of the server; for ever if not said. Each goes whole. Memories are kept until they are
+    /// forgotten, whatever this says.
     pub chat_ttl: Option<Duration>,
-    /// How long to wait for an answer. It has to be enough for the largest chat that is read at once.
+    /// How long to wait for an answer. It has to be enough for the largest chat that is read at
+    /// once.
     pub response_timeout: Duration,
     /// How long to wait for a connection.
     pub connection_timeout: Duration,
 }
 
 impl RedisConfig {
-    /// The store on this server: keys begin with `context:`, chats are kept for ever, 30 seconds of patience for an
-    /// answer and five for a connection.
+    /// The store on this server: keys begin with `context:`, chats are kept for ever, 30 seconds of
+    /// patience for an answer and five for a connection.
     pub fn new(node: impl Into<String>) -> Self {
         Self {
             nodes: vec![node.into()],
@@ -60,10 +65,12 @@ impl RedisConfig {
         Self { nodes, cluster: true, ..Self::new("") }
     }
 
-    /// Reads `redis://…`, `rediss://…` or `unix://…`; a cluster is `redis+cluster://HOST:PORT,HOST:PORT` (or
-    /// `rediss+cluster://`), or several addresses with a comma between. Options behind a `?`, separated by `&`:
-    /// `prefix=TEXT`, `create=true|false`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and those of the driver: `protocol=resp2|resp3`,
-    /// and `db=N`, `user=NAME`, `pass=PASSWORD` of a Unix socket. Any other is refused.
+    /// Reads `redis://…`, `rediss://…` or `unix://…`; a cluster is
+    /// `redis+cluster://HOST:PORT,HOST:PORT` (or `rediss+cluster://`), or several addresses with a
+    /// comma between. Options behind a `?`, separated by `&`: `prefix=TEXT`, `create=true|false`,
+    /// `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and those of the driver:
+    /// `protocol=resp2|resp3`, and `db=N`, `user=NAME`, `pass=PASSWORD` of a Unix socket. Any other
+    /// is refused.
     ///
     /// ```
     /// use std::time::Duration;
@@ -94,14 +101,19 @@ impl RedisConfig {
                     Some(())
                 }
                 "create" => value.parse().ok().map(|create| config.create = create),
-                "chat_ttl_s" => value.parse().ok().map(|s| config.chat_ttl = Some(Duration::from_secs(s))),
+                "chat_ttl_s" => {
+                    value.parse().ok().map(|s| config.chat_ttl = Some(Duration::from_secs(s)))
+                }
                 "response_timeout_ms" => millis().map(|timeout| config.response_timeout = timeout),
-                "connection_timeout_ms" => millis().map(|timeout| config.connection_timeout = timeout),
+                "connection_timeout_ms" => {
+                    millis().map(|timeout| config.connection_timeout = timeout)
+                }
                 _ if of_the_driver(key, addresses) => {
                     of_driver.push(option);
                     Some(())
                 }
-                // Behind a `?` that nobody escaped, the rest of a password looks like options, up to the @.
+                // Behind a `?` that nobody escaped, the rest of a password looks like options, up
+                // to the @.
                 _ if options.contains('@') => return Err(unknown()),
                 _ => return Err(unknown().with("option", key)),
             };
@@ -165,26 +177,35 @@ impl RedisConfig {
         self.chat_ttl.map_or(0, |ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Refuses what cannot be opened. No address is ever part of the refusal: it may hold a password.
+    /// Refuses what cannot be opened. No address is ever part of the refusal: it may hold a
+    /// password.
     pub(crate) fn check(&self) -> Result<()> {
         const SCHEMES: [&str; 6] =
             ["redis://", "rediss://", "unix://", "redis+unix://", "valkey://", "valkeys://"];
         let known = |node: &String| SCHEMES.iter().any(|scheme| node.starts_with(scheme));
         if self.nodes.is_empty() || !self.nodes.iter().all(known) {
-            return Err(Error::invalid(OPERATION, "the url must begin with redis://, rediss:// or unix://"));
+            return Err(Error::invalid(
+                OPERATION,
+                "the url must begin with redis://, rediss:// or unix://",
+            ));
         }
         if !self.cluster && self.nodes.len() > 1 {
             return Err(Error::invalid(OPERATION, "several servers are a store only as a cluster"));
         }
         if self.prefix.len() > MAX_PREFIX_BYTES {
-            return Err(Error::invalid(OPERATION, "the prefix is too long").with("limit", MAX_PREFIX_BYTES));
+            return Err(
+                Error::invalid(OPERATION, "the prefix is too long").with("limit", MAX_PREFIX_BYTES)
+            );
         }
         if self.prefix.contains(['{', '}']) {
             return Err(Error::invalid(OPERATION, "the prefix must not have braces"));
         }
         // A server takes milliseconds as a signed number and adds its clock to it.
         if self.chat_ttl.is_some() && !(1..=u64::MAX >> 8).contains(&self.ttl_millis()) {
-            return Err(Error::invalid(OPERATION, "the time to live is no time that a server can count"));
+            return Err(Error::invalid(
+                OPERATION,
+                "the time to live is no time that a server can count",
+            ));
         }
         if self.response_timeout.is_zero() || self.connection_timeout.is_zero() {
             return Err(Error::invalid(OPERATION, "a timeout must not be zero"));
@@ -242,7 +263,8 @@ mod tests {
     #[test]
     fn urls_are_read_or_refused() {
         let all = "rediss://ada:secret@host:6380/1?prefix=p-&create=false&chat_ttl_s=60&response_timeout_ms=7&protocol=resp3&connection_timeout_ms=8";
-        let expected = RedisConfig::new("rediss://ada:secret@host:6380/1?protocol=resp3").prefix("p-");
+        let expected =
+            RedisConfig::new("rediss://ada:secret@host:6380/1?protocol=resp3").prefix("p-");
         let expected = expected
             .create(false)
             .chat_ttl(Duration::from_secs(60))
@@ -265,15 +287,20 @@ mod tests {
         refused("redis://ada:secret@x/1?prefix=p&chat_ttl=60", Some("chat_ttl"));
         refused("redis+cluster://:secret@a:1,b:2?read_from=replica", Some("read_from"));
         refused("redis://a:1,redis://b:2?sslmode=require", Some("sslmode"));
-        // A password that is given as if it were an option is not repeated, nor is one with an unescaped `?`.
+        // A password that is given as if it were an option is not repeated, nor is one with an
+        // unescaped `?`.
         refused("redis://x?password=secret", Some("password"));
         refused("redis://x?pass=secret", Some("pass"));
         refused("redis://x?sslpassword=s%65cret&secret", Some("sslpassword"));
         refused("redis://ada:pa?secret@x", None);
         refused("redis://ada:pa?db=1&secret@x/1", None);
         let socket =
-            RedisConfig::from_url("unix:///run/redis.sock?db=2&user=ada&pass=secret&prefix=p").unwrap();
-        assert_eq!(socket, RedisConfig::new("unix:///run/redis.sock?db=2&user=ada&pass=secret").prefix("p"));
+            RedisConfig::from_url("unix:///run/redis.sock?db=2&user=ada&pass=secret&prefix=p")
+                .unwrap();
+        assert_eq!(
+            socket,
+            RedisConfig::new("unix:///run/redis.sock?db=2&user=ada&pass=secret").prefix("p")
+        );
     }
 
     #[test]
@@ -318,7 +345,8 @@ mod properties {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
         fn any_url_is_read_or_refused_without_its_password(url in urls()) {

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{
-    Client, Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation, ServerErrorKind, cmd,
+    Client, Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation,
+    ServerErrorKind, cmd,
 };
 
 use crate::config::RedisConfig;
 use crate::error::{Fault, Result};
 
-/// A connection that is shared and comes back by itself. Calls of many tasks travel on it one behind the other.
+/// A connection that is shared and comes back by itself. Calls of many tasks travel on it one
+/// behind the other.
 #[derive(Clone)]
 pub(crate) struct Connection {
     link: Link,
@@ -26,8 +28,8 @@ enum Link {
     Cluster(redis::cluster_async::ClusterConnection),
 }
 
-/// One connection, of which there is a new one once nothing is heard on it any more: the driver itself begins anew only when
-/// it is told that a connection is gone.
+/// One connection, of which there is a new one once nothing is heard on it any more: the driver
+/// itself begins anew only when it is told that a connection is gone.
 pub(crate) struct Renewed {
     client: Client,
     config: ConnectionManagerConfig,
@@ -60,7 +62,8 @@ impl Connection {
     pub(crate) async fn open(config: &RedisConfig) -> Result<Self> {
         #[cfg(feature = "tls")]
         {
-            // Without one, the first encrypted connection panics. Another that was installed before is as good.
+            // Without one, the first encrypted connection panics. Another that was installed before
+            // is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let read_only = config.read_only;
@@ -78,10 +81,11 @@ impl Connection {
 
     #[cfg(feature = "cluster")]
     async fn open_cluster(config: &RedisConfig) -> Result<Link> {
-        let client = redis::cluster::ClusterClient::builder(config.nodes.iter().map(String::as_str))
-            .response_timeout(config.response_timeout)
-            .connection_timeout(config.connection_timeout)
-            .build()?;
+        let client =
+            redis::cluster::ClusterClient::builder(config.nodes.iter().map(String::as_str))
+                .response_timeout(config.response_timeout)
+                .connection_timeout(config.connection_timeout)
+                .build()?;
         Ok(Link::Cluster(client.get_async_connection().await?))
     }
 
@@ -101,7 +105,9 @@ impl Connection {
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
         self.allow(command)?;
         Ok(match &self.link {
-            Link::Single(single) => single.watch(command.query_async(&mut single.connection()).await)?,
+            Link::Single(single) => {
+                single.watch(command.query_async(&mut single.connection()).await)?
+            }
             #[cfg(feature = "cluster")]
             Link::Cluster(connection) => command.query_async(&mut connection.clone()).await?,
         })
@@ -120,18 +126,22 @@ impl Connection {
         self.ask(script).await
     }
 
-    /// Runs a script that only reads, as it is asked here. It goes by its hash, and by its text only to a server that does not have it. A server that forgets it in
-    /// between has run nothing.
+    /// Runs a script that only reads, as it is asked here. It goes by its hash, and by its text
+    /// only to a server that does not have it. A server that forgets it in between has run nothing.
     pub(crate) async fn ask<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
         let mut tries = 0;
         loop {
             let answer = match &self.link {
-                Link::Single(single) => single.watch(script.invoke_async(&mut single.connection()).await),
+                Link::Single(single) => {
+                    single.watch(script.invoke_async(&mut single.connection()).await)
+                }
                 #[cfg(feature = "cluster")]
                 Link::Cluster(connection) => script.invoke_async(&mut connection.clone()).await,
             };
             match answer {
-                Err(error) if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN => {
+                Err(error)
+                    if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN =>
+                {
                     tries += 1
                 }
                 answer => return Ok(answer?),
@@ -140,7 +150,11 @@ impl Connection {
     }
 
     /// The same fields of many hashes, in their order. Each hash is read at a moment of its own.
-    pub(crate) async fn fields_of_all(&self, keys: Vec<String>, fields: &[&str]) -> Result<Vec<Values>> {
+    pub(crate) async fn fields_of_all(
+        &self,
+        keys: Vec<String>,
+        fields: &[&str],
+    ) -> Result<Vec<Values>> {
         let mut all = Vec::with_capacity(keys.len());
         for keys in keys.chunks(BATCH) {
             match &self.link {
@@ -166,7 +180,9 @@ impl Connection {
     pub(crate) async fn pipe<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T> {
         commands.cmd_iter().try_for_each(|command| self.allow(command))?;
         Ok(match &self.link {
-            Link::Single(single) => single.watch(commands.query_async(&mut single.connection()).await)?,
+            Link::Single(single) => {
+                single.watch(commands.query_async(&mut single.connection()).await)?
+            }
             #[cfg(feature = "cluster")]
             Link::Cluster(connection) => commands.query_async(&mut connection.clone()).await?,
         })
@@ -196,7 +212,8 @@ impl Connection {
         self.run(command).await
     }
 
-    /// All keys that fit a pattern, on all servers: of those that are there all the time, each is found once.
+    /// All keys that fit a pattern, on all servers: of those that are there all the time, each is
+    /// found once.
     pub(crate) async fn scan(&self, pattern: &str) -> Result<HashSet<Vec<u8>>> {
         let mut found = HashSet::new();
         for node in self.nodes().await? {
@@ -255,8 +272,8 @@ const BATCH: usize = 500;
 
 #[cfg(feature = "cluster")]
 mod cluster {
-    //! What a cluster needs to be asked differently: the driver sends a pipeline to one node only, and a command
-    //! without a key to any.
+    //! What a cluster needs to be asked differently: the driver sends a pipeline to one node only,
+    //! and a command without a key to any.
 
     use redis::cluster_async::ClusterConnection;
     use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
@@ -275,11 +292,17 @@ mod cluster {
         for key in keys {
             let (mut connection, mut get) = (connection.clone(), cmd("HMGET"));
             get.arg(key).arg(fields);
-            asked.push(tokio::spawn(async move { get.query_async::<Values>(&mut connection).await }));
+            asked.push(tokio::spawn(
+                async move { get.query_async::<Values>(&mut connection).await },
+            ));
         }
         let mut all = Vec::with_capacity(keys.len());
         for answer in asked {
-            all.push(answer.await.map_err(|_| Fault::Corrupt("a read ended without an answer", None))??);
+            all.push(
+                answer
+                    .await
+                    .map_err(|_| Fault::Corrupt("a read ended without an answer", None))??,
+            );
         }
         Ok(all)
     }
@@ -305,7 +328,8 @@ mod cluster {
         command: &Cmd,
     ) -> Result<T> {
         let route = SingleNodeRoutingInfo::SpecificNode(Route::new(node.0, SlotAddr::Master));
-        let value = connection.route_command(command.clone(), RoutingInfo::SingleNode(route)).await?;
+        let value =
+            connection.route_command(command.clone(), RoutingInfo::SingleNode(route)).await?;
         Ok(T::from_redis_value(value).map_err(redis::RedisError::from)?)
     }
 }

@@ -55,7 +55,9 @@ impl Fault {
                 let message = "others wrote to the chat first, each time";
                 Error::new(ErrorKind::Unavailable, operation, message).with_retry(Retry::Safe)
             }
-            Self::ReadOnly => Error::new(ErrorKind::Unsupported, operation, "the store was opened to read"),
+            Self::ReadOnly => {
+                Error::new(ErrorKind::Unsupported, operation, "the store was opened to read")
+            }
             Self::Driver(error) => driver_error(operation, error),
         }
     }
@@ -75,42 +77,58 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
             ServerErrorKind::ReadOnly => {
                 (Unavailable, Safe, "the server is a replica that cannot be written to")
             }
-            ServerErrorKind::NoPerm => (Unavailable, Never, "the user may not do this on the server"),
+            ServerErrorKind::NoPerm => {
+                (Unavailable, Never, "the user may not do this on the server")
+            }
             ServerErrorKind::NoScript => (Unavailable, Safe, "the server has forgotten the script"),
             ServerErrorKind::ResponseError => of_code(error.detail().unwrap_or_default()),
             _ => (Bug, Never, "a command failed"),
         },
         DriverKind::Extension => of_code(error.code().unwrap_or_default()),
-        DriverKind::Io if is_useless(&error) => (Unavailable, Never, "no connection can be made this way"),
-        DriverKind::Io if error.is_timeout() => (Timeout, Safe, "the server did not answer in time"),
+        DriverKind::Io if is_useless(&error) => {
+            (Unavailable, Never, "no connection can be made this way")
+        }
+        DriverKind::Io if error.is_timeout() => {
+            (Timeout, Safe, "the server did not answer in time")
+        }
         DriverKind::Io => (Unavailable, Safe, "the server cannot be reached"),
-        DriverKind::ClusterConnectionNotFound => (Unavailable, Safe, "no node of the cluster can be reached"),
-        DriverKind::AuthenticationFailed => (Unavailable, Never, "the server did not accept the login"),
+        DriverKind::ClusterConnectionNotFound => {
+            (Unavailable, Safe, "no node of the cluster can be reached")
+        }
+        DriverKind::AuthenticationFailed => {
+            (Unavailable, Never, "the server did not accept the login")
+        }
         DriverKind::InvalidClientConfig => (Invalid, Never, "the address cannot be used"),
         DriverKind::RESP3NotSupported => (Invalid, Never, "the server does not know this protocol"),
         DriverKind::Parse => (Unavailable, Safe, "the server answered what cannot be read"),
-        DriverKind::UnexpectedReturnType => (Corrupt, Never, "a value is of another type than was written"),
+        DriverKind::UnexpectedReturnType => {
+            (Corrupt, Never, "a value is of another type than was written")
+        }
         _ => (Bug, Never, "a command failed"),
     };
-    let error = Error::new(kind, operation, message).with_retry(retry).with_source(Cause::of(&error));
+    let error =
+        Error::new(kind, operation, message).with_retry(retry).with_source(Cause::of(&error));
     if message == OUT_OF_MEMORY.2 { error.with("limit", "maxmemory") } else { error }
 }
 
-/// Whether the system says of a connection that it will never be: a socket without permission, an address that is none, a certificate
-/// that nobody trusts.
+/// Whether the system says of a connection that it will never be: a socket without permission, an
+/// address that is none, a certificate that nobody trusts.
 fn is_useless(error: &RedisError) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied, Unsupported};
     // The driver shares its causes.
     type Shared = std::sync::Arc<dyn std::error::Error + Send + Sync>;
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Shared>());
     let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|io| matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied | Unsupported))
+    io.is_some_and(|io| {
+        matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied | Unsupported)
+    })
 }
 
 const OUT_OF_MEMORY: (ErrorKind, Retry, &str) =
     (ErrorKind::Unavailable, Retry::Never, "the server has no memory left");
 
-/// Errors that the driver does not know by name. Inside a script they come as text that begins with the code.
+/// Errors that the driver does not know by name. Inside a script they come as text that begins with
+/// the code.
 fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
     use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
     let is = |code: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|word| word == code);
@@ -184,15 +202,24 @@ mod tests {
     #[test]
     fn what_passes_is_safe_to_try_again() {
         use ErrorKind::{Bug, Unavailable};
-        for code in ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS"] {
+        for code in
+            ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS"]
+        {
             check(code, "the secret", (Unavailable, Retry::Safe));
         }
-        let error =
-            check("OOM", "command not allowed when used memory > 'maxmemory'.", (Unavailable, Retry::Never));
+        let error = check(
+            "OOM",
+            "command not allowed when used memory > 'maxmemory'.",
+            (Unavailable, Retry::Never),
+        );
         assert_eq!(error.get("limit"), Some("maxmemory"));
         let script = "Error running script: @user_script:3: OOM command not allowed, secret";
         check("ERR", script, (Unavailable, Retry::Never));
-        check("ERR", "unknown command 'EVALSHA', with args beginning with: 'secret'", (Bug, Retry::Never));
+        check(
+            "ERR",
+            "unknown command 'EVALSHA', with args beginning with: 'secret'",
+            (Bug, Retry::Never),
+        );
         check("NOAUTH", "Authentication required", (Unavailable, Retry::Never));
     }
 
@@ -202,13 +229,23 @@ mod tests {
         use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
         use Retry::{Never, Safe};
         let table = [
-            ("WRONGPASS", "invalid username-password pair or user is disabled.", Unavailable, Never),
+            (
+                "WRONGPASS",
+                "invalid username-password pair or user is disabled.",
+                Unavailable,
+                Never,
+            ),
             ("NOAUTH", "Authentication required.", Unavailable, Never),
             ("NOPERM", "this user has no permissions to run the 'set' command", Unavailable, Never),
             ("DENIED", "Redis is running in protected mode", Unavailable, Never),
             ("ERR", "DB index is out of range", Invalid, Never),
             ("ERR", "unknown command 'EVALSHA'", Bug, Never),
-            ("WRONGTYPE", "Operation against a key holding the wrong kind of value", Corrupt, Never),
+            (
+                "WRONGTYPE",
+                "Operation against a key holding the wrong kind of value",
+                Corrupt,
+                Never,
+            ),
             ("OOM", "command not allowed when used memory > 'maxmemory'.", Unavailable, Never),
             ("MISCONF", "Redis is configured to save RDB snapshots", Unavailable, Never),
             ("LOADING", "Redis is loading the dataset in memory", Unavailable, Safe),
@@ -229,7 +266,11 @@ mod tests {
         use std::io::{Error as Io, ErrorKind as Kind};
         for kind in [Kind::PermissionDenied, Kind::InvalidInput, Kind::InvalidData] {
             let error = Fault::from(RedisError::from(Io::from(kind))).during("open");
-            assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never), "{kind:?}");
+            assert_eq!(
+                (error.kind(), error.retry()),
+                (ErrorKind::Unavailable, Retry::Never),
+                "{kind:?}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! Context fragments that are kept with a chat: a small list of which there are, and a field for each.
+//! Context fragments that are kept with a chat: a small list of which there are, and a field for
+//! each.
 
 use std::collections::HashMap;
 
@@ -116,10 +117,13 @@ fn write(fragment: &StoredFragment) -> Result<Vec<u8>> {
 /// Reads a stored fragment. Its body is a slice of `value`.
 pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
     let value = seals::open("f", value)?;
-    let length = value.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(broken)?;
-    let end = usize::try_from(length).ok().and_then(|length| length.checked_add(4)).ok_or_else(broken)?;
+    let length =
+        value.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(broken)?;
+    let end =
+        usize::try_from(length).ok().and_then(|length| length.checked_add(4)).ok_or_else(broken)?;
     let header = value.get(4..end).ok_or_else(broken)?;
-    let Header { id, kind, version, metadata } = serde_json::from_slice(header).map_err(|_| broken())?;
+    let Header { id, kind, version, metadata } =
+        serde_json::from_slice(header).map_err(|_| broken())?;
     Ok(StoredFragment { id, metadata, body: Encoded::new(kind, version, value.slice(end..)) })
 }
 

@@ -12,9 +12,10 @@
 //! PREFIX{store}:…             numbers of the whole store
 //! ```
 //!
-//! `USER`, `SESSION`, `SCOPE` and `CHAT` are hashes, so any id is legal and none is shown to whoever lists keys. What stands in braces
-//! says where a key is in a cluster: all of a chat is in one place, and the chats of a user are in many. The rounds of a user
-//! are in one place, with their indexes, and so are the memories.
+//! `USER`, `SESSION`, `SCOPE` and `CHAT` are hashes, so any id is legal and none is shown to
+//! whoever lists keys. What stands in braces says where a key is in a cluster: all of a chat is in
+//! one place, and the chats of a user are in many. The rounds of a user are in one place, with
+//! their indexes, and so are the memories.
 
 use context_core::{ChatId, ChatRef, MemoryScope, MessageId, RoundRef, UserId};
 
@@ -34,15 +35,20 @@ impl Keys {
         self.of_chat(chat, CHAT)
     }
 
-    /// Says up to which number a chat of this name must not be created any more: who swept its entry has seen that
-    /// it was not there.
+    /// Says up to which number a chat of this name must not be created any more: who swept its
+    /// entry has seen that it was not there.
     pub(crate) fn swept(&self, chat: &ChatRef) -> String {
         self.of_chat(chat, SWEPT)
     }
 
     /// A key of a chat, in the place where the chat is.
     pub(crate) fn of_chat(&self, chat: &ChatRef, kind: &str) -> String {
-        format!("{}{{{}.{}}}:{kind}", self.prefix, hash(chat.user.as_str()), hash(chat.chat.as_str()))
+        format!(
+            "{}{{{}.{}}}:{kind}",
+            self.prefix,
+            hash(chat.user.as_str()),
+            hash(chat.chat.as_str())
+        )
     }
 
     /// What names a chat among those of its user, in fields and members of sets.
@@ -90,8 +96,9 @@ impl Keys {
     /// Whether a key of this store is that of a round.
     pub(crate) fn is_round(&self, key: &[u8]) -> bool {
         let of_round = format!("}}:{ROUND}:");
-        key.strip_prefix(self.prefix.as_bytes())
-            .is_some_and(|rest| rest.windows(of_round.len()).any(|part| part == of_round.as_bytes()))
+        key.strip_prefix(self.prefix.as_bytes()).is_some_and(|rest| {
+            rest.windows(of_round.len()).any(|part| part == of_round.as_bytes())
+        })
     }
 
     /// The last place that a memory of a user got, and under which scopes there is something.
@@ -153,7 +160,8 @@ impl Keys {
 
     /// Whether a key has the form of this store's: nobody else writes hashes of names in braces.
     pub(crate) fn is_ours(&self, key: &[u8]) -> bool {
-        let is_hash = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_hash =
+            |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let tag = std::str::from_utf8(key).ok().and_then(|key| {
             let rest = key.strip_prefix(&self.prefix)?.strip_prefix('{')?;
             Some(rest.split_once("}:")?.0)
@@ -184,16 +192,23 @@ impl Keys {
     /// The part of a key of a chat or a round that all those of its user share, and nobody else's.
     pub(crate) fn user_of(key: &str) -> Option<&str> {
         let (tagged, _) = key.rsplit_once('}')?;
-        Some(tagged.rsplit_once('.').filter(|(user, _)| user.contains('{')).map_or(tagged, |(user, _)| user))
+        Some(
+            tagged
+                .rsplit_once('.')
+                .filter(|(user, _)| user.contains('{'))
+                .map_or(tagged, |(user, _)| user),
+        )
     }
 
-    /// Whether a key holds something that was written. A mark of a sweep holds a number, and goes by itself.
+    /// Whether a key holds something that was written. A mark of a sweep holds a number, and goes
+    /// by itself.
     pub(crate) fn is_record(&self, key: &[u8]) -> bool {
         key.starts_with(self.prefix.as_bytes()) && !key.ends_with(format!("}}:{SWEPT}").as_bytes())
     }
 }
 
-/// Kinds whose values got checksums have another name than before, so that older programs do not find them.
+/// Kinds whose values got checksums have another name than before, so that older programs do not
+/// find them.
 pub(crate) const CHAT: &str = "chat2";
 const SWEPT: &str = "swept";
 pub(crate) const ROUND: &str = "round2";
@@ -205,7 +220,8 @@ pub(crate) const BLOBS: &str = "blobs2";
 pub(crate) const VECTORS: &str = "vectors2";
 pub(crate) const REFERENCES: &str = "references2";
 const COUNTS: &str = "remembered";
-/// Of each scope of memories: the records, their vectors, what they are found by, the counts, the marks of those that were forgotten.
+/// Of each scope of memories: the records, their vectors, what they are found by, the counts, the
+/// marks of those that were forgotten.
 const MEMORY: [&str; 5] = [RECORDS, VECTORS, "recall", COUNTS, "forgotten"];
 
 /// 128 bits: nobody finds two ids of the same one.
@@ -238,7 +254,9 @@ mod tests {
         let (one, two) = (keys.chat(&chat), keys.swept(&chat));
         let tag = |key: &str| key[key.find('{').unwrap()..=key.find('}').unwrap()].to_owned();
         assert_eq!(tag(&one), tag(&two));
-        assert!(!one.contains("ada") && Keys::is_chat(one.as_bytes()) && !Keys::is_chat(two.as_bytes()));
+        assert!(
+            !one.contains("ada") && Keys::is_chat(one.as_bytes()) && !Keys::is_chat(two.as_bytes())
+        );
         assert_ne!(one, keys.chat(&ChatRef::new("ad", "aa}b{c")));
         assert_eq!(Keys::user_of(&one), Keys::user_of(&keys.chat(&ChatRef::new("ada", "other"))));
         assert_ne!(Keys::user_of(&one), Keys::user_of(&keys.chat(&ChatRef::new("ad", "a}b{c"))));

@@ -32,8 +32,8 @@ enum Found {
     Current,
 }
 
-/// Makes sure that there is a store of this layout under the prefix, one that is made if it may be, and returns the how-manieth
-/// handle that writes this is; 0 for one that only reads.
+/// Makes sure that there is a store of this layout under the prefix, one that is made if it may be,
+/// and returns the how-manieth handle that writes this is; 0 for one that only reads.
 pub(crate) async fn open(connection: &Connection, keys: &Keys, create: bool) -> Result<u64> {
     let found = find(connection, keys).await?;
     if found == Found::Nothing && (connection.read_only() || !create) {
@@ -44,7 +44,8 @@ pub(crate) async fn open(connection: &Connection, keys: &Keys, create: bool) -> 
         if found == Found::Current {
             return Ok(0);
         }
-        let message = "the store is of an older version: bring it up to date with `context upgrade`";
+        let message =
+            "the store is of an older version: bring it up to date with `context upgrade`";
         let error = Error::new(ErrorKind::Unsupported, "open", message);
         return Err(error.with("older_schema", KNOWN - 1).with("newest_schema", KNOWN).into());
     }
@@ -90,7 +91,9 @@ async fn said(connection: &Connection, keys: &Keys) -> Result<Option<Found>> {
         return Ok(Some(if layout == KNOWN { Found::Current } else { Found::Older }));
     }
     match text(connection, &keys.of_store(HANDLES)).await? {
-        Some(handles) if handles == FENCE || handles.parse::<u64>().is_ok() => Ok(Some(Found::Older)),
+        Some(handles) if handles == FENCE || handles.parse::<u64>().is_ok() => {
+            Ok(Some(Found::Older))
+        }
         Some(_) => Err(foreign()),
         None => Ok(None),
     }

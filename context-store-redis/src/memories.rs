@@ -1,8 +1,10 @@
-//! Records of memories: what each call does. How they are kept, [`memory_names`](crate::memories::names) says.
+//! Records of memories: what each call does. How they are kept,
+//! [`memory_names`](crate::memories::names) says.
 //!
-//! All that is remembered of a user is in one place, so a write is one script, and a record comes under everything it is filed under, or
-//! goes, at once. What reads asks several questions one behind the other: a record that is forgotten meanwhile is left out.
-//! Memories do not expire: the time to live of chats says nothing of them.
+//! All that is remembered of a user is in one place, so a write is one script, and a record comes
+//! under everything it is filed under, or goes, at once. What reads asks several questions one
+//! behind the other: a record that is forgotten meanwhile is left out. Memories do not expire: the
+//! time to live of chats says nothing of them.
 
 pub(crate) mod find;
 pub(crate) mod forget;
@@ -14,9 +16,9 @@ pub(crate) mod vectors;
 
 use async_trait::async_trait;
 use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList,
-    MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, MemoryWritten,
-    Page, StoredMemory, UserId, check_memory_writes, limits,
+    Cursor, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryId,
+    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats,
+    MemoryWrite, MemoryWritten, Page, StoredMemory, UserId, check_memory_writes, limits,
 };
 use redis::{Script, ScriptInvocation, Value};
 
@@ -68,9 +70,14 @@ impl MemoryRecordStore for Shared {
         beside.map_err(|fault| fault.during("memories_beside"))
     }
 
-    async fn forget_memories(&self, forget: &MemoryForget) -> context_core::Result<MemoriesForgotten> {
+    async fn forget_memories(
+        &self,
+        forget: &MemoryForget,
+    ) -> context_core::Result<MemoriesForgotten> {
         forget.check()?;
-        memories::forget::forget(self, forget).await.map_err(|fault| fault.during("forget_memories"))
+        memories::forget::forget(self, forget)
+            .await
+            .map_err(|fault| fault.during("forget_memories"))
     }
 
     async fn memory_stats(
@@ -81,7 +88,9 @@ impl MemoryRecordStore for Shared {
     ) -> context_core::Result<Page<MemoryStats>> {
         limits::check_id("memory_stats", "user", user.as_str())?;
         limits::check_page("memory_stats", limit)?;
-        memories::scopes::stats(self, user, limit, after).await.map_err(|fault| fault.during("memory_stats"))
+        memories::scopes::stats(self, user, limit, after)
+            .await
+            .map_err(|fault| fault.during("memory_stats"))
     }
 }
 
@@ -118,7 +127,8 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
     }
     check_bytes("write_memories", bytes)?;
     let mut expected: Vec<String> = writes.iter().map(|write| expected(write.expected)).collect();
-    // The script knows a record that was written before by its text. Each further attempt knows one more that is the same in another order.
+    // The script knows a record that was written before by its text. Each further attempt knows one
+    // more that is the same in another order.
     for _ in 0..ATTEMPTS.max(u32::try_from(writes.len()).unwrap_or(u32::MAX)) {
         let keys = scopes.iter().map(|scope| shared.keys.memories_of(scope));
         let mut call = of_user(shared, &MEMORY_WRITE, &first.record.scope.user, keys);
@@ -126,7 +136,9 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
         scopes.iter().for_each(|scope| {
             call.arg(scope.key());
         });
-        for ((write, expected), (scope, vector, about, record)) in writes.iter().zip(&expected).zip(&parts) {
+        for ((write, expected), (scope, vector, about, record)) in
+            writes.iter().zip(&expected).zip(&parts)
+        {
             let MemoryRecord { id, kind, .. } = &write.record;
             let mark = MemoryRecord::mark(&write.record.scope, id);
             call.arg(scope).arg(id.as_str()).arg(&mark[..]).arg(expected).arg(kind);
@@ -148,7 +160,9 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
         };
         let write = writes.get(nth).ok_or_else(broken)?;
         match &stored {
-            Some(stored) if write.is_replay_of(stored) => expected[nth] = format!("={}", stored.version),
+            Some(stored) if write.is_replay_of(stored) => {
+                expected[nth] = format!("={}", stored.version)
+            }
             _ => return Ok(MemoryOutcome::Conflict { write: nth, stored: stored.map(Box::new) }),
         }
     }
@@ -182,7 +196,8 @@ pub(crate) async fn by_id(
     ids: &[MemoryId],
 ) -> Result<Vec<Option<StoredMemory>>> {
     let scopes = Scopes::of(shared, std::slice::from_ref(scope));
-    let fields: Vec<_> = ids.iter().map(|id| (0, [b"i", id.as_str().as_bytes()].concat())).collect();
+    let fields: Vec<_> =
+        ids.iter().map(|id| (0, [b"i", id.as_str().as_bytes()].concat())).collect();
     let mut there = Vec::with_capacity(ids.len());
     let mut places = Vec::with_capacity(ids.len());
     for known in scopes.fields(Kept::Records, &fields).await? {
@@ -193,5 +208,8 @@ pub(crate) async fn by_id(
         }
     }
     let mut found = scopes.records(&places).await?.into_iter();
-    Ok(there.into_iter().map(|is_there| is_there.then(|| found.next().flatten()).flatten()).collect())
+    Ok(there
+        .into_iter()
+        .map(|is_there| is_there.then(|| found.next().flatten()).flatten())
+        .collect())
 }

@@ -1,7 +1,9 @@
-//! Rounds of trajectories: what each call does. How they are kept, [`round_fields`](crate::rounds::fields) says.
+//! Rounds of trajectories: what each call does. How they are kept,
+//! [`round_fields`](crate::rounds::fields) says.
 //!
-//! The rounds of a user are in one place with the two indexes over them, so a commit is one script. A round may expire; then its entries are
-//! left, are none for who reads, and go when the rounds of the user are listed, or bit by bit when new ones are begun.
+//! The rounds of a user are in one place with the two indexes over them, so a commit is one script.
+//! A round may expire; then its entries are left, are none for who reads, and go when the rounds of
+//! the user are listed, or bit by bit when new ones are begun.
 
 pub(crate) mod fields;
 pub(crate) mod form;
@@ -13,8 +15,8 @@ use std::ops::RangeInclusive;
 use async_trait::async_trait;
 use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
 use context_core::{
-    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
-    RoundRef, RoundsPruned, TrajectoryStore, UserId, limits,
+    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune,
+    RoundQuery, RoundRef, RoundsPruned, TrajectoryStore, UserId, limits,
 };
 use redis::{Value, cmd};
 
@@ -70,8 +72,8 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     const OPERATION: &str = "record_round";
     let round = &commit.head.round;
     let user = &round.agent.user;
-    let head =
-        serde_json::to_vec(&commit.head).map_err(|_| Fault::Corrupt("a head cannot be written", None))?;
+    let head = serde_json::to_vec(&commit.head)
+        .map_err(|_| Fault::Corrupt("a head cannot be written", None))?;
     let head = seals::seal("h", head);
     let edges = edges_of(commit)?;
     let mut bytes = head.len() + edges.iter().map(Vec::len).sum::<usize>();
@@ -85,8 +87,11 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
         match change {
             Change::NodeAdded { node } => {
                 let record = seals::seal(&format!("n{}", node.id.ordinal), write_node(node)?);
-                let messages: String =
-                    node.messages.iter().map(|link| Keys::message(&link.chat, &link.message)).collect();
+                let messages: String = node
+                    .messages
+                    .iter()
+                    .map(|link| Keys::message(&link.chat, &link.message))
+                    .collect();
                 bytes += record.len() + messages.len();
                 call.arg("n").arg(node.id.ordinal).arg(record).arg(messages);
             }
@@ -139,7 +144,11 @@ fn edges_of(commit: &RoundCommit) -> Result<Vec<Vec<u8>>> {
     Ok(parts)
 }
 
-async fn load(shared: &Shared, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+async fn load(
+    shared: &Shared,
+    agent: &AgentRef,
+    rounds: RangeInclusive<u32>,
+) -> Result<Vec<RoundRecord>> {
     if rounds.is_empty() {
         return Ok(Vec::new());
     }
@@ -170,14 +179,17 @@ async fn listed(shared: &Shared, agent: &AgentRef, first: u32, last: u32) -> Res
     range.arg([b"[", &name(last)[..]].concat()).arg([b"[", &name(first)[..]].concat());
     let names: Vec<Vec<u8>> = shared.connection.run(&range).await?;
     // The highest comes first.
-    let rounds =
-        names.iter().rev().map(|name| rounds::names::read(&agent.user, name).map(|round| round.round));
+    let rounds = names
+        .iter()
+        .rev()
+        .map(|name| rounds::names::read(&agent.user, name).map(|round| round.round));
     rounds.collect::<Option<_>>().ok_or_else(index::strange_name)
 }
 
 async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<RoundHead>> {
     let mut walk = index::Walk::of(query.user.clone(), query.session.as_ref(), query.agent);
-    if let (Some(session), Some(agent), Some(before)) = (&query.session, query.agent, query.before) {
+    if let (Some(session), Some(agent), Some(before)) = (&query.session, query.agent, query.before)
+    {
         walk.start_behind(rounds::names::of_round(session, agent, before));
     }
     if let Some((session, agent, round)) = query.behind()? {
@@ -199,7 +211,8 @@ async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<RoundHead>> {
     Ok(Page { items, next })
 }
 
-/// Removes rounds, as many at once as are looked at. One that is written to meanwhile is looked at again.
+/// Removes rounds, as many at once as are looked at. One that is written to meanwhile is looked at
+/// again.
 async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
     let mut pruned = RoundsPruned::default();
     let mut walk = index::Walk::of(prune.user.clone(), prune.session.as_ref(), prune.agent);
@@ -215,7 +228,8 @@ async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
                 return Err(Fault::Beaten);
             }
             tries += 1;
-            let rounds = heads.iter().map(|head| (head.round.clone(), head.revision.to_string())).collect();
+            let rounds =
+                heads.iter().map(|head| (head.round.clone(), head.revision.to_string())).collect();
             let dropped = index::drop_rounds(shared, &prune.user, rounds).await?;
             let mut changed = Vec::new();
             for (head, dropped) in heads.iter().zip(dropped) {

@@ -1,5 +1,5 @@
-//! The scripts, each of which works on keys of one place, takes times and numbers from its arguments, and looks at
-//! everything before it writes anything: a script has no way back.
+//! The scripts, each of which works on keys of one place, takes times and numbers from its
+//! arguments, and looks at everything before it writes anything: a script has no way back.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,7 @@
-//! The checksums of what fields hold apart from packed messages, which have their own: four bytes behind a value. Each takes the name of
-//! the field, so a value that was moved does not pass. Texts that scripts write have theirs in front. Ends of branches, places and numbers
-//! of what there is have none: the check compares them with what is there.
+//! The checksums of what fields hold apart from packed messages, which have their own: four bytes
+//! behind a value. Each takes the name of the field, so a value that was moved does not pass. Texts
+//! that scripts write have theirs in front. Ends of branches, places and numbers of what there is
+//! have none: the check compares them with what is there.
 
 use bytes::Bytes;
 use context_core::checksum::Checksum;
@@ -9,7 +10,8 @@ use crate::error::{Fault, Result};
 
 /// The number of letters of such a checksum.
 const SUM: usize = 8;
-const DAMAGED: Fault = Fault::Corrupt("a stored value is not what was written: its checksum differs", None);
+const DAMAGED: Fault =
+    Fault::Corrupt("a stored value is not what was written: its checksum differs", None);
 
 fn of(field: &str) -> Checksum {
     Checksum::of("field").text(field)
@@ -32,7 +34,8 @@ pub(crate) fn opened<'a>(field: &str, sealed: &'a [u8]) -> Result<&'a [u8]> {
     Ok(value)
 }
 
-/// A text that scripts write as well, with its checksum in front: what they can compute too is the beginning of a SHA-1.
+/// A text that scripts write as well, with its checksum in front: what they can compute too is the
+/// beginning of a SHA-1.
 pub(crate) fn summed(field: &str, text: &str) -> Vec<u8> {
     let mut hash = sha1_smol::Sha1::new();
     for part in [field, " ", text] {

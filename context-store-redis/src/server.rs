@@ -18,9 +18,9 @@ pub(crate) struct Server {
 const MAY_EVICT: &str = "the server evicts keys when its memory is full: whole chats are lost then";
 const MAY_EVICT_AND_LOSE: &str = "the server evicts keys when its memory is full, and keeps no log: whole chats are lost \
      then, and the newest writes when it crashes";
-const NO_LOG: &str =
-    "the server keeps no append-only file: what was written since its last snapshot is lost when it crashes";
-const UNKNOWN: &str = "the server does not say how it saves: what was written may be lost when it crashes";
+const NO_LOG: &str = "the server keeps no append-only file: what was written since its last snapshot is lost when it crashes";
+const UNKNOWN: &str =
+    "the server does not say how it saves: what was written may be lost when it crashes";
 const SYNCED_LATER: &str = "the server flushes its append-only file later than it answers: a second or more is lost with the power, and a \
      failover may lose acknowledged writes";
 
@@ -71,12 +71,17 @@ async fn settings(connection: &Connection, node: Node) -> Settings {
     let log = match configured("appendonly").await {
         Some(value) => Some(value == "yes"),
         None => {
-            let info: Option<String> = connection.run_on(node, cmd("INFO").arg("persistence")).await.ok();
+            let info: Option<String> =
+                connection.run_on(node, cmd("INFO").arg("persistence")).await.ok();
             let enabled = info.as_deref().and_then(|info| info.split_once("aof_enabled:"));
             enabled.map(|(_, value)| value.starts_with('1'))
         }
     };
-    Settings { log, flush: configured("appendfsync").await, policy: configured("maxmemory-policy").await }
+    Settings {
+        log,
+        flush: configured("appendfsync").await,
+        policy: configured("maxmemory-policy").await,
+    }
 }
 
 #[cfg(test)]
@@ -85,7 +90,8 @@ mod tests {
 
     #[track_caller]
     fn check(log: Option<bool>, flush: &str, policy: &str, expected: (Durability, Option<&str>)) {
-        let settings = Settings { log, flush: Some(flush.to_owned()), policy: Some(policy.to_owned()) };
+        let settings =
+            Settings { log, flush: Some(flush.to_owned()), policy: Some(policy.to_owned()) };
         let rated = settings.rated();
         assert_eq!((rated.durability, rated.warning), expected);
     }
@@ -96,7 +102,12 @@ mod tests {
         check(Some(true), "everysec", "noeviction", (Durability::ProcessCrash, Some(SYNCED_LATER)));
         check(Some(true), "always", "allkeys-lru", (Durability::PowerLoss, Some(MAY_EVICT)));
         check(Some(false), "always", "noeviction", (Durability::Server, Some(NO_LOG)));
-        check(Some(false), "always", "volatile-ttl", (Durability::Server, Some(MAY_EVICT_AND_LOSE)));
+        check(
+            Some(false),
+            "always",
+            "volatile-ttl",
+            (Durability::Server, Some(MAY_EVICT_AND_LOSE)),
+        );
         assert_eq!(
             Settings::default().rated(),
             Server { durability: Durability::Server, warning: Some(UNKNOWN) }

@@ -32,7 +32,8 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     /// Milliseconds; 0 for ever.
     pub(crate) ttl: u64,
-    /// The how-manieth handle of the store this is: makes its versions different from those of all others.
+    /// The how-manieth handle of the store this is: makes its versions different from those of all
+    /// others.
     handle: u64,
     writes: AtomicU64,
 }

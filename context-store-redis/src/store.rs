@@ -5,11 +5,12 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
-    ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
-    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance,
-    MemoryRecordStore, MessageId, NewChat, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment,
-    StreamStore, Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
+    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch,
+    ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit,
+    CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore,
+    HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewChat, Page, Placed, Result,
+    Revision, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId,
+    Vacuumed, Window, limits,
 };
 
 use crate::config::RedisConfig;
@@ -28,8 +29,9 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server and asks how it saves. Several processes may use the same store at once. If there is
-    /// something that an operator should know, it is logged once and part of [`Store::info`].
+    /// Connects to the server and asks how it saves. Several processes may use the same store at
+    /// once. If there is something that an operator should know, it is logged once and part of
+    /// [`Store::info`].
     pub async fn open(config: RedisConfig) -> Result<Self> {
         config.check()?;
         let prefix = config.prefix.clone();
@@ -38,13 +40,17 @@ impl RedisStore {
             let server = server::ask(&shared.connection).await?;
             Ok(Self { shared, server })
         };
-        opened.await.map_err(|fault: crate::error::Fault| fault.during("open").with("prefix", prefix))
+        opened
+            .await
+            .map_err(|fault: crate::error::Fault| fault.during("open").with("prefix", prefix))
     }
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("durability", &self.server.durability).finish_non_exhaustive()
+        f.debug_struct("RedisStore")
+            .field("durability", &self.server.durability)
+            .finish_non_exhaustive()
     }
 }
 
@@ -121,8 +127,15 @@ impl HistoryStore for Shared {
         branches::list(self, chat).await.map_err(|fault| fault.during("branches"))
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
-        branches::activate(self, chat, branch, at).await.map_err(|fault| fault.during("activate_branch"))
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        branches::activate(self, chat, branch, at)
+            .await
+            .map_err(|fault| fault.during("activate_branch"))
     }
 
     async fn rename_branch(
@@ -132,7 +145,9 @@ impl HistoryStore for Shared {
         to: &BranchName,
         at: Timestamp,
     ) -> Result<()> {
-        branches::rename(self, chat, branch, to, at).await.map_err(|fault| fault.during("rename_branch"))
+        branches::rename(self, chat, branch, to, at)
+            .await
+            .map_err(|fault| fault.during("rename_branch"))
     }
 
     async fn delete_branch(
@@ -155,7 +170,9 @@ impl HistoryStore for Shared {
     ) -> Result<Checkpoint> {
         limits::check_id("set_checkpoint", "checkpoint", name.as_str())?;
         let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
-        branches::set_checkpoint(self, chat, checkpoint).await.map_err(|fault| fault.during("set_checkpoint"))
+        branches::set_checkpoint(self, chat, checkpoint)
+            .await
+            .map_err(|fault| fault.during("set_checkpoint"))
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
@@ -163,7 +180,9 @@ impl HistoryStore for Shared {
     }
 
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        branches::delete_checkpoint(self, chat, name).await.map_err(|fault| fault.during("delete_checkpoint"))
+        branches::delete_checkpoint(self, chat, name)
+            .await
+            .map_err(|fault| fault.during("delete_checkpoint"))
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
@@ -194,8 +213,15 @@ impl FragmentStore for Shared {
         fragments::list(self, chat).await.map_err(|fault| fault.during("fragments"))
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
-        fragments::put_all(self, chat, fragments, at).await.map_err(|fault| fault.during("put_fragments"))
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
+        fragments::put_all(self, chat, fragments, at)
+            .await
+            .map_err(|fault| fault.during("put_fragments"))
     }
 
     async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
@@ -220,12 +246,14 @@ impl Maintenance for Shared {
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {
-        let message = "the server gives memory back by itself; its log is rewritten with BGREWRITEAOF";
+        let message =
+            "the server gives memory back by itself; its log is rewritten with BGREWRITEAOF";
         Err(Error::new(ErrorKind::Unsupported, "vacuum", message))
     }
 
     async fn backup(&self, _to: &Path) -> Result<()> {
-        let message = "the server makes the backup: BGSAVE writes its snapshot, redis-cli --rdb fetches one";
+        let message =
+            "the server makes the backup: BGSAVE writes its snapshot, redis-cli --rdb fetches one";
         Err(Error::new(ErrorKind::Unsupported, "backup", message))
     }
 }

@@ -5,8 +5,8 @@ pub(crate) mod fields;
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    AppendPlace, ChatRef, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome,
-    StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId, limits,
+    AppendPlace, ChatRef, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamId,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId, limits,
 };
 use redis::{Value, cmd};
 
@@ -17,7 +17,9 @@ use crate::reply::Reply;
 use crate::scripts::{STREAM_APPEND, STREAM_READ};
 use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
-use crate::streams::fields::{Change, Seen, about_field, chunk_field, counts_field, no_stream, stream_of};
+use crate::streams::fields::{
+    Change, Seen, about_field, chunk_field, counts_field, no_stream, stream_of,
+};
 
 #[async_trait]
 impl StreamStore for Shared {
@@ -72,7 +74,11 @@ impl StreamStore for Shared {
         reopen(self, chat, id, run, at).await.map_err(|fault| fault.during("reopen_stream"))
     }
 
-    async fn stream(&self, chat: &ChatRef, id: &StreamId) -> context_core::Result<Option<StoredStream>> {
+    async fn stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> context_core::Result<Option<StoredStream>> {
         limits::check_stream("stream", chat, id)?;
         find(self, chat, id).await.map_err(|fault| fault.during("stream"))
     }
@@ -117,7 +123,12 @@ struct Part {
     chunks: Vec<Bytes>,
 }
 
-async fn create(shared: &Shared, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+async fn create(
+    shared: &Shared,
+    chat: &ChatRef,
+    id: &StreamId,
+    at: Timestamp,
+) -> Result<StreamOutcome> {
     const OPERATION: &str = "create_stream";
     let stream = StoredStream::new(id.clone(), at);
     for _ in 0..ATTEMPTS {
@@ -132,7 +143,12 @@ async fn create(shared: &Shared, chat: &ChatRef, id: &StreamId, at: Timestamp) -
     Err(Fault::Beaten)
 }
 
-async fn claim(shared: &Shared, chat: &ChatRef, id: &StreamId, claim: &StreamClaim) -> Result<StreamOutcome> {
+async fn claim(
+    shared: &Shared,
+    chat: &ChatRef,
+    id: &StreamId,
+    claim: &StreamClaim,
+) -> Result<StreamOutcome> {
     let decide = |stream: &mut StoredStream| {
         if stream.is_claimed_by(claim) {
             return (false, StreamOutcome::Replayed(stream.clone()));
@@ -146,7 +162,12 @@ async fn claim(shared: &Shared, chat: &ChatRef, id: &StreamId, claim: &StreamCla
     shared.change_stream("claim_stream", chat, id, decide).await
 }
 
-async fn cancel(shared: &Shared, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+async fn cancel(
+    shared: &Shared,
+    chat: &ChatRef,
+    id: &StreamId,
+    at: Timestamp,
+) -> Result<StoredStream> {
     let decide = |stream: &mut StoredStream| (stream.request_cancel(at), stream.clone());
     shared.change_stream("cancel_stream", chat, id, decide).await
 }
@@ -191,7 +212,9 @@ async fn append(
         let mut stream = seen.stream.clone();
         match stream.place(append) {
             AppendPlace::Refused => return Ok(StreamOutcome::Refused(stream)),
-            AppendPlace::Stored if chunks == append.chunks => return Ok(StreamOutcome::Replayed(stream)),
+            AppendPlace::Stored if chunks == append.chunks => {
+                return Ok(StreamOutcome::Replayed(stream));
+            }
             AppendPlace::Stored => return Ok(StreamOutcome::Refused(stream)),
             AppendPlace::Next => {}
         }
@@ -383,7 +406,8 @@ async fn prune_chat(
             if !prune.takes(&stream) {
                 continue;
             }
-            if let Some(gone) = remove_if(shared, operation, chat, &stream.id, |now| prune.takes(now)).await?
+            if let Some(gone) =
+                remove_if(shared, operation, chat, &stream.id, |now| prune.takes(now)).await?
             {
                 pruned.count(&gone);
             }

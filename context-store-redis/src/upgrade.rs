@@ -1,5 +1,6 @@
-//! Bringing a store of layout 1, which had no checksums, up to date: hash by hash, each at once and under another name, so whoever
-//! is interrupted goes on, and a program that knows layout 1 alone finds nothing to write to.
+//! Bringing a store of layout 1, which had no checksums, up to date: hash by hash, each at once and
+//! under another name, so whoever is interrupted goes on, and a program that knows layout 1 alone
+//! finds nothing to write to.
 
 use context_core::pack;
 use redis::cmd;
@@ -21,7 +22,8 @@ type Rewrite = fn(&str, &[u8]) -> Option<Vec<u8>>;
 const VECTORS: &str = "vectors";
 const VECTORS_AT_ONCE: usize = 256;
 
-/// The kinds of keys that have other values now: as they were called, as they are called, whether a name follows.
+/// The kinds of keys that have other values now: as they were called, as they are called, whether a
+/// name follows.
 const KINDS: [(&str, &str, bool, Rewrite); 5] = [
     ("chat", crate::keys::CHAT, false, of_chat),
     ("round", crate::keys::ROUND, true, of_round),

@@ -1,14 +1,15 @@
 //! Reading a file without writing anything: no lock file, no log, no index of a log.
 //!
-//! SQLite reads a log (`-wal`) through an index that processes share (`-shm`) and makes both if they are not
-//! there. A handle that only reads looks what there is first, and chooses: without a log the file is all there
-//! is and is read as one that does not change; a log with its index is read beside whoever uses it; a log
-//! without index belongs to nobody who runs, and is read with an index in memory. The first and the last take no
-//! locks, so each read looks afterwards whether the file is still as it was, and is made again if not.
+//! SQLite reads a log (`-wal`) through an index that processes share (`-shm`) and makes both if
+//! they are not there. A handle that only reads looks what there is first, and chooses: without a
+//! log the file is all there is and is read as one that does not change; a log with its index is
+//! read beside whoever uses it; a log without index belongs to nobody who runs, and is read with an
+//! index in memory. The first and the last take no locks, so each read looks afterwards whether the
+//! file is still as it was, and is made again if not.
 //!
-//! Only a log with frames behind its header counts. A writer that is killed before the first frame leaves a header
-//! alone, and a power loss zeros. SQLite waits for ten seconds beside such a log, and then fails: it keeps comparing
-//! the header in the file with one that it has not taken over.
+//! Only a log with frames behind its header counts. A writer that is killed before the first frame
+//! leaves a header alone, and a power loss zeros. SQLite waits for ten seconds beside such a log,
+//! and then fails: it keeps comparing the header in the file with one that it has not taken over.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -103,7 +104,8 @@ impl FileState {
     }
 }
 
-/// Whether SQLite ignores what is in a log. One that cannot be read is left to SQLite to complain of.
+/// Whether SQLite ignores what is in a log. One that cannot be read is left to SQLite to complain
+/// of.
 fn is_void(log: &Path) -> bool {
     let mut magic = [0; 4];
     let read = File::open(log).and_then(|mut log| log.read_exact(&mut magic));

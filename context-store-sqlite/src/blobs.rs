@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, KeyOrder, NewBlob, Page, Timestamp, UserId, limits,
+    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, KeyOrder, NewBlob, Page, Timestamp,
+    UserId, limits,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
@@ -28,7 +29,12 @@ const PLACES: i64 = 1 << 16;
 const DAMAGED: &str = "a blob is not what its name says";
 
 /// Keeps bytes and a chat's reference to them in one transaction.
-pub(crate) async fn put(writer: &mut Writer, chat: &ChatRef, id: BlobId, new: NewBlob) -> Result<Blob> {
+pub(crate) async fn put(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    id: BlobId,
+    new: NewBlob,
+) -> Result<Blob> {
     const OPERATION: &str = "put_blob";
     let mut transaction = writer.begin().await?;
     let chat_no = chat_no(&mut transaction, OPERATION, chat).await?;
@@ -42,21 +48,33 @@ pub(crate) async fn put(writer: &mut Writer, chat: &ChatRef, id: BlobId, new: Ne
     seal_reference(&mut transaction, chat_no, &id).await?;
     let blob = known(&mut transaction, chat_no, &id).await?;
     transaction.commit().await?;
-    blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+    blob.map(|(_, blob)| blob)
+        .ok_or(Fault::Corrupt("a reference is gone that was just written", None))
 }
 
 async fn seal_reference(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
     BLOB_REF.seal(connection, &[("chat", chat.into()), ("hash", id.as_bytes()[..].into())]).await
 }
 
-async fn number(connection: &mut SqliteConnection, user: &UserId, id: &BlobId) -> Result<Option<i64>> {
+async fn number(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    id: &BlobId,
+) -> Result<Option<i64>> {
     let query = sqlx::query(sql::BLOB_NO).bind(user.as_str()).bind(&id.as_bytes()[..]);
     Ok(query.fetch_all(connection).await?.pop().map(|row| row.try_get(0)).transpose()?)
 }
 
-async fn add(connection: &mut SqliteConnection, user: &UserId, id: &BlobId, bytes: &Bytes) -> Result<i64> {
-    let add =
-        sqlx::query(sql::ADD_BLOB).bind(user.as_str()).bind(&id.as_bytes()[..]).bind(signed(bytes.len()));
+async fn add(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    id: &BlobId,
+    bytes: &Bytes,
+) -> Result<i64> {
+    let add = sqlx::query(sql::ADD_BLOB)
+        .bind(user.as_str())
+        .bind(&id.as_bytes()[..])
+        .bind(signed(bytes.len()));
     let no = add.execute(&mut *connection).await?.last_insert_rowid();
     for (n, piece) in (0..).zip(bytes.chunks(PIECE)) {
         let pos = no * PLACES + n;
@@ -84,7 +102,11 @@ pub(crate) async fn find(
 }
 
 /// The number of a blob that the chat refers to, and what is known of it.
-async fn known(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<Option<(i64, Blob)>> {
+async fn known(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    id: &BlobId,
+) -> Result<Option<(i64, Blob)>> {
     let query = sqlx::query(sql::BLOB).bind(chat).bind(&id.as_bytes()[..]);
     let row = query.fetch_all(connection).await?.pop();
     row.map(|row| Ok((row.try_get(6)?, blob_of(&row)?))).transpose()
@@ -101,7 +123,8 @@ async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, id: &Blob
 
 fn blob_of(row: &SqliteRow) -> Result<Blob> {
     let reference = [7, 0, 6, 2, 3, 4];
-    let reference = reference.map(|column| Value::of(row, column)).into_iter().collect::<Result<Vec<_>>>()?;
+    let reference =
+        reference.map(|column| Value::of(row, column)).into_iter().collect::<Result<Vec<_>>>()?;
     BLOB_REF.check_values(reference, row, 8)?;
     let blob = [6, 9, 10, 1].map(|column| Value::of(row, column));
     BLOB.check_values(blob.into_iter().collect::<Result<Vec<_>>>()?, row, 11)?;
@@ -126,7 +149,12 @@ pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
 }
 
 /// Notes that a chat has used a blob, if it refers to it.
-pub(crate) async fn touch(writer: &mut Writer, chat: &ChatRef, id: &BlobId, at: Timestamp) -> Result<()> {
+pub(crate) async fn touch(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    id: &BlobId,
+    at: Timestamp,
+) -> Result<()> {
     let mut transaction = writer.begin().await?;
     let touch = sqlx::query(sql::TOUCH_BLOB).bind(chat.user.as_str()).bind(chat.chat.as_str());
     let touch = touch.bind(&id.as_bytes()[..]).bind(at.as_micros());
@@ -138,7 +166,8 @@ pub(crate) async fn touch(writer: &mut Writer, chat: &ChatRef, id: &BlobId, at: 
     Ok(())
 }
 
-/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was put.
+/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was
+/// put.
 pub(crate) async fn read(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -162,7 +191,11 @@ pub(crate) async fn read(
 }
 
 /// A range of the bytes, which must be there. Bytes of one piece are not copied.
-pub(crate) async fn bytes(connection: &mut SqliteConnection, no: i64, range: Range<u64>) -> Result<Bytes> {
+pub(crate) async fn bytes(
+    connection: &mut SqliteConnection,
+    no: i64,
+    range: Range<u64>,
+) -> Result<Bytes> {
     let size = |at: u64| usize::try_from(at).map_err(|_| Fault::Corrupt(DAMAGED, None));
     let Range { start, end } = size(range.start)?..size(range.end)?;
     if start == end {
@@ -170,8 +203,11 @@ pub(crate) async fn bytes(connection: &mut SqliteConnection, no: i64, range: Ran
     }
     let (first, last) = (start / PIECE, (end - 1) / PIECE);
     let place = |piece| no * PLACES + signed(piece);
-    let rows =
-        sqlx::query(sql::BLOB_PIECES).bind(place(first)).bind(place(last)).fetch_all(connection).await?;
+    let rows = sqlx::query(sql::BLOB_PIECES)
+        .bind(place(first))
+        .bind(place(last))
+        .fetch_all(connection)
+        .await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
         let pos: i64 = row.try_get(0)?;
@@ -226,12 +262,17 @@ pub(crate) async fn list(
     let mut order = KeyOrder::after(OPERATION, "blob", Some(after.to_vec()));
     rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<Vec<u8>, _>(0)?)?))?;
     let items = rows.iter().take(limit).map(blob_of).collect::<Result<Vec<_>>>()?;
-    let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
+    let next =
+        items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
     Ok(Page { items, next })
 }
 
 /// Drops a chat's reference.
-pub(crate) async fn remove(writer: &mut Writer, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+pub(crate) async fn remove(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    id: &BlobId,
+) -> Result<BlobsPruned> {
     let mut transaction = writer.begin().await?;
     let chat_no = chat_no(&mut transaction, "remove_blob", chat).await?;
     let mut pruned = BlobsPruned::default();

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, ChatId, ChatRef, CheckReport, ErrorKind, Finding, KeyOrder, MessageId, Node, NodeKind,
-    Placed, UserId, check_chat_graph, pack,
+    CancelSignal, ChatId, ChatRef, CheckReport, ErrorKind, Finding, KeyOrder, MessageId, Node,
+    NodeKind, Placed, UserId, check_chat_graph, pack,
 };
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
@@ -50,7 +50,8 @@ pub(crate) async fn check(
     Ok(report)
 }
 
-/// Reports what ended a part of the check as a finding, if it comes of damage: the other parts still have their say.
+/// Reports what ended a part of the check as a finding, if it comes of damage: the other parts
+/// still have their say.
 pub(crate) fn found(report: &mut CheckReport, about: &str, checked: Result<()>) -> Result<()> {
     let Err(fault) = checked else { return Ok(()) };
     let error = fault.during("check");
@@ -75,7 +76,8 @@ async fn check_chats(
         cancel.check("check")?;
         // One state per chat: while a store is checked, others may write to it.
         let mut transaction = connection.begin().await?;
-        let next = sqlx::query(sql::CHAT_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
+        let next =
+            sqlx::query(sql::CHAT_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
         let Some(row) = next else { return Ok(()) };
         after = row.try_get(0)?;
         order.next(after)?;
@@ -94,11 +96,17 @@ async fn check_chats(
 }
 
 /// What SQLite can say, and rows that no chat reaches.
-async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut CheckReport) -> Result<()> {
+async fn file(
+    connection: &mut SqliteConnection,
+    full_text: bool,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut transaction = connection.begin().await?;
-    // SQLite's check of an index believes what this connection remembers of it, which others may have changed; a query
-    // looks.
-    for look in [sql::memories::LOOK_AT_INDEX].into_iter().chain(full_text.then_some(sql::LOOK_AT_WORDS)) {
+    // SQLite's check of an index believes what this connection remembers of it, which others may
+    // have changed; a query looks.
+    for look in
+        [sql::memories::LOOK_AT_INDEX].into_iter().chain(full_text.then_some(sql::LOOK_AT_WORDS))
+    {
         sqlx::query(look).fetch_all(&mut *transaction).await?;
     }
     for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *transaction).await? {
@@ -113,9 +121,14 @@ async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut C
     }
     for row in sqlx::query(sql::FOREIGN_KEYS).fetch_all(&mut *connection).await? {
         let table: String = row.try_get(0)?;
-        report.findings.push(Finding::new(None, format!("table {table}"), "a row refers to nothing"));
+        report.findings.push(Finding::new(
+            None,
+            format!("table {table}"),
+            "a row refers to nothing",
+        ));
     }
-    let strays = [("run", sql::STRAY_RUNS), ("boundary", sql::STRAY_BOUNDARIES), ("node", sql::STRAY_NODES)];
+    let strays =
+        [("run", sql::STRAY_RUNS), ("boundary", sql::STRAY_BOUNDARIES), ("node", sql::STRAY_NODES)];
     let words = full_text.then_some(("words", sql::STRAY_WORDS));
     for (table, statement) in strays.into_iter().chain(words) {
         for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
@@ -128,8 +141,9 @@ async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut C
         for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
             let (table, rows): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
             if rows > 0 {
-                let problem =
-                    format!("{rows} rows differ from their checksum, or count otherwise than there is");
+                let problem = format!(
+                    "{rows} rows differ from their checksum, or count otherwise than there is"
+                );
                 report.findings.push(Finding::new(None, format!("table {table}"), problem));
             }
         }
@@ -210,13 +224,18 @@ async fn check_chat(
         if own_head != piece.head.as_ref() {
             add(about.clone(), "its head is not its newest message".to_owned());
         }
-        let depth = |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
+        let depth =
+            |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
         let base = piece.parent.map_or(0, depth);
         if base != piece.base {
             add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
         }
         if piece.name.is_none() {
-            let row = sqlx::query(sql::NEEDED).bind(piece.no).bind(no).fetch_one(&mut *connection).await?;
+            let row = sqlx::query(sql::NEEDED)
+                .bind(piece.no)
+                .bind(no)
+                .fetch_one(&mut *connection)
+                .await?;
             let needed: i64 = row.try_get(0)?;
             if needed == 0 || needed != piece.end() {
                 add(
@@ -247,12 +266,12 @@ async fn check_chat(
     Ok(())
 }
 
-/// Of how many messages one is looked for by a word; the others by how many words they have. To look for each
-/// would take ten times longer than all the rest.
+/// Of how many messages one is looked for by a word; the others by how many words they have. To
+/// look for each would take ten times longer than all the rest.
 const SAMPLE: i64 = 32;
 
-/// What is wrong with the words of a branch: every message that has some must be in the index, with as many, in the
-/// column of its role, and nothing else.
+/// What is wrong with the words of a branch: every message that has some must be in the index, with
+/// as many, in the column of its role, and nothing else.
 async fn words_of(
     connection: &mut SqliteConnection,
     piece: &Piece,
@@ -287,8 +306,11 @@ async fn words_of(
 
 /// What is wrong with the full-text index; only of what there is something to say.
 fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String> {
-    let facts =
-        [(missing, "lacks", ""), (other, "has other words for", ""), (wordless, "has", " without words")];
+    let facts = [
+        (missing, "lacks", ""),
+        (other, "has other words for", ""),
+        (wordless, "has", " without words"),
+    ];
     let said = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
         let plural = if *n == 1 { "" } else { "s" };
         format!("{verb} {n} message{plural}{rest}")
@@ -297,8 +319,9 @@ fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String>
     (!said.is_empty()).then(|| format!("the full-text index {said}"))
 }
 
-/// Searches for each word of the full-text index, since SQLite's own check passes over where in messages words are. What
-/// lists them is a table of this connection alone, which may write for as long as it takes to make one.
+/// Searches for each word of the full-text index, since SQLite's own check passes over where in
+/// messages words are. What lists them is a table of this connection alone, which may write for as
+/// long as it takes to make one.
 async fn search_all(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::query(sql::MAY_WRITE).execute(&mut *connection).await?;
     let listed = sqlx::query(sql::LIST_WORDS).execute(&mut *connection).await;

@@ -13,26 +13,26 @@ const OPERATION: &str = "open";
 pub struct SqliteConfig {
     /// The file. Beside it, SQLite keeps `-wal` and `-shm`.
     pub path: PathBuf,
-    /// [`Durability::ProcessCrash`] (`synchronous=NORMAL`), or [`Durability::PowerLoss`] (`synchronous=FULL`),
-    /// which waits for the disk at every commit.
+    /// [`Durability::ProcessCrash`] (`synchronous=NORMAL`), or [`Durability::PowerLoss`]
+    /// (`synchronous=FULL`), which waits for the disk at every commit.
     pub durability: Durability,
     /// How long to wait for another process that writes.
     pub busy_timeout: Duration,
     /// Whether to make the file if there is none.
     pub create: bool,
-    /// Whether the store is opened only to look at it: nothing is made, upgraded or written, not even the files
-    /// that SQLite keeps beside it. Whether `create` is set does not matter then.
+    /// Whether the store is opened only to look at it: nothing is made, upgraded or written, not
+    /// even the files that SQLite keeps beside it. Whether `create` is set does not matter then.
     pub read_only: bool,
     /// How many reads run beside each other, at least one.
     pub readers: usize,
-    /// Whether the file has full-text search. This is decided when a file is made, or brought up to date from a
-    /// version without it; none means yes then, and whatever it is afterwards.
+    /// Whether the file has full-text search. This is decided when a file is made, or brought up to
+    /// date from a version without it; none means yes then, and whatever it is afterwards.
     pub full_text: Option<bool>,
 }
 
 impl SqliteConfig {
-    /// The store in this file: made if there is none, safe against a crash of the process, five seconds of
-    /// patience, four readers.
+    /// The store in this file: made if there is none, safe against a crash of the process, five
+    /// seconds of patience, four readers.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -46,9 +46,11 @@ impl SqliteConfig {
     }
 
     /// Reads `sqlite:PATH`, with options behind a `?`, separated by `&`: `durability=normal|full`,
-    /// `busy_timeout_ms=N`, `create=true|false`, `read_only=true|false`, `readers=N`, `full_text=on|off`.
+    /// `busy_timeout_ms=N`, `create=true|false`, `read_only=true|false`, `readers=N`,
+    /// `full_text=on|off`.
     ///
-    /// Errors repeat names of options and never a value, nor a path that looks like it has a password in it.
+    /// Errors repeat names of options and never a value, nor a path that looks like it has a
+    /// password in it.
     ///
     /// ```
     /// use context_core::Durability;
@@ -71,7 +73,9 @@ impl SqliteConfig {
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             let known = match key {
-                "durability" => durability_of(value).map(|durability| config.durability = durability),
+                "durability" => {
+                    durability_of(value).map(|durability| config.durability = durability)
+                }
                 "busy_timeout_ms" => {
                     value.parse().ok().map(|ms| config.busy_timeout = Duration::from_millis(ms))
                 }
@@ -110,10 +114,10 @@ impl SqliteConfig {
         self
     }
 
-    /// Whether to open the store only to look at it. It may be read while others write, and where neither the
-    /// file nor its folder can be written to. Writing through it is
-    /// [`Unsupported`](context_core::ErrorKind::Unsupported), and so is a file of an older version: it has to be
-    /// opened to write once.
+    /// Whether to open the store only to look at it. It may be read while others write, and where
+    /// neither the file nor its folder can be written to. Writing through it is
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported), and so is a file of an older version:
+    /// it has to be opened to write once.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
@@ -127,8 +131,9 @@ impl SqliteConfig {
         self
     }
 
-    /// Whether a new file has full-text search, which is kept up to date within every commit. A file that exists
-    /// must be as is said here. If nothing is said, a new file has it, and an old one may be either.
+    /// Whether a new file has full-text search, which is kept up to date within every commit. A
+    /// file that exists must be as is said here. If nothing is said, a new file has it, and an old
+    /// one may be either.
     #[must_use]
     pub fn full_text(mut self, full_text: bool) -> Self {
         self.full_text = Some(full_text);
@@ -153,7 +158,8 @@ impl SqliteConfig {
 
 /// Whether a path looks like `user:password@host`.
 fn names_somebody(path: &str) -> bool {
-    let before_at = |part: &str| part.split_once('@').is_some_and(|(before, _)| before.contains(':'));
+    let before_at =
+        |part: &str| part.split_once('@').is_some_and(|(before, _)| before.contains(':'));
     path.split('/').any(before_at)
 }
 
@@ -164,7 +170,8 @@ fn unknown(option: &str) -> Error {
         "unknown option in the url: there are busy_timeout_ms, create, durability, full_text, read_only and readers",
     );
     let name = option.split_once('=').map(|(name, _)| name);
-    let is_name = |name: &&str| name.len() <= 32 && name.bytes().all(|c| c.is_ascii_lowercase() || c == b'_');
+    let is_name =
+        |name: &&str| name.len() <= 32 && name.bytes().all(|c| c.is_ascii_lowercase() || c == b'_');
     match name.filter(is_name) {
         Some(name) => error.with("option", name),
         None => error,
@@ -199,9 +206,9 @@ mod tests {
 
     #[test]
     fn urls_are_read_or_refused() {
-        let all =
-            "sqlite:///a/b.db?durability=normal&busy_timeout_ms=20&create=false&readers=2&full_text=off";
-        let expected = SqliteConfig::new("/a/b.db").busy_timeout(Duration::from_millis(20)).create(false);
+        let all = "sqlite:///a/b.db?durability=normal&busy_timeout_ms=20&create=false&readers=2&full_text=off";
+        let expected =
+            SqliteConfig::new("/a/b.db").busy_timeout(Duration::from_millis(20)).create(false);
         let expected = expected.readers(2).full_text(false);
         assert_eq!(SqliteConfig::from_url(all).unwrap(), expected);
         refused("postgres://x", None);
@@ -254,7 +261,8 @@ mod properties {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
         fn any_url_is_read_or_refused(url in urls()) {

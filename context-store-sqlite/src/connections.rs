@@ -1,7 +1,8 @@
 //! The connections: one that writes, a few that read.
 //!
-//! SQLite has one writer at a time whatever one does, so writes queue in memory, before one connection, and not
-//! at the file lock. Readers never wait for the writer. Not sqlx's pool: it pings at every release.
+//! SQLite has one writer at a time whatever one does, so writes queue in memory, before one
+//! connection, and not at the file lock. Readers never wait for the writer. Not sqlx's pool: it
+//! pings at every release.
 
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +12,9 @@ use std::time::Duration;
 
 use context_core::{Durability, Error, ErrorKind, Retry};
 use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous,
+};
 use sqlx::{ConnectOptions, Connection, Either, Executor, Row, Sqlite, Transaction};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
@@ -39,7 +42,8 @@ pub(crate) struct Connections {
     pub(crate) full_text: bool,
 }
 
-/// A connection that nobody reads with, and the state of the file it was opened in, if the handle only reads.
+/// A connection that nobody reads with, and the state of the file it was opened in, if the handle
+/// only reads.
 type Idle = (Option<FileState>, SqliteConnection);
 
 /// How many connections may work on the whole file at once.
@@ -70,7 +74,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A transaction that holds the write lock from the start: one that asks for it later can only fail.
+    /// A transaction that holds the write lock from the start: one that asks for it later can only
+    /// fail.
     pub(crate) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
         Ok(self.connection.begin_with(sql::BEGIN).await?)
     }
@@ -78,7 +83,11 @@ impl Writer {
 
 impl Connections {
     pub(crate) async fn open(config: &SqliteConfig) -> Result<Self> {
-        if config.read_only { Self::open_to_read(config).await } else { Self::open_to_write(config).await }
+        if config.read_only {
+            Self::open_to_read(config).await
+        } else {
+            Self::open_to_write(config).await
+        }
     }
 
     async fn open_to_write(config: &SqliteConfig) -> Result<Self> {
@@ -100,7 +109,8 @@ impl Connections {
         let full_text = schema::migrate(&mut connection, config.full_text).await?;
         schema::check_made(&mut connection, full_text).await?;
         let idle = StdMutex::new(vec![(None, known.readers.connect().await?)]);
-        let writer = Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() };
+        let writer =
+            Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() };
         Ok(Self { writer: Mutex::new(Some(writer)), idle, full_text, ..known })
     }
 
@@ -141,7 +151,8 @@ impl Connections {
                 // The log may have what the file has not: so nothing but reading can tell.
                 let reading = Self { reads_only: true, ..self.unshared() };
                 let answer = reading.ask(Question::Tables).await;
-                // A process has one index of a log: opened here to be read, the writer could not write it.
+                // A process has one index of a log: opened here to be read, the writer could not
+                // write it.
                 reading.close().await?;
                 answer.map(drop)
             }
@@ -195,7 +206,10 @@ impl Connections {
     fn held<'a>(&'a self, guard: MutexGuard<'a, Option<Writer>>) -> Result<WriterGuard<'a>> {
         MutexGuard::try_map(guard, Option::as_mut).map_err(|_| match self.permits.is_closed() {
             true => closed(),
-            false => Error::new(ErrorKind::Unsupported, "write", "the store was opened only to read").into(),
+            false => {
+                Error::new(ErrorKind::Unsupported, "write", "the store was opened only to read")
+                    .into()
+            }
         })
     }
 
@@ -211,7 +225,12 @@ impl Connections {
             idle.pop()
         };
         if let Some((opened, connection)) = idle {
-            return Ok(Reader { pool: self, state: opened, connection: Some(connection), _permit: permit });
+            return Ok(Reader {
+                pool: self,
+                state: opened,
+                connection: Some(connection),
+                _permit: permit,
+            });
         }
         let mut repeats = 0;
         let mut state = state;
@@ -237,10 +256,11 @@ impl Connections {
         }
     }
 
-    /// A connection for work on the whole file, whose settings are its own. It keeps what it puts aside on the disk:
-    /// that can be as much as the file.
+    /// A connection for work on the whole file, whose settings are its own. It keeps what it puts
+    /// aside on the disk: that can be as much as the file.
     pub(crate) async fn spare(&self) -> Result<Spare<'_>> {
-        let options = self.options.clone().synchronous(SqliteSynchronous::Full).pragma("temp_store", "FILE");
+        let options =
+            self.options.clone().synchronous(SqliteSynchronous::Full).pragma("temp_store", "FILE");
         self.connect_spare(options).await
     }
 
@@ -251,8 +271,8 @@ impl Connections {
         Ok(Spare { pool: self, state, connection: options.connect().await?, _permit: permit })
     }
 
-    /// Folds the write-ahead log into the file and empties it. False if somebody reads what is still in it.
-    /// Waits for them only if `patient`.
+    /// Folds the write-ahead log into the file and empties it. False if somebody reads what is
+    /// still in it. Waits for them only if `patient`.
     pub(crate) async fn clear_log(&self, patient: bool) -> Result<bool> {
         let options = self.options.clone();
         let options = if patient { options } else { options.busy_timeout(Duration::ZERO) };
@@ -269,8 +289,9 @@ impl Connections {
         length(&self.path) + length(&beside(&self.path, "-wal"))
     }
 
-    /// Waits for what is running and closes all connections, the one that writes last: it folds the log into the
-    /// file and removes it, unless another process has it open. All later calls fail; closing again does nothing.
+    /// Waits for what is running and closes all connections, the one that writes last: it folds the
+    /// log into the file and removes it, unless another process has it open. All later calls fail;
+    /// closing again does nothing.
     pub(crate) async fn close(&self) -> Result<()> {
         // Refused only if somebody else closes.
         let all = self.permits.acquire_many(self.most).await;
@@ -296,8 +317,8 @@ impl Connections {
     }
 }
 
-/// Refuses to write through an index of the log that can only be read: a process has one, opened as whoever came first
-/// needed it.
+/// Refuses to write through an index of the log that can only be read: a process has one, opened as
+/// whoever came first needed it.
 async fn check_index(connection: &mut SqliteConnection) -> Result<()> {
     match connection.begin_with(sql::BEGIN).await.map_err(Fault::from) {
         Ok(transaction) => Ok(transaction.rollback().await?),
@@ -312,7 +333,9 @@ async fn check_index(connection: &mut SqliteConnection) -> Result<()> {
 }
 
 fn closed() -> Fault {
-    Error::new(ErrorKind::Unavailable, "open", "the store was closed").with_retry(Retry::Never).into()
+    Error::new(ErrorKind::Unavailable, "open", "the store was closed")
+        .with_retry(Retry::Never)
+        .into()
 }
 
 /// Whether what was read is of one state of the file, or must be read again.
@@ -353,8 +376,9 @@ impl Spare<'_> {
     }
 }
 
-/// Runs one statement and returns its rows, leaving as soon as it is done. The driver's own methods wait for one
-/// more message from the connection's thread, which then says nothing: a second sleep per call.
+/// Runs one statement and returns its rows, leaving as soon as it is done. The driver's own methods
+/// wait for one more message from the connection's thread, which then says nothing: a second sleep
+/// per call.
 pub(crate) async fn run(
     connection: &mut SqliteConnection,
     query: Query<'_, Sqlite, SqliteArguments>,
@@ -386,7 +410,8 @@ fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
         .foreign_keys(true)
         .pragma("mmap_size", "268435456")
         .pragma("cache_size", "-65536")
-        // Four times the usual: pages that change often, as an index's do, are copied into the file less often.
+        // Four times the usual: pages that change often, as an index's do, are copied into the file
+        // less often.
         .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(256)
@@ -394,8 +419,8 @@ fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
         .disable_statement_logging())
 }
 
-/// A reading connection, given back when it is dropped, also in the middle of a read: the connection's thread
-/// ends the statement before it takes the next one.
+/// A reading connection, given back when it is dropped, also in the middle of a read: the
+/// connection's thread ends the statement before it takes the next one.
 pub(crate) struct Reader<'a> {
     pool: &'a Connections,
     /// The state of the file when the connection was opened, if the handle only reads.
@@ -405,8 +430,8 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What was read; nothing if it has to be read again, because the file is not as it was before and no lock
-    /// kept it so.
+    /// What was read; nothing if it has to be read again, because the file is not as it was before
+    /// and no lock kept it so.
     pub(crate) fn settle<T>(&self, result: Result<T>, repeats: &mut u32) -> Option<Result<T>> {
         settled(self.pool, self.state.as_ref(), result, repeats)
     }

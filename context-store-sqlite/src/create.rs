@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::partial::Partial;
 use crate::{file, schema};
 
-/// The bytes of an empty store, without and with full text, once this process has made one: half a megabyte.
-/// All migrations take a tenth of a second in a debug build, and a program with a file for each user makes many.
+/// The bytes of an empty store, without and with full text, once this process has made one: half a
+/// megabyte. All migrations take a tenth of a second in a debug build, and a program with a file
+/// for each user makes many.
 static EMPTY: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
 
 /// Makes the file, unless another one is faster.
@@ -37,7 +38,11 @@ pub(crate) async fn create(
 }
 
 /// Makes an empty store in a file.
-async fn migrate(options: &SqliteConnectOptions, partial: &Partial, full_text: Option<bool>) -> Result<()> {
+async fn migrate(
+    options: &SqliteConnectOptions,
+    partial: &Partial,
+    full_text: Option<bool>,
+) -> Result<()> {
     // It is synced as a whole before it gets its name.
     let options = options.clone().filename(partial.path()).synchronous(SqliteSynchronous::Off);
     let mut connection = options.connect().await?;

@@ -1,9 +1,9 @@
 //! The file of a store: whether it is there, whether it may be used, and whether it is one of ours.
 //!
-//! A file is ours by the `application_id` in its header. Files of earlier versions have none; they are known by
-//! the table of our migrations together with our first tables, and get the id when they are opened to write.
-//! Nothing here writes, and no file is opened but through SQLite: closing any other descriptor of it would take
-//! the locks away that this process has on it.
+//! A file is ours by the `application_id` in its header. Files of earlier versions have none; they
+//! are known by the table of our migrations together with our first tables, and get the id when
+//! they are opened to write. Nothing here writes, and no file is opened but through SQLite: closing
+//! any other descriptor of it would take the locks away that this process has on it.
 
 use std::fs;
 use std::io;
@@ -28,7 +28,8 @@ pub(crate) enum Use {
     Write,
 }
 
-/// Says whether there is a file. An error if something else has its name, or it may not be used like this.
+/// Says whether there is a file. An error if something else has its name, or it may not be used
+/// like this.
 pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -72,7 +73,8 @@ fn missing(path: &Path, error: io::Error) -> Result<(), Error> {
             .with_source(error)),
         },
         io::ErrorKind::NotADirectory => {
-            Err(Error::invalid(OPERATION, "a part of the path is a file, not a folder").with_source(error))
+            Err(Error::invalid(OPERATION, "a part of the path is a file, not a folder")
+                .with_source(error))
         }
         _ => Err(denied("the file cannot be looked at").with_source(error)),
     }
@@ -110,7 +112,8 @@ fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
 /// Asks the system whether this process may write, as far as it says.
 #[cfg(not(unix))]
 fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
-    let metadata = fs::metadata(path).map_err(|error| denied("it cannot be looked at").with_source(error))?;
+    let metadata =
+        fs::metadata(path).map_err(|error| denied("it cannot be looked at").with_source(error))?;
     if usage == Use::Write && metadata.is_file() && metadata.permissions().readonly() {
         return Err(denied(format!("no permission to write {thing}")));
     }
@@ -144,7 +147,8 @@ pub(crate) async fn label(base: &SqliteConnectOptions, path: &Path) -> Result<La
         }
         Err(fault) => match Fault::from(fault) {
             fault if fault.is_no_database() => Err(no_database(path).into()),
-            // A process that was killed while it folded the log in leaves a file that is whole only with its log.
+            // A process that was killed while it folded the log in leaves a file that is whole only
+            // with its log.
             fault if fault.is_malformed() => Ok(Label::None),
             fault => Err(fault),
         },

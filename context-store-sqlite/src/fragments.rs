@@ -12,7 +12,10 @@ use crate::sql;
 use crate::sums::FRAGMENT;
 
 /// The fragments in the order they were first put, each with its number.
-pub(crate) async fn list(connection: &mut SqliteConnection, chat: i64) -> Result<Vec<(i64, StoredFragment)>> {
+pub(crate) async fn list(
+    connection: &mut SqliteConnection,
+    chat: i64,
+) -> Result<Vec<(i64, StoredFragment)>> {
     let rows = sqlx::query(sql::FRAGMENTS).bind(chat).fetch_all(connection).await?;
     rows.into_iter().map(fragment).collect()
 }
@@ -23,7 +26,8 @@ fn fragment(row: SqliteRow) -> Result<(i64, StoredFragment)> {
     let id = row.try_get::<Option<&str>, _>(2)?.map(FragmentId::from);
     let kind = row.try_get::<String, _>(3)?;
     let version = u16::try_from(row.try_get::<i64, _>(4)?);
-    let version = version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
+    let version =
+        version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
     let metadata = metadata_from(row.try_get(5)?)?;
     let body: Bytes = blob(row, 6)?;
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
@@ -49,8 +53,9 @@ pub(crate) async fn put(
                 *old = new.clone();
             }
             None => {
-                let add =
-                    sqlx::query(sql::ADD_FRAGMENT).bind(chat).bind(new.id.as_ref().map(FragmentId::as_str));
+                let add = sqlx::query(sql::ADD_FRAGMENT)
+                    .bind(chat)
+                    .bind(new.id.as_ref().map(FragmentId::as_str));
                 let add = add.bind(kind).bind(version);
                 let added = add.bind(metadata).bind(body).execute(&mut *connection).await?;
                 stored.push((added.last_insert_rowid(), new.clone()));

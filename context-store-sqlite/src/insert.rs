@@ -1,7 +1,8 @@
 //! Adding many rows with few statements.
 //!
-//! Each statement is a journey to the connection's thread and back, which costs more than most rows do. So there are statements for a few
-//! numbers of rows, and a few rows that are none fill up the one that is taken.
+//! Each statement is a journey to the connection's thread and back, which costs more than most rows
+//! do. So there are statements for a few numbers of rows, and a few rows that are none fill up the
+//! one that is taken.
 
 use std::sync::OnceLock;
 
@@ -9,7 +10,8 @@ use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{SqlSafeStr, Sqlite};
 
-/// How many rows the statements have, ascending. Others are filled up to the next of them; a row that is none is not free either.
+/// How many rows the statements have, ascending. Others are filled up to the next of them; a row
+/// that is none is not free either.
 const SIZES: [usize; 11] = [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64];
 /// The most rows of a statement.
 const MOST: usize = SIZES[SIZES.len() - 1];
@@ -58,7 +60,10 @@ impl Insert {
     }
 
     /// Rows in groups, each with the statement that adds it.
-    pub(crate) fn groups<'a, T>(&'static self, rows: &'a [T]) -> impl Iterator<Item = Group<'a, T>> {
+    pub(crate) fn groups<'a, T>(
+        &'static self,
+        rows: &'a [T],
+    ) -> impl Iterator<Item = Group<'a, T>> {
         rows.chunks(MOST).map(|rows| {
             let size = SIZES.partition_point(|size| *size < rows.len()).min(SIZES.len() - 1);
             let blank = (SIZES[size] - rows.len()) * self.columns;
@@ -77,7 +82,10 @@ impl<'a, T> Group<'a, T> {
     /// The statement with all its values: `bind` gives those of a row.
     pub(crate) fn query<'q>(
         &self,
-        bind: impl FnMut(Query<'q, Sqlite, SqliteArguments>, &'a T) -> Query<'q, Sqlite, SqliteArguments>,
+        bind: impl FnMut(
+            Query<'q, Sqlite, SqliteArguments>,
+            &'a T,
+        ) -> Query<'q, Sqlite, SqliteArguments>,
     ) -> Query<'q, Sqlite, SqliteArguments> {
         let query = self.rows.iter().fold(sqlx::query(self.statement.into_sql_str()), bind);
         (0..self.blank).fold(query, |query, _| query.bind(NONE))

@@ -1,4 +1,5 @@
-//! Records of memories, found by their words and vectors. The calls, each handed to where it is done.
+//! Records of memories, found by their words and vectors. The calls, each handed to where it is
+//! done.
 
 mod erase;
 mod find;
@@ -15,9 +16,9 @@ mod write;
 
 use async_trait::async_trait;
 use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryOutcome,
-    MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result, StoredMemory, UserId,
-    check_memory_writes, limits,
+    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList,
+    MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result,
+    StoredMemory, UserId, check_memory_writes, limits,
 };
 
 pub(crate) use self::erase::{erase_some, remaining, tidy};
@@ -32,7 +33,8 @@ impl MemoryRecordStore for Shared {
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
         check_memory_writes(writes)?;
         // Before the writer is asked for, since it takes its time.
-        let bodies = writes.iter().map(|write| rows::body(&write.record)).collect::<Result<Vec<_>>>()?;
+        let bodies =
+            writes.iter().map(|write| rows::body(&write.record)).collect::<Result<Vec<_>>>()?;
         writing!(self, "write_memories", |writer| write::write(writer, writes, bodies).await)
     }
 
@@ -58,7 +60,8 @@ impl MemoryRecordStore for Shared {
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
         limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
-        reading!(self, "memories_beside", |reader| listing::beside(reader, scope, ids, each_side).await)
+        reading!(self, "memories_beside", |reader| listing::beside(reader, scope, ids, each_side)
+            .await)
     }
 
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {

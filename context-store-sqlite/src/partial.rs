@@ -14,7 +14,8 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    /// Makes a new, empty file in the folder of the final one. Several of one final name do not meet in it.
+    /// Makes a new, empty file in the folder of the final one. Several of one final name do not
+    /// meet in it.
     pub(crate) fn beside(to: &Path, operation: &'static str) -> Result<Self, Error> {
         let failed = |error| failed(operation, error);
         let to = std::path::absolute(to).map_err(failed)?;
@@ -51,7 +52,9 @@ impl Partial {
     ) -> Result<T, Error> {
         let path = self.path.clone();
         let done = tokio::task::spawn_blocking(move || work(&path)).await;
-        done.map_err(io::Error::other).and_then(|done| done).map_err(|error| failed(self.operation, error))
+        done.map_err(io::Error::other)
+            .and_then(|done| done)
+            .map_err(|error| failed(self.operation, error))
     }
 
     /// Gives the file its name, never in the place of another one: false if there is one.
@@ -61,9 +64,9 @@ impl Partial {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             // A file system without links.
             Err(_) if fs::symlink_metadata(to).is_ok() => Ok(false),
-            Err(_) => {
-                fs::rename(&self.path, to).map(|()| true).map_err(|error| failed(self.operation, error))
-            }
+            Err(_) => fs::rename(&self.path, to)
+                .map(|()| true)
+                .map_err(|error| failed(self.operation, error)),
         }
     }
 }

@@ -40,7 +40,8 @@ pub(crate) async fn load(
         return Ok(Vec::new());
     }
     let mut transaction = connection.begin().await?;
-    let query = sqlx::query(sql::ROUNDS_OF_NUMBERS).bind(agent.user.as_str()).bind(agent.session.as_str());
+    let query =
+        sqlx::query(sql::ROUNDS_OF_NUMBERS).bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*rounds.start()));
     let rows = run(&mut transaction, query.bind(i64::from(*rounds.end()))).await?;
     let filed = rows.iter().map(Filed::of).collect::<Result<Vec<_>>>()?;
@@ -85,14 +86,19 @@ pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
 }
 
 /// Reads what the rounds of these numbers have.
-pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) -> Result<Vec<RoundRecord>> {
+pub(crate) async fn fill(
+    connection: &mut SqliteConnection,
+    rounds: Vec<Filed>,
+) -> Result<Vec<RoundRecord>> {
     if rounds.is_empty() {
         return Ok(Vec::new());
     }
     let list = json_numbers(rounds.iter().map(|filed| filed.no));
     let counted: Vec<i64> = rounds.iter().map(|filed| filed.beside).collect();
-    let mut records: Vec<RoundRecord> =
-        rounds.into_iter().map(|filed| RoundRecord::new(filed.head, Vec::new(), Vec::new())).collect();
+    let mut records: Vec<RoundRecord> = rounds
+        .into_iter()
+        .map(|filed| RoundRecord::new(filed.head, Vec::new(), Vec::new()))
+        .collect();
     let mut beside = Beside::read(connection, &list, &records).await?;
     for kind in NodeKind::ALL {
         let (table, table_name) = (TABLES.of(kind), name(kind));
@@ -105,7 +111,13 @@ pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) 
             for row in rows.iter() {
                 sums.check(&row)?;
                 let more = beside.take(at, row.number(0)?);
-                record.nodes.push(Arc::new(node_of(&row, record.head.round.round, kind, table, more)?));
+                record.nodes.push(Arc::new(node_of(
+                    &row,
+                    record.head.round.round,
+                    kind,
+                    table,
+                    more,
+                )?));
             }
         }
     }
@@ -140,7 +152,8 @@ pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) 
         record.nodes.sort_by_key(|node| node.id);
         // By the key of the table they come in order; nobody has promised it.
         if !positions.is_sorted() {
-            let mut edges: Vec<_> = positions.into_iter().zip(std::mem::take(&mut record.edges)).collect();
+            let mut edges: Vec<_> =
+                positions.into_iter().zip(std::mem::take(&mut record.edges)).collect();
             edges.sort_by_key(|(position, _)| *position);
             record.edges = edges.into_iter().map(|(_, edge)| edge).collect();
         }
@@ -148,10 +161,11 @@ pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) 
     Ok(records)
 }
 
-/// The rows of a round beside its nodes, by the weights of the migration: a page that was lost takes rows along without a
-/// trace.
+/// The rows of a round beside its nodes, by the weights of the migration: a page that was lost
+/// takes rows along without a trace.
 fn weight(record: &RoundRecord) -> i64 {
-    let of_node = |node: &Arc<Node>| 1_000_003 * node.versions.len() + 1_000_033 * node.messages.len();
+    let of_node =
+        |node: &Arc<Node>| 1_000_003 * node.versions.len() + 1_000_033 * node.messages.len();
     signed(record.nodes.iter().map(of_node).sum::<usize>() + 1_000_037 * record.edges.len())
 }
 
@@ -171,7 +185,11 @@ struct More {
 }
 
 impl Beside {
-    async fn read(connection: &mut SqliteConnection, list: &str, records: &[RoundRecord]) -> Result<Self> {
+    async fn read(
+        connection: &mut SqliteConnection,
+        list: &str,
+        records: &[RoundRecord],
+    ) -> Result<Self> {
         let mut beside = Self::default();
         let gathered = Gathered::read(connection, &TABLES.versions_of, list).await?;
         for round in gathered.rounds() {
@@ -213,7 +231,13 @@ fn json_of(text: &str) -> Result<Json> {
 }
 
 /// A node as it is in a row of its kind's table.
-fn node_of(row: &Cells<'_, '_>, round: u32, kind: NodeKind, table: &NodeTable, more: More) -> Result<Node> {
+fn node_of(
+    row: &Cells<'_, '_>,
+    round: u32,
+    kind: NodeKind,
+    table: &NodeTable,
+    more: More,
+) -> Result<Node> {
     let mut values = Vec::with_capacity(kind.fields().len());
     for (field, column) in kind.fields().iter().zip(6..) {
         values.push(Some(match field.form {

@@ -44,7 +44,8 @@ pub(crate) fn message_id(row: &SqliteRow, column: usize) -> Result<Option<Messag
     Ok(row.try_get::<Option<&str>, _>(column)?.map(MessageId::from))
 }
 
-/// Ids as a JSON list for `json_each`; nothing if one has a NUL, at which SQLite's JSON ends a text.
+/// Ids as a JSON list for `json_each`; nothing if one has a NUL, at which SQLite's JSON ends a
+/// text.
 pub(crate) fn json_ids<'a>(ids: impl Iterator<Item = &'a MessageId> + Clone) -> Option<String> {
     if ids.clone().any(|id| id.as_str().contains('\0')) {
         return None;

@@ -1,8 +1,8 @@
 //! The schema's versions: bringing an old file up to date, refusing one that is too new.
 //!
-//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL that never changes
-//! once it was released, all that are due run in one transaction, and a file that a newer program wrote is not
-//! touched. `tests/old` keeps a file of every version.
+//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL
+//! that never changes once it was released, all that are due run in one transaction, and a file
+//! that a newer program wrote is not touched. `tests/old` keeps a file of every version.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,7 +40,13 @@ fn migrations() -> Migrator {
         (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
-        Migration::new(version, Cow::Borrowed(name), MigrationType::Simple, sql.into_sql_str(), false)
+        Migration::new(
+            version,
+            Cow::Borrowed(name),
+            MigrationType::Simple,
+            sql.into_sql_str(),
+            false,
+        )
     };
     let mut migrator = Migrator::with_migrations(all.into_iter().map(migration).collect());
     migrator.dangerous_set_table_name(sql::MIGRATIONS_TABLE);
@@ -51,8 +57,8 @@ fn migrations() -> Migrator {
 
 /// Makes the write-ahead log the journal. Kept in the file, so a no-op but for the first time.
 ///
-/// Two processes that do it at once may get a busy error without any waiting, because each could hold what the
-/// other waits for. Taking and giving back the write lock waits for the other one.
+/// Two processes that do it at once may get a busy error without any waiting, because each could
+/// hold what the other waits for. Taking and giving back the write lock waits for the other one.
 pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
     let mut attempts = ATTEMPTS;
     loop {
@@ -72,11 +78,14 @@ pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
     }
 }
 
-/// Brings the schema up to date and says whether the file has full text. Under one write lock, so of several
-/// processes one does it and the others find it done.
+/// Brings the schema up to date and says whether the file has full text. Under one write lock, so
+/// of several processes one does it and the others find it done.
 ///
 /// A file that is new, or older than full text, gets it unless it is not wanted.
-pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option<bool>) -> Result<bool> {
+pub(crate) async fn migrate(
+    connection: &mut SqliteConnection,
+    full_text: Option<bool>,
+) -> Result<bool> {
     let labelled = is_labelled(connection).await?;
     match version(connection).await? {
         Some(KNOWN) if labelled => return check_full_text(connection, full_text).await,
@@ -89,8 +98,12 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option
         return Err(too_new(version).into());
     }
     if let Err(error) = migrations().run_direct(None, &mut *transaction, false).await {
-        let error = Error::new(ErrorKind::Unavailable, "open", "the schema could not be brought up to date")
-            .with_source(error);
+        let error = Error::new(
+            ErrorKind::Unavailable,
+            "open",
+            "the schema could not be brought up to date",
+        )
+        .with_source(error);
         return Err(error.into());
     }
     if before.is_some_and(|before| before < WITH_CHECKSUMS) {
@@ -111,7 +124,8 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option
     Ok(has)
 }
 
-/// Refuses a schema that this program cannot read as it is, and says whether the file has full text.
+/// Refuses a schema that this program cannot read as it is, and says whether the file has full
+/// text.
 pub(crate) async fn check_readable(
     connection: &mut SqliteConnection,
     full_text: Option<bool>,
@@ -170,7 +184,8 @@ pub(crate) async fn is_sealed(connection: &mut SqliteConnection) -> Result<bool>
     Ok(sealed.map(|row| row.try_get::<Option<i64>, _>(0)).transpose()?.flatten() == Some(sum))
 }
 
-/// Refuses a file of which a table, an index, a view or a trigger was lost or altered. What somebody has added is theirs.
+/// Refuses a file of which a table, an index, a view or a trigger was lost or altered. What
+/// somebody has added is theirs.
 pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: bool) -> Result<()> {
     let (_, is_apart) = text_sum(connection).await?;
     if !is_apart {
@@ -183,7 +198,8 @@ pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: boo
     let actual = of(connection).await?;
     for (name, text) in made_by_migrations(full_text).await? {
         if actual.get(name) != Some(text) {
-            let message = "a part of the file's schema is missing or not what was made: run `context verify`";
+            let message =
+                "a part of the file's schema is missing or not what was made: run `context verify`";
             return Err(Error::new(ErrorKind::Corrupt, "open", message).with("part", name).into());
         }
     }
@@ -199,8 +215,11 @@ pub(crate) async fn of(connection: &mut SqliteConnection) -> Result<BTreeMap<Str
     Ok(schema)
 }
 
-/// The schema of a file that was just made. Migrations are constants of the program, so it is found out once.
-pub(crate) async fn made_by_migrations(full_text: bool) -> Result<&'static BTreeMap<String, String>> {
+/// The schema of a file that was just made. Migrations are constants of the program, so it is found
+/// out once.
+pub(crate) async fn made_by_migrations(
+    full_text: bool,
+) -> Result<&'static BTreeMap<String, String>> {
     static MADE: [OnceCell<BTreeMap<String, String>>; 2] = [const { OnceCell::const_new() }; 2];
     let made = MADE[usize::from(full_text)].get_or_try_init(async || {
         let mut connection = SqliteConnectOptions::new().in_memory(true).connect().await?;

@@ -5,7 +5,9 @@ pub(crate) mod words;
 use std::collections::HashMap;
 
 use context_core::search::Terms;
-use context_core::{ChatId, ChatRef, Cursor, Error, Page, SearchHit, SearchQuery, SearchScope, UserId};
+use context_core::{
+    ChatId, ChatRef, Cursor, Error, Page, SearchHit, SearchQuery, SearchScope, UserId,
+};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
@@ -38,15 +40,24 @@ pub(crate) async fn search(
     let more = found.len() > query.limit;
     found.truncate(query.limit);
     let places: Vec<i64> = found.iter().map(|found| found.place).collect();
-    let nodes = if places.is_empty() { HashMap::new() } else { nodes_at(&mut transaction, &places).await? };
+    let nodes = if places.is_empty() {
+        HashMap::new()
+    } else {
+        nodes_at(&mut transaction, &places).await?
+    };
     transaction.commit().await?;
     let next = found.last().filter(|_| more);
     let next = next.map(|last| Cursor::new(format!("{}:{}", last.score.to_bits(), last.place)));
     let mut items = Vec::with_capacity(found.len());
     for Found { place, score, chat } in found {
-        let node = nodes.get(&place).ok_or(Fault::Corrupt("a message that was found is not there", None))?;
+        let node = nodes
+            .get(&place)
+            .ok_or(Fault::Corrupt("a message that was found is not there", None))?;
         let (Some(role), Ok(message)) = (node.role(), node.message()) else {
-            return Err(Fault::Corrupt("the full-text index has words of what is no message", None));
+            return Err(Fault::Corrupt(
+                "the full-text index has words of what is no message",
+                None,
+            ));
         };
         let snippet = terms.snippet(&message.readable_text());
         items.push(SearchHit::new(chat, node.id.clone(), (role, node.created_at), -score, snippet));

@@ -1,7 +1,8 @@
 //! Every statement of this store. A test prepares each against the schema.
 //!
-//! Names stand for what the statement answers or does; who may see what is part of the statement: it starts
-//! from the user and the chat, or from a number that was found that way in the same transaction.
+//! Names stand for what the statement answers or does; who may see what is part of the statement:
+//! it starts from the user and the chat, or from a number that was found that way in the same
+//! transaction.
 
 #[macro_use]
 mod absence;
@@ -54,11 +55,13 @@ statements! {
 
     // Chats.
     CHAT_NO = "SELECT no, name_sum FROM chat WHERE user = ?1 AND id = ?2";
-    CHAT = concat!("SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ", checked_updated!(),
+    CHAT = concat!("SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ",
+        checked_updated!(),
         ", 0, 0, c.name_sum, c.sum FROM chat c WHERE c.user = ?1 AND c.id = ?2");
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at, time_sum)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6 % 4294967291)";
-    /// The users behind ?1 who have a chat, a round of a trajectory, or a memory; and whether what says so is sound.
+    /// The users behind ?1 who have a chat, a round of a trajectory, or a memory; and whether what
+    /// says so is sound.
     USERS = concat!("SELECT user, ", user_tally_agrees!(), "
           AND (chats = 0 OR EXISTS (SELECT 1 FROM chat c WHERE c.user = t.user))
           AND (rounds = 0 OR EXISTS (SELECT 1 FROM trajectory_round r WHERE r.user = t.user))
@@ -97,7 +100,8 @@ statements! {
     // Branches and checkpoints.
     BRANCH = "SELECT no, own, head, chat, name, parent, base, created_at, sum FROM branch
         WHERE chat = ?1 AND name = ?2";
-    /// All pieces of a chat, named or not, and whether a name's head is its last message or the one it forks behind.
+    /// All pieces of a chat, named or not, and whether a name's head is its last message or the one
+    /// it forks behind.
     BRANCHES = concat!(piece!(), ", CASE WHEN name IS NULL THEN head IS NULL
           ELSE (SELECT pos FROM node WHERE node.chat = branch.chat AND id = head)
             IS iif(own > 0, (no << 32) + own, parent) END
@@ -140,7 +144,8 @@ statements! {
     APPEND_ROW_WORDS = concat!("INSERT INTO append_row VALUES ", row_words!());
     APPEND_4_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(row_words!()));
     APPEND_16_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row_words!())));
-    APPEND_64_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(times_4!(row_words!()))));
+    APPEND_64_WORDS = concat!("INSERT INTO append_row VALUES ",
+        times_4!(times_4!(times_4!(row_words!()))));
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";
     ADD_NODE = "INSERT INTO node (chat, id, pos) VALUES (?1, ?2, ?3)";
@@ -214,8 +219,8 @@ statements! {
     );
 
     // Chains.
-    /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
-    /// cost more than reading a hundred messages does.
+    /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion
+    /// needs, which cost more than reading a hundred messages does.
     OWN = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
           facts!("(b.no << 32) + 1", "(c.no << 32) + c.amended", "NULL", "b", "c.name_sum"), "
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
@@ -245,8 +250,8 @@ statements! {
     STORE_TALLY = "SELECT users, sum = 999983 + users * 1000003 FROM store_tally WHERE one = 1";
     /// Rows of other things in its place do not count.
     COUNT_USERS = concat!("SELECT count(*) FROM user_tally WHERE ", user_tally_agrees!());
-    // An index of something else that also begins with users, in the place of the right one, has entries of the user too,
-    // but hardly any with values of these types behind the user.
+    // An index of something else that also begins with users, in the place of the right one, has
+    // entries of the user too, but hardly any with values of these types behind the user.
     COUNT_CHATS = "SELECT count(*) FROM chat WHERE user = ?1 AND typeof(id) = 'text'";
     /// The same, as a listing finds them.
     COUNT_LISTED_CHATS = "SELECT (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 0)
@@ -318,20 +323,21 @@ statements! {
         VALUES ((SELECT no FROM chat WHERE user = ?1 AND id = ?2), ?3, ?4, 0, 0, 0, ?5, ?5)";
     WRITE_STREAM = "UPDATE stream SET state = ?2, run = ?3, writer = ?4, chunks = ?5, bytes = ?6, error = ?7,
         started_at = ?8, cancel_requested_at = ?9, finished_at = ?10, updated_at = ?11, sum = ?12 WHERE no = ?1";
-    /// Pieces of ?2 from place ?1 on: ?3 is a list of where each begins, from 1, and how long it is. A piece of no bytes is
-    /// nothing to substr.
+    /// Pieces of ?2 from place ?1 on: ?3 is a list of where each begins, from 1, and how long it
+    /// is. A piece of no bytes is nothing to substr.
     ADD_STREAM_CHUNKS = "INSERT INTO stream_chunk (pos, data, sum)
         SELECT ?1 + key, coalesce(substr(?2, value ->> 0, value ->> 1), x''), value ->> 2 FROM json_each(?3)";
     STORED_STREAM_CHUNKS = "SELECT data, pos, sum FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
-    /// At most ?3 chunks from place ?1 up to ?2, of at most ?4 bytes together, but at least one. Only lengths are looked at
-    /// before it is known which.
+    /// At most ?3 chunks from place ?1 up to ?2, of at most ?4 bytes together, but at least one.
+    /// Only lengths are looked at before it is known which.
     STREAM_CHUNKS = "SELECT pos, data, sum FROM stream_chunk WHERE pos >= ?1 AND pos <= (
         SELECT max(pos) FROM (
           SELECT pos, sum(size) OVER (ORDER BY pos) AS total FROM (
             SELECT pos, length(data) AS size FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3))
         WHERE pos = ?1 OR total <= ?4) ORDER BY pos";
     REMOVE_STREAM = "DELETE FROM stream WHERE chat = ?1 AND id = ?2";
-    PRUNED_STREAMS = concat!("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(bytes), 0)", pruned_streams!());
+    PRUNED_STREAMS = concat!("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(bytes), 0)",
+        pruned_streams!());
     PRUNE_STREAMS = concat!("DELETE", pruned_streams!());
     STREAMS_KEPT = "SELECT count(*) FROM stream s JOIN chat c ON c.no = s.chat WHERE c.user = ?1";
 
@@ -372,7 +378,8 @@ statements! {
         + (SELECT count(*) FROM stream_chunk WHERE pos >> 24 NOT IN (SELECT no FROM stream))
         + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
         + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
-    /// What does not agree with its checksum, or counts otherwise than there is: a table, and how many rows.
+    /// What does not agree with its checksum, or counts otherwise than there is: a table, and how
+    /// many rows.
     MISCOUNTED = concat!("SELECT 'chat', count(*) FROM chat c
           WHERE NOT (", time_agrees!(), " AND c.amended_sum = c.amended * 1000003)
         UNION ALL SELECT 'branch', count(*) FROM branch WHERE NOT (", own_agrees!(), ")
@@ -449,15 +456,20 @@ mod tests {
     #[tokio::test]
     async fn every_statement_fits_the_schema() {
         let folder = tempfile::tempdir().unwrap();
-        let config =
-            |full_text| SqliteConfig::new(folder.path().join(format!("{full_text}.db"))).full_text(full_text);
+        let config = |full_text| {
+            SqliteConfig::new(folder.path().join(format!("{full_text}.db"))).full_text(full_text)
+        };
         let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
-        let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
-        let (mut with, mut without) = (with.writer().await.unwrap(), without.writer().await.unwrap());
+        let without: Connections =
+            SqliteStore::open(config(false)).await.unwrap().into_connections();
+        let (mut with, mut without) =
+            (with.writer().await.unwrap(), without.writer().await.unwrap());
         sqlx::query(LIST_WORDS).execute(&mut with.connection).await.unwrap();
         for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL) {
             // Appends are made for one of the two.
-            let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };
+            let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else {
+                continue;
+            };
             let appends = name.starts_with("APPEND") && !name.ends_with("_WORDS");
             if let Err(error) = (&mut without.connection).prepare(text.into_sql_str()).await {
                 panic!("{name}: {one}, {error}\n{text}");

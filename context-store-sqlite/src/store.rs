@@ -7,13 +7,14 @@ use std::path::Path;
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName, CancelSignal, Chain,
-    ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
-    CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, Erasure, FragmentId, FragmentStore,
-    HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewBlob, NewChat, Page, Placed, Result,
-    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StoredStream,
-    StreamAppend, StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned,
-    Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName,
+    CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary,
+    CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability,
+    Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, MessageId,
+    NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store,
+    StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome,
+    StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, TrajectoryStore, UserId,
+    Vacuumed, Window, limits,
 };
 use sqlx::Connection;
 
@@ -33,7 +34,8 @@ use crate::{
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
 pub struct SqliteStore(Shared);
 
-/// Implements the traits apart from [`SqliteStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the traits apart from [`SqliteStore`], so that `store.fragments()` can only mean one
+/// thing.
 pub(crate) struct Shared {
     pub(crate) connections: Connections,
     /// Appends that wait for the writer.
@@ -42,17 +44,23 @@ pub(crate) struct Shared {
 }
 
 impl SqliteStore {
-    /// Opens a store, bringing its schema up to date. Several processes may open the same file at once.
+    /// Opens a store, bringing its schema up to date. Several processes may open the same file at
+    /// once.
     ///
-    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the file, or if
-    /// it is not a store: such a file is left byte for byte. [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound)
-    /// if there is no file and none is to be made.
+    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote
+    /// the file, or if it is not a store: such a file is left byte for byte.
+    /// [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no file and none is
+    /// to be made.
     pub async fn open(config: SqliteConfig) -> Result<Self> {
         config.check()?;
         let connections = Connections::open(&config)
             .await
             .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
-        Ok(Self(Shared { connections, queue: group::Queue::default(), durability: config.durability }))
+        Ok(Self(Shared {
+            connections,
+            queue: group::Queue::default(),
+            durability: config.durability,
+        }))
     }
 
     #[cfg(test)]
@@ -63,7 +71,9 @@ impl SqliteStore {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("durability", &self.0.durability).finish_non_exhaustive()
+        f.debug_struct("SqliteStore")
+            .field("durability", &self.0.durability)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,8 +115,9 @@ impl Store for SqliteStore {
         Some(&self.0)
     }
 
-    /// Folds the write-ahead log into the file, so that no `-wal` and `-shm` stay beside it, unless another
-    /// handle has the file open. Without this it happens in the background after the store is dropped.
+    /// Folds the write-ahead log into the file, so that no `-wal` and `-shm` stay beside it, unless
+    /// another handle has the file open. Without this it happens in the background after the store
+    /// is dropped.
     async fn close(&self) -> Result<()> {
         self.0.connections.close().await.map_err(|fault| fault.during("close"))
     }
@@ -148,7 +159,8 @@ impl HistoryStore for Shared {
         to: &BranchName,
         at: Timestamp,
     ) -> Result<()> {
-        writing!(self, "rename_branch", |writer| branches::rename(writer, chat, branch, to, at).await)
+        writing!(self, "rename_branch", |writer| branches::rename(writer, chat, branch, to, at)
+            .await)
     }
 
     async fn delete_branch(
@@ -158,7 +170,10 @@ impl HistoryStore for Shared {
         expected: Option<&MessageId>,
         at: Timestamp,
     ) -> Result<BranchDeletion> {
-        writing!(self, "delete_branch", |writer| branches::delete(writer, chat, branch, expected, at).await)
+        writing!(self, "delete_branch", |writer| branches::delete(
+            writer, chat, branch, expected, at
+        )
+        .await)
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
@@ -176,8 +191,14 @@ impl HistoryStore for Shared {
         reading!(self, "branches", |reader| branches::branches(reader, chat).await)
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
-        writing!(self, "activate_branch", |writer| branches::activate(writer, chat, branch, at).await)
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        writing!(self, "activate_branch", |writer| branches::activate(writer, chat, branch, at)
+            .await)
     }
 
     async fn set_checkpoint(
@@ -214,7 +235,8 @@ impl HistoryStore for Shared {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Page<Placed>> {
-        reading!(self, "all_messages", |reader| messages::all_messages(reader, chat, limit, after).await)
+        reading!(self, "all_messages", |reader| messages::all_messages(reader, chat, limit, after)
+            .await)
     }
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
@@ -235,7 +257,12 @@ impl FragmentStore for Shared {
         })
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
         const OPERATION: &str = "put_fragments";
         fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
         writing!(self, "put_fragments", |writer| {
@@ -294,7 +321,12 @@ impl BlobStore for Shared {
         reading!(self, "read_blob", |reader| blobs::read(reader, chat, id, range.clone()).await)
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         reading!(self, "blobs", |reader| blobs::list(reader, chat, limit, after).await)
     }
 
@@ -310,7 +342,12 @@ impl BlobStore for Shared {
 
 #[async_trait]
 impl StreamStore for Shared {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         limits::check_stream("create_stream", chat, id)?;
         writing!(self, "create_stream", |writer| streams::create(writer, chat, id, at).await)
     }
@@ -335,7 +372,12 @@ impl StreamStore for Shared {
         writing!(self, "append_stream", |writer| streams::append(writer, chat, id, &append).await)
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         writing!(self, "cancel_stream", |writer| streams::cancel(writer, chat, id, at).await)
     }
 
@@ -386,7 +428,8 @@ impl StreamStore for Shared {
 #[async_trait]
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        reading!(self, "check", |reader| check::check(reader, self.connections.full_text, cancel).await)
+        reading!(self, "check", |reader| check::check(reader, self.connections.full_text, cancel)
+            .await)
     }
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {

@@ -1,15 +1,16 @@
 //! Streams: a row for what is known of each, and one for each chunk.
 //!
-//! What a call does to a stream is said by [`StoredStream`]; that chunks go with their stream and their run is the schema's
-//! business (`migrations/0005_streams.sql`).
+//! What a call does to a stream is said by [`StoredStream`]; that chunks go with their stream and
+//! their run is the schema's business (`migrations/0005_streams.sql`).
 
 use std::fmt::Write as _;
 
 use bytes::Bytes;
 use context_core::limits::MAX_STREAM_PAGE_BYTES;
 use context_core::{
-    AppendPlace, ChatRef, Cursor, Error, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp, UserId, limits,
+    AppendPlace, ChatRef, Cursor, Error, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim,
+    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp,
+    UserId, limits,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
@@ -43,7 +44,8 @@ pub(crate) async fn create(
     let outcome = match find(&mut transaction, "create_stream", chat, id).await? {
         Some((_, stream)) => StreamOutcome::Replayed(stream),
         None => {
-            let add = sqlx::query(sql::CREATE_STREAM).bind(chat.user.as_str()).bind(chat.chat.as_str());
+            let add =
+                sqlx::query(sql::CREATE_STREAM).bind(chat.user.as_str()).bind(chat.chat.as_str());
             let stream = StoredStream::new(id, at);
             let add = add.bind(id.as_str()).bind(stream.state.as_str()).bind(at.as_micros());
             let no = add.execute(&mut *transaction).await?.last_insert_rowid();
@@ -99,7 +101,8 @@ pub(crate) async fn append(
     Ok(outcome)
 }
 
-/// Writes chunks in one statement, however many they are: their bytes, one behind the other, and where each begins.
+/// Writes chunks in one statement, however many they are: their bytes, one behind the other, and
+/// where each begins.
 async fn add_chunks(connection: &mut SqliteConnection, first: i64, chunks: &[Bytes]) -> Result<()> {
     if chunks.is_empty() {
         return Ok(());
@@ -120,10 +123,15 @@ async fn add_chunks(connection: &mut SqliteConnection, first: i64, chunks: &[Byt
 }
 
 /// Whether what is appended stands there already.
-async fn are_stored(connection: &mut SqliteConnection, no: i64, append: &StreamAppend) -> Result<bool> {
+async fn are_stored(
+    connection: &mut SqliteConnection,
+    no: i64,
+    append: &StreamAppend,
+) -> Result<bool> {
     let first = place(no, append.offset);
     let last = first + signed(append.chunks.len()) - 1;
-    let rows = sqlx::query(sql::STORED_STREAM_CHUNKS).bind(first).bind(last).fetch_all(connection).await?;
+    let rows =
+        sqlx::query(sql::STORED_STREAM_CHUNKS).bind(first).bind(last).fetch_all(connection).await?;
     if rows.len() != append.chunks.len() {
         return Err(Fault::Corrupt(MISSING, None));
     }
@@ -183,7 +191,10 @@ async fn find(
     chat: &ChatRef,
     id: &StreamId,
 ) -> Result<Option<(i64, StoredStream)>> {
-    let query = sqlx::query(sql::STREAM).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(id.as_str());
+    let query = sqlx::query(sql::STREAM)
+        .bind(chat.user.as_str())
+        .bind(chat.chat.as_str())
+        .bind(id.as_str());
     let row = query.fetch_all(connection).await?.pop();
     let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
     let no: Option<i64> = row.try_get(0)?;
@@ -231,9 +242,11 @@ async fn known(
 
 /// A stream as it is in a row, behind its number.
 pub(crate) fn stream_of(row: &SqliteRow) -> Result<StoredStream> {
-    let columns = [0, 13, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(|column| Value::of(row, column));
+    let columns =
+        [0, 13, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(|column| Value::of(row, column));
     STREAM.check_values(columns.into_iter().collect::<Result<Vec<_>>>()?, row, 14)?;
-    let time = |column| Ok::<_, Fault>(row.try_get::<Option<i64>, _>(column)?.map(Timestamp::from_micros));
+    let time =
+        |column| Ok::<_, Fault>(row.try_get::<Option<i64>, _>(column)?.map(Timestamp::from_micros));
     let id = StreamId::from(row.try_get::<&str, _>(1)?);
     let mut stream = StoredStream::new(id, Timestamp::from_micros(row.try_get(8)?));
     let state = StreamState::from_name(row.try_get(2)?);
@@ -243,7 +256,8 @@ pub(crate) fn stream_of(row: &SqliteRow) -> Result<StoredStream> {
     stream.writer = row.try_get::<Option<&str>, _>(4)?.map(Into::into);
     (stream.chunks, stream.bytes) = (count(row.try_get(5)?)?, count(row.try_get(6)?)?);
     stream.error = row.try_get(7)?;
-    (stream.started_at, stream.cancel_requested_at, stream.finished_at) = (time(9)?, time(10)?, time(11)?);
+    (stream.started_at, stream.cancel_requested_at, stream.finished_at) =
+        (time(9)?, time(10)?, time(11)?);
     stream.updated_at = Timestamp::from_micros(row.try_get(12)?);
     Ok(stream)
 }
@@ -317,10 +331,12 @@ pub(crate) async fn list(
     let seen = Seen::page(after.is_none(), rows.len() > limit, rows.len());
     OfChat::Streams.compare(&mut transaction, chat, seen).await?;
     transaction.commit().await?;
-    let mut order = KeyOrder::after(OPERATION, "stream", Some(after.map_or("", Cursor::as_str).to_owned()));
+    let mut order =
+        KeyOrder::after(OPERATION, "stream", Some(after.map_or("", Cursor::as_str).to_owned()));
     rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<String, _>(1)?)?))?;
     let items = rows.iter().take(limit).map(stream_of).collect::<Result<Vec<_>>>()?;
-    let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.as_str()));
+    let next =
+        items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.as_str()));
     Ok(Page { items, next })
 }
 
@@ -345,7 +361,9 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &StreamPrune) -> Result<St
     };
     let bound = |statement| {
         let query = sqlx::query(statement).bind(prune.user.as_str()).bind(chat);
-        query.bind(prune.finished_until.as_micros()).bind(prune.idle_since.map(Timestamp::as_micros))
+        query
+            .bind(prune.finished_until.as_micros())
+            .bind(prune.idle_since.map(Timestamp::as_micros))
     };
     let row = bound(sql::PRUNED_STREAMS).fetch_one(&mut *transaction).await?;
     let mut pruned = StreamsPruned::default();

@@ -1,8 +1,9 @@
 //! Checksums of rows: what a row says is compared with them whenever it is read.
 //!
-//! A row's checksum is over the name of its table, the values in the order of [`Table::columns`], and, where rows are
-//! read for a thing that is named, over that name. Rows that are written seldom are sealed by a second statement in the
-//! same transaction ([`Table::seal`]); those that are written often are given their checksum with their values.
+//! A row's checksum is over the name of its table, the values in the order of [`Table::columns`],
+//! and, where rows are read for a thing that is named, over that name. Rows that are written seldom
+//! are sealed by a second statement in the same transaction ([`Table::seal`]); those that are
+//! written often are given their checksum with their values.
 
 pub(crate) mod upgrade;
 
@@ -190,7 +191,11 @@ impl Table {
     }
 
     /// The same with the checksum itself.
-    pub(crate) fn check_sum<'a>(&self, values: impl IntoIterator<Item = Value<'a>>, kept: i64) -> Result<()> {
+    pub(crate) fn check_sum<'a>(
+        &self,
+        values: impl IntoIterator<Item = Value<'a>>,
+        kept: i64,
+    ) -> Result<()> {
         if self.sum(values) == kept { Ok(()) } else { Err(self.differs()) }
     }
 
@@ -208,13 +213,15 @@ impl Table {
         self.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Gives the rows that have no checksum theirs: those whose columns named here have these values.
+    /// Gives the rows that have no checksum theirs: those whose columns named here have these
+    /// values.
     pub(crate) async fn seal(
         &self,
         connection: &mut SqliteConnection,
         filter: &[(&str, Value<'_>)],
     ) -> Result<()> {
-        let mut text = format!("SELECT {} FROM {} WHERE {} IS NULL", self.list(), self.name, self.sum);
+        let mut text =
+            format!("SELECT {} FROM {} WHERE {} IS NULL", self.list(), self.name, self.sum);
         for (at, (column, _)) in (1..).zip(filter) {
             text.push_str(&format!(" AND \"{column}\" = ?{at}"));
         }
@@ -226,13 +233,18 @@ impl Table {
     }
 
     async fn seal_rows(&self, connection: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<()> {
-        let keys: Vec<String> =
-            (2..).zip(&self.columns[..self.key]).map(|(at, key)| format!("\"{key}\" = ?{at}")).collect();
-        let text = format!("UPDATE {} SET {} = ?1 WHERE {}", self.name, self.sum, keys.join(" AND "));
+        let keys: Vec<String> = (2..)
+            .zip(&self.columns[..self.key])
+            .map(|(at, key)| format!("\"{key}\" = ?{at}"))
+            .collect();
+        let text =
+            format!("UPDATE {} SET {} = ?1 WHERE {}", self.name, self.sum, keys.join(" AND "));
         for row in rows {
-            let values = (0..self.columns.len()).map(|at| Value::of(row, at)).collect::<Result<Vec<_>>>()?;
+            let values =
+                (0..self.columns.len()).map(|at| Value::of(row, at)).collect::<Result<Vec<_>>>()?;
             let query = sqlx::query(AssertSqlSafe(text.clone())).bind(self.sum(values.clone()));
-            let query = values.into_iter().take(self.key).fold(query, |query, value| value.bind(query));
+            let query =
+                values.into_iter().take(self.key).fold(query, |query, value| value.bind(query));
             run(connection, query).await?;
         }
         Ok(())

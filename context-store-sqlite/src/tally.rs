@@ -1,7 +1,8 @@
-//! Counts of everything that is listed: a list that lost a page of the file is shorter than its count.
+//! Counts of everything that is listed: a list that lost a page of the file is shorter than its
+//! count.
 //!
-//! The file counts by itself (`migrations/0008_checksums.sql`). What is compared must be of one state of the file, so it
-//! is read in one transaction.
+//! The file counts by itself (`migrations/0008_checksums.sql`). What is compared must be of one
+//! state of the file, so it is read in one transaction.
 
 use context_core::UserId;
 use sqlx::Row;
@@ -12,8 +13,9 @@ use crate::place::signed;
 use crate::sql;
 use crate::sums::Statement;
 
-/// Up to how many are counted to say for certain that one is not there, or that a page in the middle of a list lacks
-/// none. More would cost more than the answer; the end of a list is always compared.
+/// Up to how many are counted to say for certain that one is not there, or that a page in the
+/// middle of a list lacks none. More would cost more than the answer; the end of a list is always
+/// compared.
 const FEW: i64 = 4096;
 
 pub(crate) const ELSEWHERE: Fault = Fault::Corrupt("an index does not lead to what it names", None);
@@ -134,14 +136,18 @@ impl OfChat {
 
 /// Compares a list of users with how many there should be.
 pub(crate) async fn users(connection: &mut SqliteConnection, seen: Seen) -> Result<()> {
-    let row = sqlx::query(sql::STORE_TALLY).fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
+    let row =
+        sqlx::query(sql::STORE_TALLY).fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
     let expected = sound(&row, 1)?.try_get(0)?;
     compare(connection, expected, seen, "users are missing", sqlx::query(sql::COUNT_USERS)).await
 }
 
-/// Whether what stands in an index beside the place where something would stand is what it leads to: a damaged name hides
-/// what it names.
-pub(crate) async fn neighbours(connection: &mut SqliteConnection, query: Statement<'_>) -> Result<()> {
+/// Whether what stands in an index beside the place where something would stand is what it leads
+/// to: a damaged name hides what it names.
+pub(crate) async fn neighbours(
+    connection: &mut SqliteConnection,
+    query: Statement<'_>,
+) -> Result<()> {
     for row in query.fetch_all(connection).await? {
         if row.try_get::<Option<bool>, _>(0)? != Some(true) {
             return Err(ELSEWHERE);

@@ -45,7 +45,8 @@ impl Subject for Sqlite {
     }
 
     async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
-        let path = self.files.lock().expect("no holder panics").fresh(self.folder.path(), namespace);
+        let path =
+            self.files.lock().expect("no holder panics").fresh(self.folder.path(), namespace);
         Ok(Arc::new(SqliteStore::open(SqliteConfig::new(path)).await?))
     }
 

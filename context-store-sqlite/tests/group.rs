@@ -1,4 +1,5 @@
-//! Commits that wait together: each is answered for itself, and nobody who goes away takes another's along.
+//! Commits that wait together: each is answered for itself, and nobody who goes away takes
+//! another's along.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -8,8 +9,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use context_core::{
-    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node, Role,
-    SearchQuery, Store, Target, Timestamp, Window,
+    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node,
+    Role, SearchQuery, Store, Target, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
@@ -57,14 +58,19 @@ impl Lab {
         assert_eq!(report.findings, []);
         if let Some(search) = self.store.search() {
             let query = SearchQuery { limit: 1000, ..SearchQuery::new("ada", "words") };
-            assert_eq!(search.search(&query).await.unwrap().items.len() as u64, report.messages.min(1000));
+            assert_eq!(
+                search.search(&query).await.unwrap().items.len() as u64,
+                report.messages.min(1000)
+            );
         }
     }
 }
 
 fn append(chat: &ChatRef, expected: &str, ids: &[&str]) -> Commit {
     let expected = Some(expected).filter(|id| !id.is_empty()).map(MessageId::from);
-    let node = |id: &&str| Arc::new(Node::new(*id, Message::text(Role::User, format!("words of {id}")), T));
+    let node = |id: &&str| {
+        Arc::new(Node::new(*id, Message::text(Role::User, format!("words of {id}")), T))
+    };
     let target = Target::Extend { branch: "main".into(), expected };
     Commit { nodes: ids.iter().map(node).collect(), ..Commit::new(chat.clone(), target, T) }
 }
@@ -98,11 +104,13 @@ async fn of_many_chats(full_text: bool) {
         chats.push(lab.chat(id).await);
     }
     let mut heads = vec!["root".to_owned(); chats.len()];
-    // Long enough for blocks of runs to fill up within a group; sizes that fit a row and that do not.
+    // Long enough for blocks of runs to fill up within a group; sizes that fit a row and that do
+    // not.
     for round in 0..40 {
         let mut commits = Vec::new();
         for (i, (chat, head)) in chats.iter().zip(&mut heads).enumerate().take(1 + round * 7 % 70) {
-            let ids: Vec<String> = (0..1 + (i + round) % 3).map(|k| format!("m{round}-{k}")).collect();
+            let ids: Vec<String> =
+                (0..1 + (i + round) % 3).map(|k| format!("m{round}-{k}")).collect();
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
             commits.push(lab.append(chat, head, &ids));
             *head = (*ids.last().unwrap()).to_owned();
@@ -202,7 +210,8 @@ async fn sixty_four_tasks_lose_nothing() {
         let ids = lab.ids(chat).await;
         assert_eq!(ids.len(), 41);
         for task in (i..64).step_by(16) {
-            let own: Vec<_> = ids.iter().filter(|id| id.starts_with(&format!("t{task}-"))).cloned().collect();
+            let own: Vec<_> =
+                ids.iter().filter(|id| id.starts_with(&format!("t{task}-"))).cloned().collect();
             assert_eq!(own, (0..10).map(|i| format!("t{task}-{i}")).collect::<Vec<_>>());
         }
     }
@@ -257,14 +266,17 @@ async fn dropped(rounds: Vec<Vec<Option<usize>>>) {
         for ((chat, chain), ended) in chats.iter_mut().zip(ended) {
             let told = ended.flatten();
             if let Some(outcome) = &told {
-                let done = matches!(outcome, CommitOutcome::Applied(_) | CommitOutcome::Replayed(_));
+                let done =
+                    matches!(outcome, CommitOutcome::Applied(_) | CommitOutcome::Replayed(_));
                 assert!(done, "{outcome:?}");
             }
             // Sent again, as after any lost answer: it is there once, and whole.
             let again = lab.append(chat, chain.last().unwrap(), &ids).await;
             match again {
                 CommitOutcome::Replayed(_) => {}
-                CommitOutcome::Applied(_) => assert!(told.is_none(), "was acknowledged and not there"),
+                CommitOutcome::Applied(_) => {
+                    assert!(told.is_none(), "was acknowledged and not there")
+                }
                 other => panic!("{other:?}"),
             }
             chain.extend([first.clone(), second.clone()]);
@@ -275,11 +287,13 @@ async fn dropped(rounds: Vec<Vec<Option<usize>>>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(32) })]
 
     #[test]
     fn who_goes_away_takes_nothing_along(
-        rounds in prop::collection::vec(prop::collection::vec(prop::option::of(0usize..6), 1..12), 1..10),
+        rounds in prop::collection::vec(prop::collection::vec(prop::option::of(0usize..6), 1..12),
+            1..10),
     ) {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(dropped(rounds));
     }

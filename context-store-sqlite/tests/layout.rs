@@ -1,12 +1,13 @@
-//! What is this store's own: its layout, its file, its schema. The contract of all stores is in `conformance`.
+//! What is this store's own: its layout, its file, its schema. The contract of all stores is in
+//! `conformance`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind, ForkName,
-    Message, MessageId, NewChat, Node, NodeKind, Role, Store, Target, Timestamp, Window,
+    BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind,
+    ForkName, Message, MessageId, NewChat, Node, NodeKind, Role, Store, Target, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
@@ -48,7 +49,11 @@ impl Lab {
     }
 
     async fn chain(&self, branch: &str, window: &Window) -> Chain {
-        self.store.history().chain(&self.chat, &ChainEnd::Branch(branch.into()), window).await.unwrap()
+        self.store
+            .history()
+            .chain(&self.chat, &ChainEnd::Branch(branch.into()), window)
+            .await
+            .unwrap()
     }
 
     async fn problems(&self) -> Vec<String> {
@@ -60,14 +65,24 @@ impl Lab {
 fn node(i: usize) -> Arc<Node> {
     let message = Message::text(Role::User, format!("text {i}"));
     if i % 37 == 36 {
-        return Arc::new(Node::from_encoded(id(i), NodeKind::Boundary, T, Encoded::new("cut", 1, "[]")));
+        return Arc::new(Node::from_encoded(
+            id(i),
+            NodeKind::Boundary,
+            T,
+            Encoded::new("cut", 1, "[]"),
+        ));
     }
     Arc::new(Node::new(id(i), message, T))
 }
 
 /// Bodies are bytes, whatever a check thinks of them.
 fn with_body(i: usize, body: Vec<u8>) -> Arc<Node> {
-    Arc::new(Node::from_encoded(id(i), NodeKind::Message(Role::User), T, Encoded::new("test", 1, body)))
+    Arc::new(Node::from_encoded(
+        id(i),
+        NodeKind::Message(Role::User),
+        T,
+        Encoded::new("test", 1, body),
+    ))
 }
 
 fn id(i: usize) -> MessageId {
@@ -80,11 +95,13 @@ async fn single_appends_end_up_in_few_rows_byte_for_byte() {
     let mut all = Vec::new();
     for i in 0..200 {
         let next = with_body(i, format!("\0\u{ff}body {i}\0").into_bytes());
-        lab.extend("main", all.last().map(|node: &Arc<Node>| &node.id), vec![Arc::clone(&next)]).await;
+        lab.extend("main", all.last().map(|node: &Arc<Node>| &node.id), vec![Arc::clone(&next)])
+            .await;
         all.push(next);
     }
     assert_eq!(lab.chain("main", &Window::Whole).await, Chain::from_nodes(0, all));
-    let rows = sqlx::query("SELECT count(*) FROM run").fetch_one(&mut lab.file().await).await.unwrap();
+    let rows =
+        sqlx::query("SELECT count(*) FROM run").fetch_one(&mut lab.file().await).await.unwrap();
     // Three runs of 64 and the eight newest.
     assert_eq!(rows.get::<i64, _>(0), 3 + 8);
 }
@@ -110,10 +127,12 @@ async fn large_bodies_are_not_merged_into_runs() {
 async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
     let lab = Lab::new().await;
     let mut file = lab.file().await;
-    let newer = "INSERT INTO context_migrations (version, description, success, checksum, execution_time)
+    let newer =
+        "INSERT INTO context_migrations (version, description, success, checksum, execution_time)
         VALUES (9, 'later', true, x'', 0)";
     sqlx::query(newer).execute(&mut file).await.unwrap();
-    let error = SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
+    let error =
+        SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert_eq!(error.message(), "written by schema 9, this program knows up to 8");
 }
@@ -125,8 +144,9 @@ async fn what_is_no_store_is_refused() {
     std::fs::write(&path, "these are notes and no database ".repeat(100)).unwrap();
     let error = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    let error =
-        SqliteStore::open(SqliteConfig::new(folder.path().join("no.db")).create(false)).await.unwrap_err();
+    let error = SqliteStore::open(SqliteConfig::new(folder.path().join("no.db")).create(false))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
@@ -174,11 +194,17 @@ async fn the_check_finds_what_was_tampered_with() {
         "{missing:?}"
     );
     let short = after("UPDATE branch SET own = 101, own_sum = own_sum + 1000003").await;
-    assert!(short.contains(&"ada/chat branch 1: has 100 messages, says 101".to_owned()), "{short:?}");
+    assert!(
+        short.contains(&"ada/chat branch 1: has 100 messages, says 101".to_owned()),
+        "{short:?}"
+    );
     let unfiled = after("DELETE FROM node WHERE id = 'm3'").await;
     assert_eq!(unfiled, ["ada/chat messages: 100 are stored, 99 are filed"]);
     let unbounded = after("DELETE FROM boundary").await;
-    assert_eq!(unbounded, ["ada/chat branch 1: the index of boundaries disagrees with the messages"]);
+    assert_eq!(
+        unbounded,
+        ["ada/chat branch 1: the index of boundaries disagrees with the messages"]
+    );
     let stray = after("INSERT INTO run VALUES ((9 << 32) + 1, x'')").await;
     assert_eq!(stray, ["table run, place 9/1: belongs to no chat"]);
 }
@@ -194,7 +220,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let nodes = prop_oneof![4 => Just(1usize), 2 => 2usize..20, 1 => 60usize..200];
     let step = prop_oneof![
-        6 => (any::<prop::sample::Index>(), nodes.clone()).prop_map(|(branch, nodes)| Step::Append { branch, nodes }),
+        6 => (any::<prop::sample::Index>(),
+            nodes.clone()).prop_map(|(branch, nodes)| Step::Append { branch, nodes }),
         2 => (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0usize..3)
             .prop_map(|(from, at, nodes)| Step::Fork { from, at, nodes }),
         1 => (any::<prop::sample::Index>(), any::<prop::sample::Index>())
@@ -230,7 +257,11 @@ async fn live(steps: Vec<Step>) {
                     activate: false,
                 };
                 let nodes = fresh(nodes);
-                lab.apply(Commit { nodes: nodes.clone(), ..Commit::new(lab.chat.clone(), target, T) }).await;
+                lab.apply(Commit {
+                    nodes: nodes.clone(),
+                    ..Commit::new(lab.chat.clone(), target, T)
+                })
+                .await;
                 chain.extend(nodes);
                 model.push((name, chain));
             }
@@ -240,12 +271,19 @@ async fn live(steps: Vec<Step>) {
                     continue;
                 }
                 let old = Arc::clone(&chain[at.index(chain.len())]);
-                let by =
-                    Node::from_encoded(old.id.clone(), NodeKind::Boundary, T, Encoded::new("test", 2, "new"));
+                let by = Node::from_encoded(
+                    old.id.clone(),
+                    NodeKind::Boundary,
+                    T,
+                    Encoded::new("test", 2, "new"),
+                );
                 let amendments = vec![Arc::new(by.clone())];
-                lab.apply(Commit { amendments, ..Commit::new(lab.chat.clone(), Target::Stay, T) }).await;
+                lab.apply(Commit { amendments, ..Commit::new(lab.chat.clone(), Target::Stay, T) })
+                    .await;
                 let new = Arc::new(old.amended(&by));
-                for node in model.iter_mut().flat_map(|(_, chain)| chain).filter(|node| node.id == old.id) {
+                for node in
+                    model.iter_mut().flat_map(|(_, chain)| chain).filter(|node| node.id == old.id)
+                {
                     *node = Arc::clone(&new);
                 }
             }
@@ -280,14 +318,19 @@ async fn live(steps: Vec<Step>) {
             }
             let end = ChainEnd::Message(middle.clone());
             let part = lab.store.history().chain(&lab.chat, &end, &window).await.unwrap();
-            assert_eq!(part, window.of(&whole.prefix(nodes.len() / 2 + 1)), "to {middle} {window:?}");
+            assert_eq!(
+                part,
+                window.of(&whole.prefix(nodes.len() / 2 + 1)),
+                "to {middle} {window:?}"
+            );
         }
     }
     assert_eq!(lab.problems().await, [""; 0]);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(24) })]
 
     #[test]
     fn any_life_reads_back_through_every_window(steps in steps()) {

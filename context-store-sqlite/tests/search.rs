@@ -1,4 +1,5 @@
-//! Full text in this store: what is found, that the index follows every write, and that it is a property of a file.
+//! Full text in this store: what is found, that the index follows every write, and that it is a
+//! property of a file.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -7,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Cursor, Encoded, ErrorKind, ForkName, Message,
-    MessageId, NewChat, Node, NodeKind, Placed, Role, SearchHit, SearchQuery, SearchScope, Store, Target,
-    Timestamp,
+    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Cursor, Encoded, ErrorKind, ForkName,
+    Message, MessageId, NewChat, Node, NodeKind, Placed, Role, SearchHit, SearchQuery, SearchScope,
+    Store, Target, Timestamp,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
@@ -38,7 +39,11 @@ impl Lab {
     }
 
     async fn file(&self) -> SqliteConnection {
-        SqliteConnectOptions::new().filename(self.folder.path().join("s.db")).connect().await.unwrap()
+        SqliteConnectOptions::new()
+            .filename(self.folder.path().join("s.db"))
+            .connect()
+            .await
+            .unwrap()
     }
 
     async fn chat(&self, user: &str, id: &str) -> ChatRef {
@@ -52,8 +57,15 @@ impl Lab {
         assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
     }
 
-    async fn extend(&self, chat: &ChatRef, branch: &str, expected: Option<&str>, nodes: Vec<Arc<Node>>) {
-        let target = Target::Extend { branch: branch.into(), expected: expected.map(MessageId::from) };
+    async fn extend(
+        &self,
+        chat: &ChatRef,
+        branch: &str,
+        expected: Option<&str>,
+        nodes: Vec<Arc<Node>>,
+    ) {
+        let target =
+            Target::Extend { branch: branch.into(), expected: expected.map(MessageId::from) };
         self.apply(Commit { nodes, ..Commit::new(chat.clone(), target, T) }).await;
     }
 
@@ -99,14 +111,21 @@ async fn finds_what_every_way_of_writing_wrote() {
     // A transaction, then one row, then two, then many.
     lab.extend(&chat, "main", None, vec![user("a", "Two tickets to Lisbon")]).await;
     lab.extend(&chat, "main", Some("a"), vec![user("b", "On FRIDAY, to lisbon!")]).await;
-    lab.extend(&chat, "main", Some("b"), vec![user("c", " …"), says("d", Role::Assistant, "Café in Lisbon")])
-        .await;
-    let many =
-        (0..20).map(|i| user(&format!("e{i}"), if i == 7 { "lisbon again" } else { "else" })).collect();
+    lab.extend(
+        &chat,
+        "main",
+        Some("b"),
+        vec![user("c", " …"), says("d", Role::Assistant, "Café in Lisbon")],
+    )
+    .await;
+    let many = (0..20)
+        .map(|i| user(&format!("e{i}"), if i == 7 { "lisbon again" } else { "else" }))
+        .collect();
     lab.extend(&chat, "main", Some("d"), many).await;
     let foreign = Encoded::new("other", 1, "lisbon");
     let foreign = Node::from_encoded("f".into(), NodeKind::Message(Role::User), T, foreign);
-    let boundary = Node::from_encoded("g".into(), NodeKind::Boundary, T, Encoded::new("cut", 1, "lisbon"));
+    let boundary =
+        Node::from_encoded("g".into(), NodeKind::Boundary, T, Encoded::new("cut", 1, "lisbon"));
     lab.extend(&chat, "main", Some("e19"), vec![Arc::new(foreign)]).await;
     lab.extend(&chat, "main", Some("f"), vec![Arc::new(boundary)]).await;
     assert_eq!(lab.ids("ada", "LISBON").await, ["a", "b", "d", "e7"]);
@@ -129,12 +148,21 @@ async fn finds_what_every_way_of_writing_wrote() {
 async fn nothing_that_is_typed_is_syntax() {
     let lab = Lab::new().await;
     let chat = lab.chat("ada", "c").await;
-    lab.extend(&chat, "main", None, vec![user("a", "what's up? foo:bar a-b NEAR \"quoted\" 北京 or")]).await;
-    for text in ["what's up?", "foo:bar", "a-b", "\"quoted\"", "NEAR", "北京", "OR", "user", "{user} :"] {
+    lab.extend(
+        &chat,
+        "main",
+        None,
+        vec![user("a", "what's up? foo:bar a-b NEAR \"quoted\" 北京 or")],
+    )
+    .await;
+    for text in
+        ["what's up?", "foo:bar", "a-b", "\"quoted\"", "NEAR", "北京", "OR", "user", "{user} :"]
+    {
         let expected: &[&str] = if text.contains("user") { &[] } else { &["a"] };
         assert_eq!(lab.ids("ada", text).await, expected, "{text}");
     }
-    for text in ["\"", "'", "*", "(", "a AND", "^a", "-", "京北", "foo bar:", "\0", ")\" OR \"a"] {
+    for text in ["\"", "'", "*", "(", "a AND", "^a", "-", "京北", "foo bar:", "\0", ")\" OR \"a"]
+    {
         lab.ids("ada", text).await;
     }
     let longest = "q ".repeat(2048);
@@ -215,7 +243,13 @@ async fn pages_are_in_order_and_lose_nothing() {
 async fn the_index_follows_what_is_changed_and_what_goes() {
     let lab = Lab::new().await;
     let (chat, other) = (lab.chat("ada", "c").await, lab.chat("ada", "d").await);
-    lab.extend(&chat, "main", None, vec![user("a", "apple"), user("b", "apple"), user("c", "apple")]).await;
+    lab.extend(
+        &chat,
+        "main",
+        None,
+        vec![user("a", "apple"), user("b", "apple"), user("c", "apple")],
+    )
+    .await;
     lab.extend(&other, "main", None, vec![user("z", "apple")]).await;
     lab.fork(&chat, "side", Some("b"), vec![user("s", "apple")]).await;
     let stay = |chat: &ChatRef| Commit::new(chat.clone(), Target::Stay, T);
@@ -225,8 +259,12 @@ async fn the_index_follows_what_is_changed_and_what_goes() {
     assert_eq!(lab.ids("ada", "pear").await, ["a"]);
     assert_eq!(lab.problems().await, [""; 0]);
     let side = MessageId::from("s");
-    let deleted = lab.store.history().delete_branch(&chat, &"side".into(), Some(&side), T).await.unwrap();
-    assert!(matches!(deleted, context_core::BranchDeletion::Deleted { messages: 1, .. }), "{deleted:?}");
+    let deleted =
+        lab.store.history().delete_branch(&chat, &"side".into(), Some(&side), T).await.unwrap();
+    assert!(
+        matches!(deleted, context_core::BranchDeletion::Deleted { messages: 1, .. }),
+        "{deleted:?}"
+    );
     assert_eq!(lab.ids("ada", "apple").await, ["c", "z"]);
     assert!(lab.store.history().delete_chat(&chat, None).await.unwrap());
     assert_eq!(lab.ids("ada", "apple").await, ["z"]);
@@ -239,7 +277,8 @@ async fn a_branch_that_is_cut_keeps_the_words_of_what_is_needed() {
     let lab = Lab::new().await;
     let chat = lab.chat("ada", "c").await;
     lab.extend(&chat, "main", None, vec![user("a", "fig")]).await;
-    lab.fork(&chat, "one", Some("a"), (0..40).map(|i| user(&format!("n{i:02}"), "fig")).collect()).await;
+    lab.fork(&chat, "one", Some("a"), (0..40).map(|i| user(&format!("n{i:02}"), "fig")).collect())
+        .await;
     lab.fork(&chat, "two", Some("n09"), vec![user("t", "fig")]).await;
     let head = MessageId::from("n39");
     let _ = lab.store.history().delete_branch(&chat, &"one".into(), Some(&head), T).await.unwrap();
@@ -256,8 +295,13 @@ async fn an_erased_users_words_are_in_no_file() {
     let (chat, others) = (lab.chat("ada", "c").await, lab.chat("bob", "c").await);
     lab.extend(&chat, "main", None, vec![user("a", "xylophone")]).await;
     lab.extend(&others, "main", None, vec![user("a", "trumpet")]).await;
-    let erasure =
-        lab.store.maintenance().unwrap().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    let erasure = lab
+        .store
+        .maintenance()
+        .unwrap()
+        .erase_user(&"ada".into(), &CancelSignal::never())
+        .await
+        .unwrap();
     assert_eq!((erasure.messages, erasure.remaining), (1, 0));
     assert_eq!(lab.ids("bob", "trumpet").await, ["a"]);
     let mut bytes = Vec::new();
@@ -273,7 +317,13 @@ async fn the_check_finds_an_index_that_disagrees() {
     async fn after(tamper: &'static str) -> Vec<String> {
         let lab = Lab::new().await;
         let chat = lab.chat("ada", "c").await;
-        lab.extend(&chat, "main", None, vec![user("a", "apple"), user("b", "pear"), user("c", "…")]).await;
+        lab.extend(
+            &chat,
+            "main",
+            None,
+            vec![user("a", "apple"), user("b", "pear"), user("c", "…")],
+        )
+        .await;
         assert_eq!(lab.problems().await, [""; 0]);
         sqlx::query(tamper).execute(&mut lab.file().await).await.unwrap();
         lab.problems().await
@@ -328,7 +378,8 @@ async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
     for text in ["after", "third words", "m7"] {
         let terms = context_core::search::Terms::parse(text, false);
         let text_of = |placed: &Placed| Some(placed.node.message().ok()?.readable_text());
-        let has = |placed: &&Placed| text_of(placed).is_some_and(|text| terms.count(&text).is_hit());
+        let has =
+            |placed: &&Placed| text_of(placed).is_some_and(|text| terms.count(&text).is_hit());
         let mut expected: Vec<_> =
             placed.iter().filter(has).map(|placed| placed.node.id.to_string()).collect();
         expected.sort();
@@ -342,8 +393,11 @@ async fn agrees(texts: Vec<(u8, String)>, queries: Vec<String>) {
     let lab = Lab::new().await;
     let (chat, once) = (lab.chat("ada", "c").await, lab.chat("bob", "c").await);
     let role = |n: u8| [Role::User, Role::Assistant, Role::Tool, Role::System][usize::from(n) % 4];
-    let nodes: Vec<_> =
-        texts.iter().enumerate().map(|(i, (n, text))| says(&format!("m{i}"), role(*n), text)).collect();
+    let nodes: Vec<_> = texts
+        .iter()
+        .enumerate()
+        .map(|(i, (n, text))| says(&format!("m{i}"), role(*n), text))
+        .collect();
     let mut head: Option<String> = None;
     let (mut at, mut step) = (0, 1);
     while at < nodes.len() {
@@ -370,13 +424,15 @@ async fn agrees(texts: Vec<(u8, String)>, queries: Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(24) })]
 
     #[test]
     fn the_index_finds_what_reading_finds(
         texts in prop::collection::vec((0u8..4, "[abcä京東'\" ]{0,12}"), 1..40),
         queries in prop::collection::vec("[abcä京東'\"* ]{1,5}", 1..6),
     ) {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(agrees(texts, queries));
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(agrees(texts,
+            queries));
     }
 }

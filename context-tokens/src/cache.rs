@@ -4,14 +4,18 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use context_core::{Framing, Media, MediaKind, Message, MessageHash, Part, TokenCount, TokenCounter, Tool};
+use context_core::{
+    Framing, Media, MediaKind, Message, MessageHash, Part, TokenCount, TokenCounter, Tool,
+};
 
 /// A counter that counts every message once.
 ///
-/// A message that is [shared](TokenCounter::count_shared) is known again by its address, without being looked at; any
-/// other by its hash, which is not worked out where the caller [knows it](TokenCounter::count_hashed). So of n messages of
-/// which one is new, only the new one is counted. A message never changes, so a count is never wrong. Memory is bounded: of
-/// the messages asked for lately at least `capacity` are remembered, and at most twice as many. Messages are not kept alive.
+/// A message that is [shared](TokenCounter::count_shared) is known again by its address, without
+/// being looked at; any other by its hash, which is not worked out where the caller [knows
+/// it](TokenCounter::count_hashed). So of n messages of which one is new, only the new one is
+/// counted. A message never changes, so a count is never wrong. Memory is bounded: of the messages
+/// asked for lately at least `capacity` are remembered, and at most twice as many. Messages are not
+/// kept alive.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -139,7 +143,8 @@ impl TokenCounter for CachedCounter {
     }
 }
 
-/// What was used lately: when the new half is full, it becomes the old one, and what was not used since is forgotten.
+/// What was used lately: when the new half is full, it becomes the old one, and what was not used
+/// since is forgotten.
 #[derive(Debug)]
 struct Recent<K, V, S> {
     capacity: usize,

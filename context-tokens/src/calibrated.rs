@@ -11,7 +11,8 @@ use crate::Calibration;
 
 /// A counter whose counts are corrected by a [`Calibration`].
 ///
-/// Keep the counter within it to learn more: what [`Calibration::observe`] takes is the estimate before it is corrected.
+/// Keep the counter within it to learn more: what [`Calibration::observe`] takes is the estimate
+/// before it is corrected.
 ///
 /// ```
 /// use std::sync::Arc;

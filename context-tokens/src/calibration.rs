@@ -12,10 +12,10 @@ const LIMIT: f64 = 0.5;
 
 /// How far the estimates for one model are off, learned from reported usage.
 ///
-/// After each answer, [`observe`](Self::observe) takes the estimate of the request and the usage that was reported.
-/// The factor is a moving average of their ratios, never further from one than a half; the interval narrows with the
-/// number of reports and the spread seen in them. It belongs to the model, not to a history: compaction does not
-/// change it. It has a JSON form, to be stored.
+/// After each answer, [`observe`](Self::observe) takes the estimate of the request and the usage
+/// that was reported. The factor is a moving average of their ratios, never further from one than a
+/// half; the interval narrows with the number of reports and the spread seen in them. It belongs to
+/// the model, not to a history: compaction does not change it. It has a JSON form, to be stored.
 ///
 /// Counts that are exact stay as they are.
 ///
@@ -55,7 +55,11 @@ impl From<Stored> for Calibration {
         if !factor.is_finite() || !spread.is_finite() || reports == 0 {
             return Self::default();
         }
-        Self { factor: factor.clamp(1.0 - LIMIT, 1.0 + LIMIT), spread: spread.clamp(0.0, LIMIT), reports }
+        Self {
+            factor: factor.clamp(1.0 - LIMIT, 1.0 + LIMIT),
+            spread: spread.clamp(0.0, LIMIT),
+            reports,
+        }
     }
 }
 
@@ -66,8 +70,8 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Takes note of a report: the estimate as it was before any calibration, and what the provider said. A report of
-    /// no input, or about a request estimated at nothing, says nothing.
+    /// Takes note of a report: the estimate as it was before any calibration, and what the provider
+    /// said. A report of no input, or about a request estimated at nothing, says nothing.
     pub fn observe(&mut self, estimate: TokenCount, usage: &Usage) {
         let (estimated, real) = (estimate.tokens(), usage.total_input());
         if estimated == 0 || real == 0 {
@@ -93,12 +97,14 @@ impl Calibration {
         self.reports
     }
 
-    /// How far the factor may be off: three times what was usual lately, and more while there are few reports.
+    /// How far the factor may be off: three times what was usual lately, and more while there are
+    /// few reports.
     fn margin(&self) -> f64 {
         (3.0 * self.spread + 0.5 / (f64::from(self.reports) + 1.0)).clamp(0.02, LIMIT)
     }
 
-    /// Corrects the count of a whole request or of a large part of one: the number and the interval.
+    /// Corrects the count of a whole request or of a large part of one: the number and the
+    /// interval.
     #[must_use]
     pub fn apply(&self, count: TokenCount) -> TokenCount {
         if self.reports == 0 || count.is_exact() {
@@ -113,8 +119,8 @@ impl Calibration {
         )
     }
 
-    /// Corrects the count of something small: a single text may be further off than all together, so the interval moves
-    /// along and stays as wide as it is.
+    /// Corrects the count of something small: a single text may be further off than all together,
+    /// so the interval moves along and stays as wide as it is.
     #[must_use]
     pub fn scale(&self, count: TokenCount) -> TokenCount {
         if self.reports == 0 || count.is_exact() {

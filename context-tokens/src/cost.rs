@@ -52,9 +52,11 @@ impl Cost {
 
 fn price(usage: &Usage, prices: &Prices) -> f64 {
     let long = prices.long.filter(|long| usage.total_input() > long.above);
-    let (input, output) = long.map_or((prices.input, prices.output), |long| (long.input, long.output));
+    let (input, output) =
+        long.map_or((prices.input, prices.output), |long| (long.input, long.output));
     let cache_read = long.and_then(|long| long.cache_read).or(prices.cache_read).unwrap_or(input);
-    let cache_write = long.and_then(|long| long.cache_write).or(prices.cache_write).unwrap_or(input);
+    let cache_write =
+        long.and_then(|long| long.cache_write).or(prices.cache_write).unwrap_or(input);
     let parts = [
         (usage.input, input),
         (usage.cache_read, cache_read),

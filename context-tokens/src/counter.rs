@@ -21,7 +21,10 @@ impl Factor {
     pub(crate) const EXACT: Self = Self { typical: 1.0, low: 1.0, high: 1.0 };
 
     pub(crate) fn is_sound(&self) -> bool {
-        0.0 < self.low && self.low <= self.typical && self.typical <= self.high && self.high <= 100.0
+        0.0 < self.low
+            && self.low <= self.typical
+            && self.typical <= self.high
+            && self.high <= 100.0
     }
 
     fn of(&self, tokens: u64) -> TokenCount {
@@ -38,13 +41,14 @@ impl Factor {
     }
 }
 
-/// Counts for a model: text exactly if the vocabulary is published (OpenAI), else by that of GPT-4o and a factor with
-/// a stated interval (Claude, Gemini, anything else). Images by the published formula; what a provider adds around
-/// messages and tools is published by none, and an estimate for all.
+/// Counts for a model: text exactly if the vocabulary is published (OpenAI), else by that of GPT-4o
+/// and a factor with a stated interval (Claude, Gemini, anything else). Images by the published
+/// formula; what a provider adds around messages and tools is published by none, and an estimate
+/// for all.
 ///
-/// Making one loads nothing. The factors: Anthropic says of its newer models that they need about 30 percent more
-/// tokens than the ones before; everything else is judged, and meant to be replaced by what a
-/// [`Calibration`](crate::Calibration) learns.
+/// Making one loads nothing. The factors: Anthropic says of its newer models that they need about
+/// 30 percent more tokens than the ones before; everything else is judged, and meant to be replaced
+/// by what a [`Calibration`](crate::Calibration) learns.
 ///
 /// ```
 /// use context_core::TokenCounter;

@@ -11,8 +11,8 @@ use crate::{Cost, Model, WindowSource};
 pub struct FragmentTokens {
     /// The fragment's name.
     pub name: String,
-    /// Of its text alone. The joint prompt may have a few more or less, for what stands between fragments and because
-    /// tokens may reach across.
+    /// Of its text alone. The joint prompt may have a few more or less, for what stands between
+    /// fragments and because tokens may reach across.
     pub tokens: TokenCount,
 }
 
@@ -51,8 +51,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimates a request to a model. The reserve is the most that the request lets the model write, else
-    /// [`Model::reserve`].
+    /// Estimates a request to a model. The reserve is the most that the request lets the model
+    /// write, else [`Model::reserve`].
     pub fn new(request: &ModelRequest, counter: &dyn TokenCounter, model: &Model<'_>) -> Self {
         let tokens = counter.count_request(request);
         let total = tokens.total();
@@ -86,19 +86,22 @@ impl Estimate {
         fragments: impl IntoIterator<Item = (&'a str, &'a str)>,
         counter: &dyn TokenCounter,
     ) -> Self {
-        let counted = fragments
-            .into_iter()
-            .map(|(name, text)| FragmentTokens { name: name.to_owned(), tokens: counter.count(text) });
+        let counted = fragments.into_iter().map(|(name, text)| FragmentTokens {
+            name: name.to_owned(),
+            tokens: counter.count(text),
+        });
         self.fragments = counted.collect();
         self
     }
 
-    /// Returns the tokens that are too many for the window: none if the request fits, or if the window is unknown.
+    /// Returns the tokens that are too many for the window: none if the request fits, or if the
+    /// window is unknown.
     pub fn missing(&self) -> u64 {
         self.budget.map_or(0, |budget| self.total.tokens().saturating_sub(budget.input()))
     }
 
-    /// Whether it surely fits, surely does not, or cannot be said: the window is unknown, or lies within the interval.
+    /// Whether it surely fits, surely does not, or cannot be said: the window is unknown, or lies
+    /// within the interval.
     pub fn fits(&self) -> Option<bool> {
         let room = self.budget?.input();
         if self.total.high() <= room {

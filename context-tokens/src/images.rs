@@ -1,7 +1,8 @@
 //! What images cost in tokens, by the formulas their providers publish.
 //!
-//! The size is read from the beginning of the image; the rest is never decoded. An image whose size is unknown (it is at
-//! an address, or of an unknown type) gets the interval of what an image may be.
+//! The size is read from the beginning of the image; the rest is never decoded. An image whose size
+//! is unknown (it is at an address, or of an unknown type) gets the interval of what an image may
+//! be.
 
 use context_core::{Media, TokenCount};
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,9 @@ use crate::media;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ImageRule {
-    /// OpenAI, GPT-4o and its like: fitted into 2048 pixels square, the shorter side brought down to 768, then `base`
-    /// and `tile` for every 512 pixels square. At low detail `base` alone. Source: the guide "Images and vision",
+    /// OpenAI, GPT-4o and its like: fitted into 2048 pixels square, the shorter side brought down
+    /// to 768, then `base` and `tile` for every 512 pixels square. At low detail `base` alone.
+    /// Source: the guide "Images and vision",
     /// <https://developers.openai.com/api/docs/guides/images-vision>.
     Tiles {
         /// Tokens for every image.
@@ -22,8 +24,8 @@ pub enum ImageRule {
         /// Tokens for every tile.
         tile: u64,
     },
-    /// OpenAI, newer models: squares of `size` pixels, the image brought down until there are at most `budget`, times
-    /// `multiplier`. Source: the same guide.
+    /// OpenAI, newer models: squares of `size` pixels, the image brought down until there are at
+    /// most `budget`, times `multiplier`. Source: the same guide.
     Patches {
         /// The side of a square, in pixels.
         size: u64,
@@ -35,9 +37,11 @@ pub enum ImageRule {
         /// Tokens for a square.
         multiplier: f64,
     },
-    /// Anthropic: width times height by `pixels`, the image first brought down to the longest edge and the most tokens
-    /// allowed. Source: <https://platform.claude.com/docs/en/build-with-claude/vision>. The formula is approximate by
-    /// its own words; what is billed has been seen to be the number of squares of 28 pixels, so the interval holds both.
+    /// Anthropic: width times height by `pixels`, the image first brought down to the longest edge
+    /// and the most tokens allowed. Source:
+    /// <https://platform.claude.com/docs/en/build-with-claude/vision>. The formula is approximate
+    /// by its own words; what is billed has been seen to be the number of squares of 28 pixels, so
+    /// the interval holds both.
     Area {
         /// Pixels for a token.
         pixels: u64,
@@ -46,8 +50,8 @@ pub enum ImageRule {
         /// The most tokens.
         most: u64,
     },
-    /// Gemini 2: `tokens` if both sides are at most `small` pixels, else as many for every tile of `side` pixels.
-    /// Source: <https://ai.google.dev/gemini-api/docs/tokens>.
+    /// Gemini 2: `tokens` if both sides are at most `small` pixels, else as many for every tile of
+    /// `side` pixels. Source: <https://ai.google.dev/gemini-api/docs/tokens>.
     Blocks {
         /// The longest side of a small image, in pixels.
         small: u64,
@@ -56,8 +60,8 @@ pub enum ImageRule {
         /// Tokens for a small image, and for a tile.
         tokens: u64,
     },
-    /// Gemini 3 and later: a number that depends on the resolution asked for and hardly on the image. Source:
-    /// <https://ai.google.dev/gemini-api/docs/media-resolution>.
+    /// Gemini 3 and later: a number that depends on the resolution asked for and hardly on the
+    /// image. Source: <https://ai.google.dev/gemini-api/docs/media-resolution>.
     Flat {
         /// Tokens at the usual resolution.
         tokens: u64,
@@ -81,7 +85,10 @@ impl ImageRule {
         match self {
             Self::Tiles { .. } | Self::Flat { .. } => true,
             Self::Patches { size, budget, high_budget, multiplier } => {
-                size > 0 && budget > 0 && high_budget != Some(0) && (0.0..=1000.0).contains(&multiplier)
+                size > 0
+                    && budget > 0
+                    && high_budget != Some(0)
+                    && (0.0..=1000.0).contains(&multiplier)
             }
             Self::Area { pixels, long_edge, most } => pixels > 0 && long_edge > 0 && most > 0,
             Self::Blocks { side, .. } => side > 0,
@@ -126,8 +133,9 @@ impl ImageRule {
             }
             Self::Area { pixels, long_edge, most } => {
                 let at_most = (most * pixels) as f64;
-                let scale =
-                    fit(width, height, long_edge as f64).min((at_most / (width * height)).sqrt()).min(1.0);
+                let scale = fit(width, height, long_edge as f64)
+                    .min((at_most / (width * height)).sqrt())
+                    .min(1.0);
                 let (width, height) = (width * scale, height * scale);
                 let tokens = ((width * height / pixels as f64).round() as u64).max(1);
                 let grid = squares(width, height, 28.0);

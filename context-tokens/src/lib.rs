@@ -2,8 +2,8 @@
 //!
 //! # Who depends on this crate
 //!
-//! Applications reach it as `context_runtime::tokens`. Policies and other plug-ins need only the seam,
-//! [`TokenCounter`] in `context-core`.
+//! Applications reach it as `context_runtime::tokens`. Policies and other plug-ins need only the
+//! seam, [`TokenCounter`] in `context-core`.
 //!
 //! | | |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Documents and sound. No provider publishes a formula that could be followed without decoding them, so these are
-//! wide intervals.
+//! Documents and sound. No provider publishes a formula that could be followed without decoding
+//! them, so these are wide intervals.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -37,8 +37,9 @@ fn length(media: &Media) -> Option<u64> {
     Some(base64(media)?.len() as u64 / 4 * 3)
 }
 
-/// A document. Text is counted; of others (PDF) the pages are guessed from the length: a provider reads a page as text
-/// and often as an image too, 258 tokens at least (Gemini) and some 3,000 and an image at most (Anthropic).
+/// A document. Text is counted; of others (PDF) the pages are guessed from the length: a provider
+/// reads a page as text and often as an image too, 258 tokens at least (Gemini) and some 3,000 and
+/// an image at most (Anthropic).
 pub(crate) fn document(media: &Media, count: impl Fn(&str) -> TokenCount) -> TokenCount {
     let is_text = media.media_type.as_deref().is_some_and(|kind| kind.starts_with("text/"));
     if is_text && let Some(bytes) = head(media, usize::MAX / 8) {
@@ -49,8 +50,8 @@ pub(crate) fn document(media: &Media, count: impl Fn(&str) -> TokenCount) -> Tok
     TokenCount::estimate(pages.saturating_mul(2_300), 258, most.saturating_mul(4_600))
 }
 
-/// Sound: 10 tokens a second (OpenAI) to 32 (Gemini); a second has about 16 kB, a tenth of it in the best codecs and
-/// ten times as much uncompressed.
+/// Sound: 10 tokens a second (OpenAI) to 32 (Gemini); a second has about 16 kB, a tenth of it in
+/// the best codecs and ten times as much uncompressed.
 pub(crate) fn audio(media: &Media) -> TokenCount {
     let Some(length) = length(media) else { return TokenCount::estimate(2_000, 10, 100_000) };
     let seconds = |rate: u64| length.div_ceil(rate);

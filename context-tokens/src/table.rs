@@ -10,15 +10,16 @@ use crate::counter::Factor;
 use crate::images::ImageRule;
 use crate::{Cost, ModelCounter, Vocabulary, WindowSource};
 
-/// The day the built-in table was put together, `YYYY-MM-DD`. Prices change; replace or extend the table when they do.
+/// The day the built-in table was put together, `YYYY-MM-DD`. Prices change; replace or extend the
+/// table when they do.
 pub const AS_OF: &str = "2026-11-21";
 
 /// What is known of models: a dated table, which the caller may extend or replace.
 ///
-/// The built-in one holds what could be verified on the pages it names, and leaves out the rest: a model may be
-/// listed without a window or without prices. One without a window is taken to have the smallest that is known of its
-/// family. A model that is not listed is still counted by its family, the one with the longest prefix of its name; its
-/// window is not known.
+/// The built-in one holds what could be verified on the pages it names, and leaves out the rest: a
+/// model may be listed without a window or without prices. One without a window is taken to have
+/// the smallest that is known of its family. A model that is not listed is still counted by its
+/// family, the one with the longest prefix of its name; its window is not known.
 ///
 /// # JSON form
 ///
@@ -46,9 +47,10 @@ pub const AS_OF: &str = "2026-11-21";
 /// }
 /// ```
 ///
-/// Windows and outputs are in tokens, prices per million tokens in the currency of the table; `long` has the prices of
-/// all of a call whose input is above so many tokens. Framing is `[usual, least, most]` tokens around a message, a call
-/// or result, a tool, a request. `images` is `tiles`, `patches`, `area`, `blocks` or `flat`, see [`ImageRule`].
+/// Windows and outputs are in tokens, prices per million tokens in the currency of the table;
+/// `long` has the prices of all of a call whose input is above so many tokens. Framing is
+/// `[usual, least, most]` tokens around a message, a call or result, a tool, a request. `images` is
+/// `tiles`, `patches`, `area`, `blocks` or `flat`, see [`ImageRule`].
 ///
 /// ```
 /// use context_tokens::ModelTable;
@@ -179,7 +181,8 @@ pub struct Prices {
     /// A million tokens of input read from a cache; as other input if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// A million tokens of input written to a cache for its usual time; as other input if there is none.
+    /// A million tokens of input written to a cache for its usual time; as other input if there is
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
     /// Other prices for calls with much input.
@@ -209,7 +212,9 @@ pub struct LongPrices {
 impl Prices {
     fn all(&self) -> impl Iterator<Item = f64> {
         let long = self.long.map(|long| {
-            [Some(long.input), Some(long.output), long.cache_read, long.cache_write].into_iter().flatten()
+            [Some(long.input), Some(long.output), long.cache_read, long.cache_write]
+                .into_iter()
+                .flatten()
         });
         [Some(self.input), Some(self.output), self.cache_read, self.cache_write]
             .into_iter()
@@ -253,9 +258,13 @@ impl ModelTable {
     /// Reads a table. Families it does not define are those of the built-in one.
     pub fn from_json(json: &str) -> Result<Self, TableError> {
         let table = Self::parsed(json)?;
-        let lost = table.models.iter().find(|(_, entry)| table.family_named(&entry.family).is_none());
+        let lost =
+            table.models.iter().find(|(_, entry)| table.family_named(&entry.family).is_none());
         if let Some((model, entry)) = lost {
-            return Err(TableError::UnknownFamily { model: model.clone(), family: entry.family.clone() });
+            return Err(TableError::UnknownFamily {
+                model: model.clone(),
+                family: entry.family.clone(),
+            });
         }
         Ok(table)
     }
@@ -268,8 +277,11 @@ impl ModelTable {
             }
         }
         for (name, model) in &table.models {
-            let prices =
-                model.prices.iter().flat_map(Prices::all).all(|price| price.is_finite() && price >= 0.0);
+            let prices = model
+                .prices
+                .iter()
+                .flat_map(Prices::all)
+                .all(|price| price.is_finite() && price >= 0.0);
             let window = model.window.is_none_or(|window| window > 0);
             if !prices || !window || !model.images.is_none_or(|rule| rule.is_sound()) {
                 return Err(TableError::Nonsense { name: name.clone() });
@@ -278,7 +290,8 @@ impl ModelTable {
         Ok(table)
     }
 
-    /// Takes over what the other table says: its entries replace those of the same name. Its date becomes this one's.
+    /// Takes over what the other table says: its entries replace those of the same name. Its date
+    /// becomes this one's.
     pub fn extend(&mut self, other: Self) -> Result<(), TableError> {
         if self.currency != other.currency {
             let (ours, theirs) = (self.currency.to_string(), other.currency.to_string());
@@ -305,8 +318,9 @@ impl ModelTable {
         self.models.keys().map(|name| self.model(name))
     }
 
-    /// What is known of a model. A name with a date or a `-latest` behind a listed one is that model; of any other only
-    /// its family is known. A provider in front, as in `openai/gpt-4o`, says nothing.
+    /// What is known of a model. A name with a date or a `-latest` behind a listed one is that
+    /// model; of any other only its family is known. A provider in front, as in `openai/gpt-4o`,
+    /// says nothing.
     pub fn model<'t>(&'t self, name: &'t str) -> Model<'t> {
         let plain = name.rsplit('/').next().unwrap_or(name);
         let entry = self.models.get(plain).or_else(|| {
@@ -336,16 +350,20 @@ impl ModelTable {
         let longest = |family: &Family| {
             family.prefixes.iter().filter(|prefix| name.starts_with(*prefix)).map(String::len).max()
         };
-        let others = Self::builtin().families.iter().filter(|(name, _)| !self.families.contains_key(*name));
-        let all = others.chain(&self.families).filter_map(|(_, family)| Some((longest(family)?, family)));
+        let others =
+            Self::builtin().families.iter().filter(|(name, _)| !self.families.contains_key(*name));
+        let all =
+            others.chain(&self.families).filter_map(|(_, family)| Some((longest(family)?, family)));
         all.max_by_key(|(length, _)| *length).map(|(_, family)| family)
     }
 }
 
-/// Whether this is what is put behind a model's name: a date, a number of three digits or more, `latest`.
+/// Whether this is what is put behind a model's name: a date, a number of three digits or more,
+/// `latest`.
 fn is_version(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    text == "latest" || (digits >= 3 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+    text == "latest"
+        || (digits >= 3 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
 }
 
 impl<'t> Model<'t> {
@@ -359,8 +377,9 @@ impl<'t> Model<'t> {
         self.entry.is_some()
     }
 
-    /// Returns the tokens that fit into it, input and output together. Of a model that is listed without a window it is
-    /// the smallest window that is known of its family; [`window_source`](Self::window_source) says which it is.
+    /// Returns the tokens that fit into it, input and output together. Of a model that is listed
+    /// without a window it is the smallest window that is known of its family;
+    /// [`window_source`](Self::window_source) says which it is.
     pub fn window(&self) -> Option<u64> {
         let entry = self.entry?;
         entry.window.or_else(|| self.table.smallest_window(&entry.family))
@@ -393,11 +412,18 @@ impl<'t> Model<'t> {
         &self.table.as_of
     }
 
-    /// Its counter, exact if its vocabulary is published. Cheap: nothing is loaded before something is counted.
+    /// Its counter, exact if its vocabulary is published. Cheap: nothing is loaded before something
+    /// is counted.
     pub fn counter(&self) -> ModelCounter {
         let Some(family) = self.family else { return ModelCounter::unknown(self.name) };
         let images = self.entry.and_then(|entry| entry.images).or(family.images);
-        ModelCounter::new(self.name, family.vocabulary, family.factor, images, family.framing.into())
+        ModelCounter::new(
+            self.name,
+            family.vocabulary,
+            family.factor,
+            images,
+            family.framing.into(),
+        )
     }
 
     /// What a call cost.

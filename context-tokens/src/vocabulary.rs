@@ -12,10 +12,12 @@ use tiktoken::CoreBpe;
 use self::merge::Merger;
 use self::runs::Splitter;
 
-/// A published vocabulary. Counts are exact: what the provider's own tokenizer gives for the same text.
+/// A published vocabulary. Counts are exact: what the provider's own tokenizer gives for the same
+/// text.
 ///
-/// Text that looks like a special token, such as `<|endoftext|>`, is text like any other. The time is linear in the
-/// length of any text. A vocabulary is unpacked once for each process, at its first use (about a tenth of a second).
+/// Text that looks like a special token, such as `<|endoftext|>`, is text like any other. The time
+/// is linear in the length of any text. A vocabulary is unpacked once for each process, at its
+/// first use (about a tenth of a second).
 ///
 /// ```
 /// use context_tokens::Vocabulary;
@@ -46,7 +48,8 @@ static CL100K_BASE: LazyLock<Loaded> = LazyLock::new(|| Loaded::new(Vocabulary::
 
 impl Loaded {
     fn new(vocabulary: Vocabulary) -> Self {
-        let fast = tiktoken::get_encoding(vocabulary.name()).expect("the vocabulary is compiled in");
+        let fast =
+            tiktoken::get_encoding(vocabulary.name()).expect("the vocabulary is compiled in");
         let splitter = Splitter::new(vocabulary);
         Self { fast, splitter, merger: LazyLock::new(Box::new(|| Merger::new(fast))) }
     }
@@ -67,7 +70,8 @@ impl Vocabulary {
             Self::O200kBase => &*O200K_BASE,
             Self::Cl100kBase => &*CL100K_BASE,
         };
-        runs::count(text, &loaded.splitter, |text| loaded.fast.count(text), || &loaded.merger) as u64
+        runs::count(text, &loaded.splitter, |text| loaded.fast.count(text), || &loaded.merger)
+            as u64
     }
 }
 

@@ -1,4 +1,5 @@
-//! The window of a model and what of it is kept for the answer: one rule for everything that prepares requests.
+//! The window of a model and what of it is kept for the answer: one rule for everything that
+//! prepares requests.
 
 use context_core::Budget;
 use serde::Serialize;
@@ -19,7 +20,8 @@ pub enum WindowSource {
     Given,
     /// The table lists it for the model.
     Table,
-    /// The table lists the model without one: it is the smallest that is known of the model's family.
+    /// The table lists the model without one: it is the smallest that is known of the model's
+    /// family.
     Family,
 }
 
@@ -43,8 +45,9 @@ pub enum BudgetError {
 context_core::readable_debug!(BudgetError);
 
 impl Model<'_> {
-    /// Returns the tokens that are kept for the answer in a window if nobody asks for a number: the most the model
-    /// writes, or 8,192 where that is not known, and no more than a quarter of the window.
+    /// Returns the tokens that are kept for the answer in a window if nobody asks for a number: the
+    /// most the model writes, or 8,192 where that is not known, and no more than a quarter of the
+    /// window.
     ///
     /// ```
     /// use context_tokens::ModelTable;
@@ -56,8 +59,8 @@ impl Model<'_> {
         self.max_output().unwrap_or(ASSUMED_OUTPUT).min(window / LARGEST_SHARE).max(1)
     }
 
-    /// Returns the window and the reserve of a call: what the caller names, else the table's window and
-    /// [`reserve`](Self::reserve). Ask for as many tokens of answer as the reserve has.
+    /// Returns the window and the reserve of a call: what the caller names, else the table's window
+    /// and [`reserve`](Self::reserve). Ask for as many tokens of answer as the reserve has.
     ///
     /// ```
     /// use context_tokens::{Budget, BudgetError, ModelTable};

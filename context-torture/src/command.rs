@@ -78,8 +78,8 @@ pub fn inside(args: Vec<OsString>) -> Ran {
     Ran { succeeded, fault, out: out.take(), err: err.take() }
 }
 
-/// The program of the command: the one that `CONTEXT_TORTURE_COMMAND` names, else this program, which begins with the
-/// same code if it is told so.
+/// The program of the command: the one that `CONTEXT_TORTURE_COMMAND` names, else this program,
+/// which begins with the same code if it is told so.
 pub fn process(args: &[OsString]) -> io::Result<Command> {
     let mut command = match std::env::var_os("CONTEXT_TORTURE_COMMAND") {
         Some(program) => Command::new(program),

@@ -1,4 +1,5 @@
-//! What happens to bytes that are kept: bits turn, bytes are overwritten, pages change places or are empty, ends are lost.
+//! What happens to bytes that are kept: bits turn, bytes are overwritten, pages change places or
+//! are empty, ends are lost.
 
 use crate::random::Random;
 

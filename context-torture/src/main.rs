@@ -74,7 +74,8 @@ fn ended(result: Result<bool>) -> ExitCode {
 /// `work PART SEED FROM TO`.
 fn worker(args: &[OsString]) -> Result<bool> {
     limit_memory();
-    let text = |at: usize| args.get(at).and_then(|arg| arg.to_str()).context("work PART SEED FROM TO");
+    let text =
+        |at: usize| args.get(at).and_then(|arg| arg.to_str()).context("work PART SEED FROM TO");
     let number = |at: usize| -> Result<u64> { Ok(text(at)?.parse()?) };
     work(text(2)?, number(3)?, number(4)?..number(5)?)?;
     Ok(true)
@@ -89,12 +90,15 @@ fn run(args: &Args) -> Result<bool> {
         let known = PARTS.iter().any(|part| part.name == name);
         ensure!(known, "there is no part {name:?}: --list names them");
     }
-    let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ context_torture::random::fresh());
+    let seed = args
+        .seed
+        .unwrap_or_else(|| u64::from(std::process::id()) ^ context_torture::random::fresh());
     let settings = Settings { seed, scale: args.scale, checks: args.checks };
     println!("seed {seed}");
     let mut all = Tally::default();
-    for part in
-        PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|name| name == part.name))
+    for part in PARTS
+        .iter()
+        .filter(|part| args.only.is_empty() || args.only.iter().any(|name| name == part.name))
     {
         let begun = Instant::now();
         // A part that cannot run has failed; the others still may.

@@ -29,14 +29,26 @@ pub struct Part {
 
 /// All parts, the quick ones first.
 pub const PARTS: [Part; 8] = [
-    Part { name: "urls", about: "wrong URLs of stores: an error, no secret, no file", run: urls::run },
-    Part { name: "foreign", about: "files that are not ours: no byte is changed", run: foreign::run },
+    Part {
+        name: "urls",
+        about: "wrong URLs of stores: an error, no secret, no file",
+        run: urls::run,
+    },
+    Part {
+        name: "foreign",
+        about: "files that are not ours: no byte is changed",
+        run: foreign::run,
+    },
     Part {
         name: "names",
         about: "hostile names through every command: nothing raw is printed",
         run: names::run,
     },
-    Part { name: "transcripts", about: "damaged transcripts: the store stays sound", run: transcripts::run },
+    Part {
+        name: "transcripts",
+        about: "damaged transcripts: the store stays sound",
+        run: transcripts::run,
+    },
     Part { name: "damage", about: "damaged stores: the same output or an error", run: damage::run },
     Part {
         name: "kills",

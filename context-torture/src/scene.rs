@@ -44,8 +44,16 @@ impl Scene {
         let _ = said(&["rewind", "trip", "m3"])?;
         let _ = said(&["fork", "bill", "other"]).or_else(|_| said(&["rewind", "bill", "m2"]))?;
         let _ = said(&["redact", "bill", "m1"])?;
-        let _ =
-            said(&["compact", "bill", "--window", "2000", "--reserve", "200", "--policy", "truncate-head"]);
+        let _ = said(&[
+            "compact",
+            "bill",
+            "--window",
+            "2000",
+            "--reserve",
+            "200",
+            "--policy",
+            "truncate-head",
+        ]);
         let _ = said(&["memory", "add", "Ines pays 100 for the venue."])?;
         let _ = said(&["memory", "add", "--fact", "venue", "costs", "4200"])?;
         beside(&store)?;
@@ -67,7 +75,8 @@ fn beside(store: &Path) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = context_runtime::open(&format!("sqlite:{}", store.display())).await?;
-        let (chat, at) = (ChatRef::new(USER, "trip"), Timestamp::from_micros(1_767_225_600_000_000));
+        let (chat, at) =
+            (ChatRef::new(USER, "trip"), Timestamp::from_micros(1_767_225_600_000_000));
         let blobs = store.blobs().context("a SQLite store keeps blobs")?;
         let _ = blobs.put_blob(&chat, NewBlob::new(REPORT, at).media_type("text/plain")).await?;
         let streams = store.streams().context("a SQLite store keeps streams")?;
@@ -84,9 +93,11 @@ fn beside(store: &Path) -> Result<()> {
 
 /// A conversation with calls, for two rounds.
 fn messages(chat: &str) -> Value {
-    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{\"to\":\"Lisbon\"}"}});
-    let filler =
-        |n: usize| json!({"role": "user", "content": format!("{chat} {n}: pay 100 to Ines, not to Bob.")});
+    let call = |id: &str, name: &str| {
+        json!({"id": id, "type": "function",
+        "function": {"name": name, "arguments": "{\"to\":\"Lisbon\"}"}})
+    };
+    let filler = |n: usize| json!({"role": "user", "content": format!("{chat} {n}: pay 100 to Ines, not to Bob.")});
     let mut all = vec![
         json!({"role": "system", "content": format!("You sell tickets for the {chat}.")}),
         json!({"role": "user", "content": format!("Two tickets to Lisbon for the {chat}.")}),
@@ -96,14 +107,14 @@ fn messages(chat: &str) -> Value {
     ];
     for n in 0..20 {
         all.push(filler(n));
-        all.push(
-            json!({"role": "assistant", "content": format!("Paid {n}00. {}", "It is done. ".repeat(20))}),
-        );
+        all.push(json!({"role": "assistant",
+                "content": format!("Paid {n}00. {}", "It is done. ".repeat(20))}));
     }
     Value::Array(all)
 }
 
-/// The commands that look, and what they say of a store with the content of [`Scene`]. None of them is about time.
+/// The commands that look, and what they say of a store with the content of [`Scene`]. None of them
+/// is about time.
 pub fn looks() -> Vec<Vec<String>> {
     let blob = BlobId::of(REPORT.as_bytes()).to_string();
     let lines = [

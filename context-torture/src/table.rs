@@ -7,8 +7,8 @@ mod command_table;
 
 pub(crate) use command_table::{COMMANDS, Use};
 
-/// The words of a line of the table, with this store and this file of messages in place of those it names. What it
-/// writes beside the store goes into a folder.
+/// The words of a line of the table, with this store and this file of messages in place of those it
+/// names. What it writes beside the store goes into a folder.
 pub(crate) fn filled(line: &str, store: &str, file: &str, elsewhere: &Path) -> Vec<String> {
     let new = elsewhere.join("new.db").display().to_string();
     let word = |word: &str| match word {

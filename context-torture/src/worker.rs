@@ -1,4 +1,5 @@
-//! Workers: processes that do a range of checks each, so that a hang, a death or a greedy check costs itself.
+//! Workers: processes that do a range of checks each, so that a hang, a death or a greedy check
+//! costs itself.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +23,10 @@ pub fn limit_memory() {
 }
 
 /// Does the checks of a range in this process and says a line for each.
-pub fn work(range: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), String>) -> io::Result<()> {
+pub fn work(
+    range: std::ops::Range<u64>,
+    check: impl Fn(u64) -> Result<(), String>,
+) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for number in range {
         match check(number) {
@@ -84,7 +88,9 @@ fn one(
 ) -> Result<(), String> {
     let text = |error: io::Error| format!("no worker: {error}");
     let mut command = Command::new(std::env::current_exe().map_err(text)?);
-    command.args(["work", part]).args([seed, range.start, range.end].map(|number| number.to_string()));
+    command
+        .args(["work", part])
+        .args([seed, range.start, range.end].map(|number| number.to_string()));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(text)?;
     let Some(out) = child.stdout.take() else { return Err("no worker: no pipe".to_owned()) };
     let (send, lines) = mpsc::channel();

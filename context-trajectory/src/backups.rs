@@ -10,7 +10,8 @@ use context_core::{Error, ErrorKind, Result, Retry};
 const OPERATION: &str = "back_up";
 const BLOCK: usize = 64 << 10;
 
-/// A folder of copies. A copy is named by its content, so two files never share a name unless they are the same, and one content is kept once.
+/// A folder of copies. A copy is named by its content, so two files never share a name unless they
+/// are the same, and one content is kept once.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Backups {
@@ -19,7 +20,8 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// In this folder, which is made when it is needed. Files above 64 MiB are not copied, unless said otherwise.
+    /// In this folder, which is made when it is needed. Files above 64 MiB are not copied, unless
+    /// said otherwise.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), limit: 64 << 20 }
     }
@@ -30,8 +32,8 @@ impl Backups {
         self
     }
 
-    /// Copies the file that a node names, and says where in `path_backup`. A node that names none stays as it is, and so does one whose file
-    /// is not there, is no plain file, or is too large.
+    /// Copies the file that a node names, and says where in `path_backup`. A node that names none
+    /// stays as it is, and so does one whose file is not there, is no plain file, or is too large.
     pub async fn back_up(&self, body: NodeBody) -> Result<NodeBody> {
         let path = body.text("path").to_owned();
         if path.is_empty() || body.get("path_backup").is_none() {
@@ -46,7 +48,9 @@ impl Backups {
             let failed = Error::new(ErrorKind::Unavailable, OPERATION, "the file cannot be copied");
             failed.with_retry(Retry::of_io(&error)).with_source(error)
         })?;
-        let Some(copy) = copied.and_then(|copy| copy.to_str().map(str::to_owned)) else { return Ok(body) };
+        let Some(copy) = copied.and_then(|copy| copy.to_str().map(str::to_owned)) else {
+            return Ok(body);
+        };
         body.with("path_backup", copy).map_err(|error| error.during(OPERATION))
     }
 

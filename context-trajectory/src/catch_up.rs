@@ -3,20 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use context_core::trajectory::{Change, Changes, FieldValue, Node, NodeId, RoundHead, RoundRecord, Version};
+use context_core::trajectory::{
+    Change, Changes, FieldValue, Node, NodeId, RoundHead, RoundRecord, Version,
+};
 use context_core::{IdGenerator, RoundCommit, limits};
 
-/// The commits that make a round of what a channel has of it; nothing if what it has is not an earlier state of the round.
+/// The commits that make a round of what a channel has of it; nothing if what it has is not an
+/// earlier state of the round.
 ///
-/// Revisions count commits, and both channels have to count alike from now on: so there are as many commits as the channel is behind, of
-/// which most are empty.
+/// Revisions count commits, and both channels have to count alike from now on: so there are as many
+/// commits as the channel is behind, of which most are empty.
 pub(crate) fn commits(
     there: Option<RoundRecord>,
     round: &RoundRecord,
     keys: &dyn IdGenerator,
 ) -> Option<Vec<RoundCommit>> {
     let there = there.unwrap_or_else(|| nothing_of(round));
-    let behind = round.head.revision.checked_sub(there.head.revision).filter(|behind| *behind > 0)?;
+    let behind =
+        round.head.revision.checked_sub(there.head.revision).filter(|behind| *behind > 0)?;
     let changes = difference(&there, round)?;
     let last = behind.max(parts(&changes));
     // More commits than the round ever had would count beyond it.
@@ -70,7 +74,8 @@ fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
     let remaining: HashSet<NodeId> = round.nodes.iter().map(|node| node.id).collect();
     let gone = there.nodes.iter().map(|node| node.id).filter(|id| !remaining.contains(id));
     changes.extend(gone.map(|id| Change::NodeRemoved { id }));
-    let known: HashMap<NodeId, &Arc<Node>> = there.nodes.iter().map(|node| (node.id, node)).collect();
+    let known: HashMap<NodeId, &Arc<Node>> =
+        there.nodes.iter().map(|node| (node.id, node)).collect();
     for node in &round.nodes {
         let (first, versions) = unwound(node);
         let have = match known.get(&node.id) {
@@ -82,13 +87,18 @@ fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
             }
         };
         let missing = versions.into_iter().skip(have);
-        changes.extend(missing.map(|(version, now)| Change::NodeChanged { id: node.id, version, now }));
+        changes.extend(missing.map(|(version, now)| Change::NodeChanged {
+            id: node.id,
+            version,
+            now,
+        }));
     }
     let kept = there.edges.iter();
     let kept = kept.filter(|edge| remaining.contains(&edge.from));
     let inside = |id: NodeId| id.round != round.head.round.round || remaining.contains(&id);
     let kept = kept.filter(|edge| inside(edge.to)).count();
-    changes.extend(round.edges.iter().skip(kept).map(|edge| Change::EdgeAdded { edge: edge.clone() }));
+    changes
+        .extend(round.edges.iter().skip(kept).map(|edge| Change::EdgeAdded { edge: edge.clone() }));
     Some(changes)
 }
 

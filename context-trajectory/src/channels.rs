@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use context_core::trajectory::{Round, RoundHead, RoundRecord};
 use context_core::{
-    AgentRef, Clock, Cursor, Error, ErrorKind, IdGenerator, RecordOutcome, Result, RoundQuery, RoundRef,
-    Store, TrajectoryStore, limits,
+    AgentRef, Clock, Cursor, Error, ErrorKind, IdGenerator, RecordOutcome, Result, RoundQuery,
+    RoundRef, Store, TrajectoryStore, limits,
 };
 use futures_util::future::{join_all, try_join_all};
 
@@ -28,8 +28,12 @@ impl Channel {
         match self {
             Self::Alone(store) => Ok(&**store),
             Self::Of(store) => store.trajectories().ok_or_else(|| {
-                Error::new(ErrorKind::Unsupported, "trajectories", "the store keeps no trajectories")
-                    .with("store", store.info().name)
+                Error::new(
+                    ErrorKind::Unsupported,
+                    "trajectories",
+                    "the store keeps no trajectories",
+                )
+                .with("store", store.info().name)
             }),
         }
     }
@@ -44,12 +48,17 @@ pub(crate) struct Channels {
 
 impl Channels {
     /// The highest round of an agent, below a number if one is given.
-    pub(crate) async fn newest(&self, agent: &AgentRef, before: Option<u32>) -> Result<Option<RoundHead>> {
+    pub(crate) async fn newest(
+        &self,
+        agent: &AgentRef,
+        before: Option<u32>,
+    ) -> Result<Option<RoundHead>> {
         let mut query = RoundQuery::of_agent(agent).limit(1);
         query.before = before;
         let query = &query;
-        let pages =
-            join_all(self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await }));
+        let pages = join_all(
+            self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await }),
+        );
         let mut newest: Option<RoundHead> = None;
         for page in pages.await {
             let head = page?.items.into_iter().next();
@@ -61,8 +70,12 @@ impl Channels {
         Ok(newest)
     }
 
-    /// One round as the channel has it that was written to last. Channels that lack something of it are brought up to date.
-    pub(crate) async fn restore(&self, round: &RoundRef) -> Result<Option<RoundRecord>, RecordError> {
+    /// One round as the channel has it that was written to last. Channels that lack something of it
+    /// are brought up to date.
+    pub(crate) async fn restore(
+        &self,
+        round: &RoundRef,
+    ) -> Result<Option<RoundRecord>, RecordError> {
         let number = round.round..=round.round;
         let loads = self.all.iter().map(|channel| {
             let number = number.clone();
@@ -102,7 +115,8 @@ impl Channels {
         agent: &AgentRef,
         range: RangeInclusive<u32>,
     ) -> Result<BTreeMap<u32, RoundRecord>> {
-        let by_number = |records: Vec<RoundRecord>| records.into_iter().map(|it| (it.head.round.round, it));
+        let by_number =
+            |records: Vec<RoundRecord>| records.into_iter().map(|it| (it.head.round.round, it));
         let Some((first, others)) = self.all.split_first() else { return Ok(BTreeMap::new()) };
         let mut rounds: BTreeMap<u32, RoundRecord> =
             by_number(first.store()?.load_rounds(agent, range.clone()).await?).collect();
@@ -120,9 +134,16 @@ impl Channels {
     }
 
     /// The numbers of the rounds of an agent in a range.
-    pub(crate) async fn numbers(&self, agent: &AgentRef, range: RangeInclusive<u32>) -> Result<Vec<u32>> {
+    pub(crate) async fn numbers(
+        &self,
+        agent: &AgentRef,
+        range: RangeInclusive<u32>,
+    ) -> Result<Vec<u32>> {
         let range = &range;
-        let lists = self.all.iter().map(|channel| async move { heads(channel.store()?, agent, range).await });
+        let lists = self
+            .all
+            .iter()
+            .map(|channel| async move { heads(channel.store()?, agent, range).await });
         let heads = try_join_all(lists).await?.into_iter().flatten();
         let mut numbers: Vec<u32> = heads.map(|head| head.round.round).collect();
         numbers.sort_unstable();
@@ -130,11 +151,17 @@ impl Channels {
         Ok(numbers)
     }
 
-    /// The heads of rounds, each from the channel that was written to last, in the order of listings.
-    pub(crate) async fn list(&self, query: &RoundQuery) -> Result<(Vec<RoundHead>, Option<Cursor>)> {
-        let pages = self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await });
+    /// The heads of rounds, each from the channel that was written to last, in the order of
+    /// listings.
+    pub(crate) async fn list(
+        &self,
+        query: &RoundQuery,
+    ) -> Result<(Vec<RoundHead>, Option<Cursor>)> {
+        let pages =
+            self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await });
         let pages = try_join_all(pages).await?;
-        // A page that is cut says nothing of what stands behind its end, whatever the others have there.
+        // A page that is cut says nothing of what stands behind its end, whatever the others have
+        // there.
         type Place = (context_core::SessionId, u32, std::cmp::Reverse<u32>);
         let place = |head: &RoundHead| -> Place {
             let RoundRef { agent, round } = &head.round;
@@ -162,7 +189,8 @@ impl Channels {
 /// The graph of a record; damage names the round.
 pub(crate) fn graph(record: RoundRecord) -> Result<Round, RecordError> {
     let round = record.head.round.clone();
-    Round::from_record(record).map_err(|error| RecordError::damaged(&round, error.during("load_rounds")))
+    Round::from_record(record)
+        .map_err(|error| RecordError::damaged(&round, error.during("load_rounds")))
 }
 
 async fn heads(

@@ -21,8 +21,8 @@ pub enum RecordError {
         /// The name of the option.
         option: &'static str,
     },
-    /// Somebody else wrote to the round, so this handle can write no more. What it has not written stays to be looked at. Opening
-    /// the round again reads what is there.
+    /// Somebody else wrote to the round, so this handle can write no more. What it has not written
+    /// stays to be looked at. Opening the round again reads what is there.
     #[error("somebody else wrote to {round}: open it again")]
     Superseded {
         /// The round.
@@ -96,13 +96,18 @@ impl From<RecordError> for Error {
             RecordError::Store(error) => match Arc::try_unwrap(error) {
                 Ok(error) => return error,
                 Err(error) => {
-                    let shared = Error::new(error.kind(), OPERATION, "a channel of the trajectory failed");
+                    let shared =
+                        Error::new(error.kind(), OPERATION, "a channel of the trajectory failed");
                     return shared.with_retry(error.retry()).with_source(error);
                 }
             },
-            RecordError::Superseded { .. } => (ErrorKind::Conflict, "somebody else wrote to the round"),
+            RecordError::Superseded { .. } => {
+                (ErrorKind::Conflict, "somebody else wrote to the round")
+            }
             RecordError::DamagedRound { .. } => (ErrorKind::Corrupt, "a round cannot be read"),
-            RecordError::Diverged { .. } => (ErrorKind::Corrupt, "the channels hold different things"),
+            RecordError::Diverged { .. } => {
+                (ErrorKind::Corrupt, "the channels hold different things")
+            }
             RecordError::UnknownCall { .. } => (ErrorKind::NotFound, "no such call"),
             RecordError::ConflictingOption { .. } | RecordError::ParallelBranches { .. } => {
                 (ErrorKind::Invalid, "the recorder refuses it")

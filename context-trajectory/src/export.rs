@@ -1,7 +1,8 @@
 //! Trajectories in the formats of other tools.
 //!
-//! What is written is a [`SessionGraph`]: the trajectories of the agents of a session, and which part of them is looked at. Writing is pure, takes
-//! time in proportion to what is written, and needs nothing but the graph.
+//! What is written is a [`SessionGraph`]: the trajectories of the agents of a session, and which
+//! part of them is looked at. Writing is pure, takes time in proportion to what is written, and
+//! needs nothing but the graph.
 //!
 //! | call | format | who opens it |
 //! |---|---|---|
@@ -13,8 +14,9 @@
 //! | [`otlp::write_otlp_json`] | OpenTelemetry, with the attributes for generative AI | Jaeger, Grafana, Phoenix, Langfuse and other viewers of traces |
 //! | [`write_chrome_trace`] | Chrome trace events | Perfetto, `chrome://tracing` |
 //!
-//! What is not here: asking a store for rounds, and taking content out: whoever exports decides what may be seen. [`otlp`] alone leaves content
-//! out until it is told otherwise, since traces go to other programs.
+//! What is not here: asking a store for rounds, and taking content out: whoever exports decides
+//! what may be seen. [`otlp`] alone leaves content out until it is told otherwise, since traces go
+//! to other programs.
 
 mod atif;
 mod chrome;

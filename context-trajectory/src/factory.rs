@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::trajectory::{BridgeFrom, NodeId, ParentNode, RoundHead, Trajectory, TrajectoryError};
+use context_core::trajectory::{
+    BridgeFrom, NodeId, ParentNode, RoundHead, Trajectory, TrajectoryError,
+};
 use context_core::{
-    AgentRef, Clock, IdGenerator, Page, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SessionId, Store,
-    TrajectoryStore, UserId, limits,
+    AgentRef, Clock, IdGenerator, Page, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SessionId,
+    Store, TrajectoryStore, UserId, limits,
 };
 
 use crate::channels::{Channel, Channels, graph};
@@ -40,7 +42,9 @@ impl TrajectoriesBuilder {
         }
     }
 
-    /// Keeps everything here too, such as in local [files](crate::FileChannel). Default: the first channel alone. What is there already is used: of each round what was written to last, whichever channel has it.
+    /// Keeps everything here too, such as in local [files](crate::FileChannel). Default: the first
+    /// channel alone. What is there already is used: of each round what was written to last,
+    /// whichever channel has it.
     pub fn channel(mut self, store: Arc<dyn TrajectoryStore>) -> Self {
         self.channels.push(Channel::Alone(store));
         self
@@ -52,14 +56,15 @@ impl TrajectoriesBuilder {
         self
     }
 
-    /// Names commits, so that one that is repeated counts once. Default: random ids. Give ones that count in tests.
+    /// Names commits, so that one that is repeated counts once. Default: random ids. Give ones that
+    /// count in tests.
     pub fn ids(mut self, ids: Arc<dyn IdGenerator>) -> Self {
         self.ids = ids;
         self
     }
 
-    /// How many rounds stay in memory though nobody holds them. Default: 256. More where more rounds than that go on at once; those with something
-    /// that is not written stay beside them.
+    /// How many rounds stay in memory though nobody holds them. Default: 256. More where more
+    /// rounds than that go on at once; those with something that is not written stay beside them.
     pub fn keep(mut self, rounds: usize) -> Self {
         self.keep = rounds;
         self
@@ -77,16 +82,21 @@ impl TrajectoriesBuilder {
             channel.store()?;
         }
         let channels = Channels { all: self.channels, clock: self.clock, keys: self.ids };
-        let opener = Opener { channels: Arc::new(channels), shelf: Arc::new(Shelf::new(self.keep)) };
-        let factory =
-            Factory { opener: Arc::new(opener), bridges: self.bridges, allocating: Mutex::default() };
+        let opener =
+            Opener { channels: Arc::new(channels), shelf: Arc::new(Shelf::new(self.keep)) };
+        let factory = Factory {
+            opener: Arc::new(opener),
+            bridges: self.bridges,
+            allocating: Mutex::default(),
+        };
         Ok(Trajectories(Arc::new(factory)))
     }
 }
 
 /// Opens rounds: for each there is one [`OpenRound`] in a process. Cheap to clone.
 ///
-/// A round is read outside of any lock that others need: whoever opens another round never waits for a slow store.
+/// A round is read outside of any lock that others need: whoever opens another round never waits
+/// for a slow store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -131,15 +141,21 @@ impl Trajectories {
         TrajectoriesBuilder::new(Channel::Alone(store))
     }
 
-    /// Opens a round: the one that is open, or what is stored, or a new one. Reads that round, and if it is new the head of the one before it,
-    /// whatever else the session has. What is new is written with its first change.
-    pub async fn open(&self, round: &RoundRef, options: OpenOptions) -> Result<OpenRound, RecordError> {
+    /// Opens a round: the one that is open, or what is stored, or a new one. Reads that round, and
+    /// if it is new the head of the one before it, whatever else the session has. What is new is
+    /// written with its first change.
+    pub async fn open(
+        &self,
+        round: &RoundRef,
+        options: OpenOptions,
+    ) -> Result<OpenRound, RecordError> {
         let Factory { opener, bridges, .. } = &*self.0;
         let (opened, lease) = opener.open(round, &options).await?;
         Ok(OpenRound::new(opened, lease, opener.clone(), *bridges))
     }
 
-    /// The number of the next round of an agent, which begins with the first change that is written to it.
+    /// The number of the next round of an agent, which begins with the first change that is written
+    /// to it.
     pub async fn next_round(&self, agent: &AgentRef) -> Result<RoundRef, RecordError> {
         let Opener { channels, shelf } = &*self.0.opener;
         let stored = channels.newest(agent, None).await?.map(|head| head.round.round);
@@ -147,8 +163,9 @@ impl Trajectories {
         Ok(agent.round(newest.map_or(0, |newest| newest.saturating_add(1))))
     }
 
-    /// Begins round 0 of a new sub-agent of the session, called by a node of the parent. Its number is the next one that is free, from 1, and
-    /// is taken by a write: two processes never get the same.
+    /// Begins round 0 of a new sub-agent of the session, called by a node of the parent. Its number
+    /// is the next one that is free, from 1, and is taken by a write: two processes never get the
+    /// same.
     pub async fn open_sub_agent(
         &self,
         parent: &OpenRound,
@@ -181,7 +198,11 @@ impl Trajectories {
         self.0.allocating.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn reserve(&self, caller: &AgentRef, options: &OpenOptions) -> Result<OpenRound, RecordError> {
+    async fn reserve(
+        &self,
+        caller: &AgentRef,
+        options: &OpenOptions,
+    ) -> Result<OpenRound, RecordError> {
         let Factory { opener, bridges, .. } = &*self.0;
         let agent = |number| AgentRef { agent: number, ..caller.clone() };
         let taken = async |number| -> Result<bool, RecordError> {
@@ -207,8 +228,9 @@ impl Trajectories {
         }
     }
 
-    /// Lets go of the open rounds of a user: of one session, one round, one agent, if they are named. Returns how many. A round with something that is not
-    /// written stays, and is not counted; handles that somebody has go on working, but what is opened later is another one.
+    /// Lets go of the open rounds of a user: of one session, one round, one agent, if they are
+    /// named. Returns how many. A round with something that is not written stays, and is not
+    /// counted; handles that somebody has go on working, but what is opened later is another one.
     pub fn release(
         &self,
         user: &UserId,
@@ -227,7 +249,8 @@ impl Trajectories {
         self.0.opener.shelf.len()
     }
 
-    /// Writes what any open round has not written yet, each on its own. The first error is returned when all were tried.
+    /// Writes what any open round has not written yet, each on its own. The first error is returned
+    /// when all were tried.
     pub async fn flush_all(&self) -> Result<(), RecordError> {
         let unsaved = self.0.opener.shelf.unsaved();
         let flushes = unsaved.iter().map(|recorder| recorder.flush());
@@ -257,7 +280,8 @@ impl Trajectories {
         let mut sessions: Vec<SessionId> = Vec::new();
         let mut cursor = after.map(end);
         while sessions.len() < limit {
-            let page = RoundQuery::of_user(user.clone()).limit(limits::MAX_PAGE.min(limit)).after(cursor);
+            let page =
+                RoundQuery::of_user(user.clone()).limit(limits::MAX_PAGE.min(limit)).after(cursor);
             let (heads, next) = self.0.opener.channels.list(&page).await?;
             for head in heads {
                 let session = head.round.agent.session;
@@ -280,7 +304,8 @@ impl Trajectories {
         Ok(Trajectory::new(rounds.collect::<Result<Vec<_>, _>>()?, self.0.bridges))
     }
 
-    /// Removes rounds from every channel, and lets go of those that are open. What is counted is what the channel with the most had.
+    /// Removes rounds from every channel, and lets go of those that are open. What is counted is
+    /// what the channel with the most had.
     pub async fn prune(&self, prune: &RoundPrune) -> Result<RoundsPruned, RecordError> {
         let mut most = RoundsPruned::default();
         for channel in &self.0.opener.channels.all {

@@ -7,33 +7,42 @@
 //! <root>/<user>/<session>/agent-0.round-3.meta.json   its head: question, endpoints, counts
 //! ```
 //!
-//! Users and sessions are any text, and each has a folder of its own: small letters, digits, `-` and `_` stand for themselves, other bytes are `%` and
-//! two digits, and what gets longer than 120 characters ends in `~` and a hash. `users/Ada` is `users%2f%41da`.
+//! Users and sessions are any text, and each has a folder of its own: small letters, digits, `-`
+//! and `_` stand for themselves, other bytes are `%` and two digits, and what gets longer than 120
+//! characters ends in `~` and a hash. `users/Ada` is `users%2f%41da`.
 //!
-//! The graph's file has a line for each commit, each with a checksum, behind a header that names the form:
+//! The graph's file has a line for each commit, each with a checksum, behind a header that names
+//! the form:
 //!
 //! ```text
 //! {"check":"…","record":{"form":"context round","version":1}}
 //! {"check":"…","record":{"commit":{"key":"…","head":{…},"changes":[{"node_added":{…}},{"edge_added":{…}}]}}}
 //! ```
 //!
-//! A file may begin with `{"snapshot":{"key":"…","round":{"head":{…},"nodes":[…],"edges":[…]}}}`, which is what the commits that stood there came to. A record
-//! whose JSON has line feeds between its tokens stands as a JSON text. Bridges between rounds are never written: they follow from the rounds.
+//! A file may begin with `{"snapshot":{"key":"…","round":{"head":{…},"nodes":[…],"edges":[…]}}}`,
+//! which is what the commits that stood there came to. A record whose JSON has line feeds between
+//! its tokens stands as a JSON text. Bridges between rounds are never written: they follow from the
+//! rounds.
 //!
-//! The head's file is `{"form":"context round head","version":1,"bytes":…,"lines":…,"head":{…}}`. It may be older than the graph; `bytes` says how
-//! far it has seen, and a listing reads what is behind that from the graph. It can be deleted: the graph says all.
+//! The head's file is `{"form":"context round head","version":1,"bytes":…,"lines":…,"head":{…}}`.
+//! It may be older than the graph; `bytes` says how far it has seen, and a listing reads what is
+//! behind that from the graph. It can be deleted: the graph says all.
 //!
 //! # What can be relied on
 //!
-//! * A commit is one line, written with one call: all of it or nothing. What a crash leaves of a line is left out when reading and cut off when writing.
-//! * Anything else that does not fit is an error of the kind [`Corrupt`](context_core::ErrorKind::Corrupt) that names file and line, and the file is not
+//! * A commit is one line, written with one call: all of it or nothing. What a crash leaves of a
+//!   line is left out when reading and cut off when writing.
+//! * Anything else that does not fit is an error of the kind
+//!   [`Corrupt`](context_core::ErrorKind::Corrupt) that names file and line, and the file is not
 //!   written to again. Rounds beside it are not concerned.
-//! * Several channels, also in several processes, may share a folder: whoever writes holds a lock of the system on the round's file. On a
-//!   file system without locks there must be one writer.
-//! * A file in which more is superseded than alive is written anew, beside the old one, and takes its place when it is on the disk; so is
-//!   that of a round that ended. Its size is at most twice what the round needs, or 64 KiB.
+//! * Several channels, also in several processes, may share a folder: whoever writes holds a lock
+//!   of the system on the round's file. On a file system without locks there must be one writer.
+//! * A file in which more is superseded than alive is written anew, beside the old one, and takes
+//!   its place when it is on the disk; so is that of a round that ended. Its size is at most twice
+//!   what the round needs, or 64 KiB.
 //!
-//! What is not here: times, names, a search over many users; copying between channels, which the recorder does.
+//! What is not here: times, names, a search over many users; copying between channels, which the
+//! recorder does.
 
 mod form;
 mod head;
@@ -51,8 +60,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{
-    AgentRef, ChatId, Durability, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, Result,
-    Retry, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SessionId, TrajectoryStore, UserId, limits,
+    AgentRef, ChatId, Durability, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome,
+    Result, Retry, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SessionId, TrajectoryStore,
+    UserId, limits,
 };
 
 use self::form::Folded;
@@ -104,13 +114,14 @@ impl fmt::Debug for FileChannel {
 }
 
 impl FileChannel {
-    /// The files below a folder, which is made with the first commit. A commit survives a crash of the process; the newest may go
-    /// with a loss of power ([`Durability::ProcessCrash`]).
+    /// The files below a folder, which is made with the first commit. A commit survives a crash of
+    /// the process; the newest may go with a loss of power ([`Durability::ProcessCrash`]).
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self::with(root.into(), false)
     }
 
-    /// As [`new`](Self::new), but each commit waits until it is on the disk ([`Durability::PowerLoss`]).
+    /// As [`new`](Self::new), but each commit waits until it is on the disk
+    /// ([`Durability::PowerLoss`]).
     pub fn synced(root: impl Into<PathBuf>) -> Self {
         Self::with(root.into(), true)
     }
@@ -129,7 +140,8 @@ impl FileChannel {
         if self.0.sync { Durability::PowerLoss } else { Durability::ProcessCrash }
     }
 
-    /// Closes the files that are open, and brings their heads up to date. Other calls open them again.
+    /// Closes the files that are open, and brings their heads up to date. Other calls open them
+    /// again.
     pub async fn close(&self) -> Result<()> {
         self.run("close", |shared| {
             shared.slots.drain().into_iter().try_for_each(|slot| shared.settle("close", &slot))
@@ -146,7 +158,8 @@ impl FileChannel {
         let shared = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| {
-            let ended = Error::new(ErrorKind::Unavailable, operation, "the work on files was ended");
+            let ended =
+                Error::new(ErrorKind::Unavailable, operation, "the work on files was ended");
             Err(ended.with_retry(Retry::Never).with_source(error))
         })
     }
@@ -208,7 +221,11 @@ impl Shared {
         round::read(operation, place)
     }
 
-    fn load_range(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    fn load_range(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         const OPERATION: &str = "load_rounds";
         let numbers: Vec<u32> = match rounds.end().checked_sub(*rounds.start()) {
             None => return Ok(Vec::new()),
@@ -222,7 +239,8 @@ impl Shared {
         places.filter_map(|place| self.load(OPERATION, &place).transpose()).collect()
     }
 
-    /// The sessions of a user, by name. One whose folder has a hash for a name is called what its rounds say.
+    /// The sessions of a user, by name. One whose folder has a hash for a name is called what its
+    /// rounds say.
     fn sessions(
         &self,
         operation: &'static str,
@@ -270,7 +288,12 @@ impl Shared {
         Ok(Page { items, next: None })
     }
 
-    fn of_message(&self, user: &UserId, chat: &ChatId, message: &MessageId) -> Result<Vec<MessageNode>> {
+    fn of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Result<Vec<MessageNode>> {
         const OPERATION: &str = "nodes_of_message";
         let mut found = Vec::new();
         for (session, folder) in self.sessions(OPERATION, user, None)? {
@@ -280,7 +303,9 @@ impl Shared {
                 let linked = record.nodes.iter().filter(|node| {
                     node.messages.iter().any(|link| link.chat == *chat && link.message == *message)
                 });
-                found.extend(linked.map(|node| MessageNode::new(place.round.agent.clone(), node.id)));
+                found.extend(
+                    linked.map(|node| MessageNode::new(place.round.agent.clone(), node.id)),
+                );
             }
         }
         found.sort_unstable();
@@ -341,7 +366,11 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::new(ErrorKind::Unavailable, operation, "the round is being written to all the time"))
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            operation,
+            "the round is being written to all the time",
+        ))
     }
 
     fn settle(&self, operation: &'static str, slot: &slots::Slot) -> Result<()> {
@@ -369,7 +398,11 @@ impl TrajectoryStore for FileChannel {
         self.run("record_round", move |shared| shared.record(&commit)).await
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         limits::check_agent("load_rounds", agent)?;
         let agent = agent.clone();
         self.run("load_rounds", move |shared| shared.load_range(&agent, rounds)).await

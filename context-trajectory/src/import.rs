@@ -21,11 +21,13 @@ pub enum RoundImported {
 }
 
 impl Trajectories {
-    /// Writes a round as it is, times and versions too, to every channel. What is there of it is added to; a round that is not an earlier state
-    /// of it stays as it is. To import the same again changes nothing, also after an import that was cut off. Revisions count commits, so that of the
-    /// round is not kept.
+    /// Writes a round as it is, times and versions too, to every channel. What is there of it is
+    /// added to; a round that is not an earlier state of it stays as it is. To import the same
+    /// again changes nothing, also after an import that was cut off. Revisions count commits, so
+    /// that of the round is not kept.
     ///
-    /// Not for a round that somebody records: who has it open is [superseded](RecordError::Superseded).
+    /// Not for a round that somebody records: who has it open is
+    /// [superseded](RecordError::Superseded).
     pub async fn import(&self, round: &RoundRecord) -> Result<RoundImported, RecordError> {
         let channels = self.channels();
         let reference = &round.head.round;
@@ -54,7 +56,9 @@ fn plan(
     round.head.revision = there.head.revision;
     // Nodes say nothing of which is later when all that differs is how the round ended.
     let only_head = |changes: &[Change]| {
-        changes.is_empty() && there.head != round.head && there.head.updated_at <= round.head.updated_at
+        changes.is_empty()
+            && there.head != round.head
+            && there.head.updated_at <= round.head.updated_at
     };
     let beyond = catch_up::difference(&round, &there).filter(|changes| !only_head(changes));
     if outcome == RoundImported::Extended && beyond.is_some() {

@@ -5,17 +5,22 @@
 //! {"check":"8796a5b4c3d2e1f0","record":{…}}
 //! ```
 //!
-//! The first record is the header: of which [`Form`] the others are. `check` is the beginning of the BLAKE3 hash of the record's text, in
-//! 16 hexadecimal digits. A record is whole or not there: what must be written together is one record.
+//! The first record is the header: of which [`Form`] the others are. `check` is the beginning of
+//! the BLAKE3 hash of the record's text, in 16 hexadecimal digits. A record is whole or not there:
+//! what must be written together is one record.
 //!
-//! A crash in the middle of a write leaves a *torn tail*: a last line that is the beginning of one, or nothing but NUL where the system
-//! had made room. It was never acknowledged, and is cut off by the next writer, which is told so. A last line that is whole but for its
-//! line feed stays. Anything else that does not fit is *damage*: an error that names the line, and nothing is written to such a file.
+//! A crash in the middle of a write leaves a *torn tail*: a last line that is the beginning of one,
+//! or nothing but NUL where the system had made room. It was never acknowledged, and is cut off by
+//! the next writer, which is told so. A last line that is whole but for its line feed stays.
+//! Anything else that does not fit is *damage*: an error that names the line, and nothing is
+//! written to such a file.
 //!
-//! Several handles, also in several processes, may write one file: each holds a lock of the system while it looks and writes, and sees
-//! first what the others wrote. Where the file system has no locks, there must be one writer.
+//! Several handles, also in several processes, may write one file: each holds a lock of the system
+//! while it looks and writes, and sees first what the others wrote. Where the file system has no
+//! locks, there must be one writer.
 //!
-//! Calls block. What the records say is the caller's business; whether one is missing altogether, nobody can see here.
+//! Calls block. What the records say is the caller's business; whether one is missing altogether,
+//! nobody can see here.
 
 mod lines;
 mod place;
@@ -69,14 +74,16 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens a file, or makes an empty one in a folder that is there, and reads all of it. A torn tail is cut off and returned.
+    /// Opens a file, or makes an empty one in a folder that is there, and reads all of it. A torn
+    /// tail is cut off and returned.
     pub(crate) fn open(
         operation: &'static str,
         path: &Path,
         form: Form,
         each: Each<'_>,
     ) -> Result<(Self, Option<TornTail>)> {
-        let open = |new: bool| OpenOptions::new().read(true).append(true).create_new(new).open(path);
+        let open =
+            |new: bool| OpenOptions::new().read(true).append(true).create_new(new).open(path);
         let (file, is_new) = match open(false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match open(true) {
                 // Somebody else was faster.
@@ -111,7 +118,12 @@ impl Journal {
     }
 
     /// Appends records with one write, behind what others wrote meanwhile. See [`Turn::append`].
-    pub(crate) fn append(&mut self, operation: &'static str, records: &[String], sync: bool) -> Result<()> {
+    pub(crate) fn append(
+        &mut self,
+        operation: &'static str,
+        records: &[String],
+        sync: bool,
+    ) -> Result<()> {
         let mut turn = self.hold(operation)?;
         turn.catch_up(&mut |_, _| Ok(()))?;
         turn.append(records, sync)
@@ -154,7 +166,9 @@ impl Turn<'_> {
         }
         if len < *end {
             let message = "the file is shorter than it was: somebody else cut it";
-            return Err(Error::new(ErrorKind::Corrupt, operation, message).with("path", path.display()));
+            return Err(
+                Error::new(ErrorKind::Corrupt, operation, message).with("path", path.display())
+            );
         }
         (&*file).seek(SeekFrom::Start(*end)).map_err(failed)?;
         let mut scan = Scan { operation, path, form: *form, end: *end, lines: *lines };
@@ -175,8 +189,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Appends records, each the text of a JSON value without a line feed, with one write: all of them, or none if it fails. `sync` waits
-    /// until they are on the disk. Only after [`catch_up`](Self::catch_up).
+    /// Appends records, each the text of a JSON value without a line feed, with one write: all of
+    /// them, or none if it fails. `sync` waits until they are on the disk. Only after
+    /// [`catch_up`](Self::catch_up).
     pub(crate) fn append(&mut self, records: &[String], sync: bool) -> Result<()> {
         let operation = self.operation;
         let journal = &mut *self.journal;
@@ -186,7 +201,11 @@ impl Turn<'_> {
         }
         for record in records {
             if record.contains('\n') {
-                return Err(Error::new(ErrorKind::Bug, operation, "a record is written on one line"));
+                return Err(Error::new(
+                    ErrorKind::Bug,
+                    operation,
+                    "a record is written on one line",
+                ));
             }
             write_line(&mut text, record);
         }
@@ -224,7 +243,8 @@ impl Turn<'_> {
             use std::os::unix::fs::MetadataExt;
             let Journal { path, file, .. } = &*self.journal;
             let failed = |error| failed(self.operation, path, error);
-            let (open, named) = (file.metadata().map_err(failed)?, path.metadata().map_err(failed)?);
+            let (open, named) =
+                (file.metadata().map_err(failed)?, path.metadata().map_err(failed)?);
             if (open.dev(), open.ino()) != (named.dev(), named.ino()) {
                 let message = "another file has taken the place of this one: open it again";
                 let error = Error::new(ErrorKind::Conflict, self.operation, message);
@@ -254,7 +274,8 @@ pub(crate) struct Seen {
     pub(crate) lines: u64,
 }
 
-/// Reads what is behind what was seen, as [`read`] does. Whether the file is still the same, the caller finds out.
+/// Reads what is behind what was seen, as [`read`] does. Whether the file is still the same, the
+/// caller finds out.
 pub(crate) fn read_behind(
     operation: &'static str,
     path: &Path,
@@ -295,12 +316,15 @@ pub(crate) fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>
 pub(crate) fn failed(operation: &'static str, path: &Path, error: io::Error) -> Error {
     let (kind, message) = match error.kind() {
         io::ErrorKind::NotFound => (ErrorKind::NotFound, "no such file or folder"),
-        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput => {
-            (ErrorKind::Invalid, "the path is not one of a file")
-        }
+        io::ErrorKind::IsADirectory
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::InvalidInput => (ErrorKind::Invalid, "the path is not one of a file"),
         io::ErrorKind::InvalidData => (ErrorKind::Corrupt, "the file is not text"),
         _ => (ErrorKind::Unavailable, "the file cannot be read or written"),
     };
     let retry = if kind == ErrorKind::Unavailable { Retry::of_io(&error) } else { Retry::Never };
-    Error::new(kind, operation, message).with_retry(retry).with("path", path.display()).with_source(error)
+    Error::new(kind, operation, message)
+        .with_retry(retry)
+        .with("path", path.display())
+        .with_source(error)
 }

@@ -1,14 +1,17 @@
 //! Trajectories: what happened in a run of an agent, why, and from which data.
 //!
-//! The graph itself is [`context_core::trajectory`]; this crate records it while a run goes on, brings it back, and gives it to other tools.
+//! The graph itself is [`context_core::trajectory`]; this crate records it while a run goes on,
+//! brings it back, and gives it to other tools.
 //!
-//! * [`Trajectories`] makes one [`OpenRound`] for each user, session, round and agent; what is recorded through it is durable when the call returns,
-//!   and a round that was cut off goes on where it was.
+//! * [`Trajectories`] makes one [`OpenRound`] for each user, session, round and agent; what is
+//!   recorded through it is durable when the call returns, and a round that was cut off goes on
+//!   where it was.
 //! * [`FileChannel`] keeps trajectories in local files, beside a store or instead of one.
 //! * [`Transcript`] makes rounds of conversations that were had elsewhere.
 //! * [`export`] writes it in the formats of other tools.
 //! * [`messages`] cleans, shows, counts and logs the messages of a run.
-//! * [`portraits`] has a model describe data in the background; [`replay`] walks a recorded run again, without a model.
+//! * [`portraits`] has a model describe data in the background; [`replay`] walks a recorded run
+//!   again, without a model.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -36,9 +39,10 @@
 //!
 //! # Channels
 //!
-//! The first channel is a store; [`TrajectoriesBuilder::channel`] adds others, each with all of it. They are written at the same time, each at its own pace: one
-//! that fails holds none of the others up, and gets what it lacks with the next write, or when the round is opened again. Of each round that
-//! is opened, what was written to last counts.
+//! The first channel is a store; [`TrajectoriesBuilder::channel`] adds others, each with all of it.
+//! They are written at the same time, each at its own pace: one that fails holds none of the others
+//! up, and gets what it lacks with the next write, or when the round is opened again. Of each round
+//! that is opened, what was written to last counts.
 //!
 //! What is not here: what nodes and edges mean, which is in core, and how stores keep them.
 

@@ -12,9 +12,10 @@ use crate::{OpenRound, RecordError};
 /// The most files of one question that are looked for.
 const MOST: usize = 100;
 
-/// The absolute paths that a text names, those below the home folder (`~/…`) and those on a drive (`C:\…`) among them, in order, each once.
-/// A line behind it (`:12`, `:12-40`, `:12:5`) does not belong to it, nor does a mark at the end of a sentence. A path with spaces is found in
-/// quotes. Whether there is such a file is not asked. Linear.
+/// The absolute paths that a text names, those below the home folder (`~/…`) and those on a drive
+/// (`C:\…`) among them, in order, each once. A line behind it (`:12`, `:12-40`, `:12:5`) does not
+/// belong to it, nor does a mark at the end of a sentence. A path with spaces is found in quotes.
+/// Whether there is such a file is not asked. Linear.
 pub fn mentioned_files(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -32,8 +33,9 @@ pub fn mentioned_files(text: &str) -> Vec<String> {
         let closing = quoted.then(|| rest.find([before, '\n', '\r'])).flatten();
         let closed = closing.filter(|end| rest[*end..].starts_with(before));
         let end = closed.unwrap_or_else(|| rest.find(ends).unwrap_or(rest.len()));
-        let path =
-            without_line(rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '…', '。', '，']));
+        let path = without_line(
+            rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '…', '。', '，']),
+        );
         if path.len() > 1 && seen.insert(path) {
             found.push(path.to_owned());
         }
@@ -45,7 +47,8 @@ pub fn mentioned_files(text: &str) -> Vec<String> {
 
 /// What may stand before a path. Not a part of another one, of an address, of a fraction.
 fn begins(before: char) -> bool {
-    !before.is_ascii_alphanumeric() && !matches!(before, '/' | '\\' | '.' | ':' | '~' | '-' | '_' | '<')
+    !before.is_ascii_alphanumeric()
+        && !matches!(before, '/' | '\\' | '.' | ':' | '~' | '-' | '_' | '<')
 }
 
 fn is_path(text: &str) -> bool {
@@ -58,7 +61,10 @@ fn is_path(text: &str) -> bool {
 
 fn ends(next: char) -> bool {
     next.is_whitespace()
-        || matches!(next, '"' | '\'' | '`' | '<' | '>' | '|' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';')
+        || matches!(
+            next,
+            '"' | '\'' | '`' | '<' | '>' | '|' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';'
+        )
 }
 
 /// A path without the lines that it points to.
@@ -66,7 +72,8 @@ fn without_line(path: &str) -> &str {
     let mut path = path;
     for _ in 0..2 {
         let Some((before, lines)) = path.rsplit_once(':') else { break };
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let fine = match lines.split_once('-') {
             Some((from, to)) => digits(from) && digits(to),
             None => digits(lines),
@@ -133,21 +140,28 @@ impl MentionedFiles {
 
 /// Whether a file holds a table, by its name.
 fn is_table(path: &str) -> bool {
-    const TABLES: &[&str] = &["csv", "tsv", "xls", "xlsx", "xlsm", "ods", "parquet", "feather", "arrow"];
+    const TABLES: &[&str] =
+        &["csv", "tsv", "xls", "xlsx", "xlsm", "ods", "parquet", "feather", "arrow"];
     let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| TABLES.iter().any(|table| extension.eq_ignore_ascii_case(table)))
+    extension
+        .is_some_and(|extension| TABLES.iter().any(|table| extension.eq_ignore_ascii_case(table)))
 }
 
 impl OpenRound {
-    /// Asks the question, and hangs the files that it names and that are there below it, as files and tables. The list of files that the
-    /// caller gave with it stays as it is. Returns the question, then the files.
+    /// Asks the question, and hangs the files that it names and that are there below it, as files
+    /// and tables. The list of files that the caller gave with it stays as it is. Returns the
+    /// question, then the files.
     pub async fn ask_with_files(
         &self,
         query: NewQuery,
         files: &MentionedFiles,
     ) -> Result<(NodeId, Vec<NodeId>), RecordError> {
         let id = self.ask_later(query)?;
-        let text = self.round().node(id).map(|node| node.body.text("query").to_owned()).unwrap_or_default();
+        let text = self
+            .round()
+            .node(id)
+            .map(|node| node.body.text("query").to_owned())
+            .unwrap_or_default();
         let mut nodes = Vec::new();
         let found = files.found(mentioned_files(&text)).await?;
         for path in found {

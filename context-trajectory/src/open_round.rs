@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    BridgeFrom, Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round, RoundState,
-    Trajectory, TrajectoryError,
+    BridgeFrom, Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round,
+    RoundState, Trajectory, TrajectoryError,
 };
 use context_core::{JsonMap, RoundRef};
 
@@ -17,28 +17,32 @@ use crate::shelf::{Lease, Opened};
 /// How often an amendment is tried again when somebody else writes to the same round.
 const AMENDMENT_TRIES: usize = 16;
 
-/// One round of one agent: what is recorded while it runs. Cheap to clone; all clones, and all that [`open`](crate::Trajectories::open)
-/// returns for the same round, are the same open round.
+/// One round of one agent: what is recorded while it runs. Cheap to clone; all clones, and all that
+/// [`open`](crate::Trajectories::open) returns for the same round, are the same open round.
 ///
 /// # What is written when
 ///
-/// A call checks, changes the graph in memory, and returns when every channel has the change. Calls that wait at the same time are one
-/// commit. The `…_later` variants return at once; what they did goes with the next write, or with [`flush`](Self::flush).
+/// A call checks, changes the graph in memory, and returns when every channel has the change. Calls
+/// that wait at the same time are one commit. The `…_later` variants return at once; what they did
+/// goes with the next write, or with [`flush`](Self::flush).
 ///
-/// When a channel fails, the call returns the error, and what was done stays: in memory, counted by [`unsaved`](Self::unsaved), and first in line at the
-/// next write, under the same key, so that nothing is written twice after a lost reply. A call that is dropped while it waits is in the
+/// When a channel fails, the call returns the error, and what was done stays: in memory, counted by
+/// [`unsaved`](Self::unsaved), and first in line at the next write, under the same key, so that
+/// nothing is written twice after a lost reply. A call that is dropped while it waits is in the
 /// same state. Do not repeat either: [`flush`](Self::flush).
 ///
 /// # The end
 ///
-/// A round ends with [`finish`](Self::finish) or [`close`](Self::close). If the last handle of an open one is dropped, a warning is
-/// traced, once for the round: to readers it runs until its agent has a later round or nothing is written to it for an hour
+/// A round ends with [`finish`](Self::finish) or [`close`](Self::close). If the last handle of an
+/// open one is dropped, a warning is traced, once for the round: to readers it runs until its agent
+/// has a later round or nothing is written to it for an hour
 /// ([`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read)).
 ///
 /// # One writer
 ///
 /// A round has one writer. If another process writes to it, this handle can write no more
-/// ([`Superseded`](RecordError::Superseded)): it keeps what it has, to be looked at, and opening the round again reads what is there.
+/// ([`Superseded`](RecordError::Superseded)): it keeps what it has, to be looked at, and opening
+/// the round again reads what is there.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -80,7 +84,12 @@ impl Drop for Held {
 }
 
 impl OpenRound {
-    pub(crate) fn new(opened: Opened, lease: Lease, opener: Arc<Opener>, bridges: BridgeFrom) -> Self {
+    pub(crate) fn new(
+        opened: Opened,
+        lease: Lease,
+        opener: Arc<Opener>,
+        bridges: BridgeFrom,
+    ) -> Self {
         Self(Arc::new(Held { opened, lease, opener, bridges }))
     }
 
@@ -98,7 +107,8 @@ impl OpenRound {
         Arc::ptr_eq(&self.0.opened.recorder, &other.0.opened.recorder)
     }
 
-    /// The round as it is now. Later changes do not show in it; while it is held, the next change copies the graph.
+    /// The round as it is now. Later changes do not show in it; while it is held, the next change
+    /// copies the graph.
     pub fn round(&self) -> Arc<Round> {
         self.recorder().round()
     }
@@ -113,9 +123,10 @@ impl OpenRound {
         self.recorder().flush().await
     }
 
-    /// The rounds of the agent up to this one, bridged. Earlier rounds are read when this is first called, once for all open rounds of
-    /// the agent; those that are open in this process are as they are now, what other processes write to the past later is not seen. A round
-    /// that cannot be read is an error that names it; the present goes on, and the next call tries again.
+    /// The rounds of the agent up to this one, bridged. Earlier rounds are read when this is first
+    /// called, once for all open rounds of the agent; those that are open in this process are as
+    /// they are now, what other processes write to the past later is not seen. A round that cannot
+    /// be read is an error that names it; the present goes on, and the next call tries again.
     pub async fn trajectory(&self) -> Result<Trajectory, RecordError> {
         let RoundRef { agent, round } = self.reference();
         let mut rounds = self.0.opened.history.below(*round).await?;
@@ -148,8 +159,9 @@ impl OpenRound {
         self.later(|round, at| some(round.add(new, at)?))
     }
 
-    /// Gives fields of a node new values; what they were becomes a version. A node of an earlier round is amended in its own record: if that round
-    /// is open in this process, through its handle; else it is opened. So a process that still records the earlier round is superseded.
+    /// Gives fields of a node new values; what they were becomes a version. A node of an earlier
+    /// round is amended in its own record: if that round is open in this process, through its
+    /// handle; else it is opened. So a process that still records the earlier round is superseded.
     pub async fn change(&self, id: NodeId, changes: &Changes) -> Result<(), RecordError> {
         self.change_by(id, changes, None).await
     }
@@ -164,7 +176,8 @@ impl OpenRound {
         self.amend(id, |round, at| changed(round.change(id, changes, author.clone(), at)?)).await
     }
 
-    /// Describes a node that nobody has described yet. Says whether it did; a node that is gone needs no description.
+    /// Describes a node that nobody has described yet. Says whether it did; a node that is gone
+    /// needs no description.
     pub(crate) async fn describe(
         &self,
         id: NodeId,
@@ -222,7 +235,11 @@ impl OpenRound {
             let changes = trial.remove(id, removal, at)?;
             if changes.len() > MAX_CHANGES {
                 let what = "nodes and edges that one removal concerns";
-                return Err(TrajectoryError::TooMuch { what, size: changes.len(), limit: MAX_CHANGES });
+                return Err(TrajectoryError::TooMuch {
+                    what,
+                    size: changes.len(),
+                    limit: MAX_CHANGES,
+                });
             }
             *round = trial;
             changed(changes)
@@ -231,15 +248,23 @@ impl OpenRound {
     }
 
     /// Adds an edge between two nodes of this round. Without a name, it is what can be inferred.
-    pub async fn connect(&self, from: NodeId, to: NodeId, name: Option<&str>) -> Result<(), RecordError> {
+    pub async fn connect(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        name: Option<&str>,
+    ) -> Result<(), RecordError> {
         self.done(|round, at| changed(round.connect(from, to, name, at)?)).await
     }
 
     /// Says that a node of this round read data that is on record, in this round or an earlier one.
     pub async fn refer(&self, from: NodeId, to: NodeId) -> Result<(), RecordError> {
         let unknown = || TrajectoryError::UnknownNode { node: to.to_string() };
-        let round =
-            if to.round == self.reference().round { Some(self.round()) } else { self.earlier(to).await? };
+        let round = if to.round == self.reference().round {
+            Some(self.round())
+        } else {
+            self.earlier(to).await?
+        };
         let target = round.and_then(|round| round.node(to).cloned()).ok_or_else(unknown)?;
         self.done(|round, at| changed(round.refer(from, &target, at)?)).await
     }
@@ -312,7 +337,11 @@ impl OpenRound {
     }
 
     /// Takes the first step of a queue if it is still this one. Says whether it was.
-    pub(crate) async fn pop_done(&self, queue: QueueName, item: &QueueItem) -> Result<bool, RecordError> {
+    pub(crate) async fn pop_done(
+        &self,
+        queue: QueueName,
+        item: &QueueItem,
+    ) -> Result<bool, RecordError> {
         self.done(|round, at| {
             let first = round.queues().get(queue).iter().next() == Some(item);
             if first {

@@ -94,8 +94,9 @@ impl Opener {
         Ok(Opened { recorder: Arc::new(recorder), history, edge_names })
     }
 
-    /// A round that is not there yet goes on with the numbers of the one before it. Where that cannot be read, the present begins anew:
-    /// numbers are for people, and no round needs another to be told apart.
+    /// A round that is not there yet goes on with the numbers of the one before it. Where that
+    /// cannot be read, the present begins anew: numbers are for people, and no round needs another
+    /// to be told apart.
     async fn begun(&self, round: &RoundRef, options: &OpenOptions) -> Result<Round, RecordError> {
         let mut graph = Round::new(round.clone(), self.channels.clock.now());
         if round.round > 0 {
@@ -119,7 +120,10 @@ impl Opener {
 fn check(opened: &Opened, options: &OpenOptions) -> Result<(), RecordError> {
     let round = opened.recorder.round();
     let other = |option| {
-        Err(RecordError::ConflictingOption { round: Box::new(opened.recorder.reference.clone()), option })
+        Err(RecordError::ConflictingOption {
+            round: Box::new(opened.recorder.reference.clone()),
+            option,
+        })
     };
     if options.parent.is_some() && options.parent != round.head().parent {
         return other("parent");

@@ -18,7 +18,8 @@ const FULL_BYTES: usize = 8 << 20;
 /// One call may make so many changes, so that it fits beside what waits.
 pub(crate) const MAX_CHANGES: usize = limits::MAX_COMMIT_ITEMS - FULL_CHANGES;
 
-/// A round that is recorded. Calls change it under a short lock; whoever holds the writer's lock writes for all who wait.
+/// A round that is recorded. Calls change it under a short lock; whoever holds the writer's lock
+/// writes for all who wait.
 pub(crate) struct Recorder {
     pub(crate) reference: RoundRef,
     channels: Arc<Channels>,
@@ -30,7 +31,8 @@ pub(crate) struct Recorder {
 
 struct State {
     round: Arc<Round>,
-    /// Commits that not every channel has, oldest first. They never change, so that each can be sent again.
+    /// Commits that not every channel has, oldest first. They never change, so that each can be
+    /// sent again.
     sealed: VecDeque<Sealed>,
     /// The number of the first of them.
     first: u64,
@@ -39,7 +41,8 @@ struct State {
     /// What is in no commit yet.
     open: Vec<Change>,
     open_bytes: usize,
-    /// How many calls changed the round; how many of them are in commits; how many every channel has.
+    /// How many calls changed the round; how many of them are in commits; how many every channel
+    /// has.
     done: u64,
     in_commits: u64,
     saved: u64,
@@ -108,8 +111,9 @@ impl Recorder {
         self.state().superseded
     }
 
-    /// Says once that nobody holds the round any more although it is open: a reader cannot tell it from one that runs. A round that
-    /// nothing was recorded of, and one that somebody else writes, is nobody's to finish.
+    /// Says once that nobody holds the round any more although it is open: a reader cannot tell it
+    /// from one that runs. A round that nothing was recorded of, and one that somebody else writes,
+    /// is nobody's to finish.
     pub(crate) fn warn_if_open(&self) {
         let (round, superseded, unsaved) = {
             let state = self.state();
@@ -168,7 +172,9 @@ impl Recorder {
             }
             // Who waited while somebody else's try failed was part of it.
             let failed = state.failed.as_ref();
-            if let Some(failed) = failed.filter(|failed| failed.attempt > before && failed.upto >= upto) {
+            if let Some(failed) =
+                failed.filter(|failed| failed.attempt > before && failed.upto >= upto)
+            {
                 return Err(failed.error.clone());
             }
         }
@@ -199,17 +205,20 @@ impl Recorder {
         error.map_or(Ok(()), Err)
     }
 
-    /// Sends a channel what it lacks, commit by commit. After each the progress is noted, so that a caller who goes away loses nothing; a commit
-    /// that is sent twice carries the same key.
+    /// Sends a channel what it lacks, commit by commit. After each the progress is noted, so that a
+    /// caller who goes away loses nothing; a commit that is sent twice carries the same key.
     async fn send(&self, channel: usize) -> Result<(), RecordError> {
         let store = self.channels.all[channel].store()?;
         loop {
             let Some(commit) = self.state().next_of(channel) else { return Ok(()) };
             match store.record_round(&commit).await? {
                 RecordOutcome::Applied | RecordOutcome::Replayed => self.state().sent(channel),
-                RecordOutcome::Conflict { .. } => return Err(RecordError::superseded(&self.reference)),
+                RecordOutcome::Conflict { .. } => {
+                    return Err(RecordError::superseded(&self.reference));
+                }
                 _ => {
-                    let error = Error::new(ErrorKind::Bug, "record_round", "an outcome that is not known");
+                    let error =
+                        Error::new(ErrorKind::Bug, "record_round", "an outcome that is not known");
                     return Err(error.into());
                 }
             }

@@ -1,9 +1,10 @@
 //! Replay: a recorded run step by step, and a model and tools that answer as they did then.
 //!
-//! [`Replay`] reads a trajectory as a conversation: questions, turns of the model with their calls and results, answers. To look at,
-//! [`steps`](Replay::steps) and [`messages`](Replay::messages) are enough. To run an agent against the record, give its loop
-//! [`RecordedModel`] in place of its model and [`RecordedTools`] in place of its tools: nothing is called, nothing is paid, and where the loop does
-//! something else than then, a [`Divergence`] says at which step.
+//! [`Replay`] reads a trajectory as a conversation: questions, turns of the model with their calls
+//! and results, answers. To look at, [`steps`](Replay::steps) and [`messages`](Replay::messages)
+//! are enough. To run an agent against the record, give its loop [`RecordedModel`] in place of its
+//! model and [`RecordedTools`] in place of its tools: nothing is called, nothing is paid, and where
+//! the loop does something else than then, a [`Divergence`] says at which step.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -35,7 +36,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is not here: a loop. It is the caller's, and that it is the same one is what a replay is for.
+//! What is not here: a loop. It is the caller's, and that it is the same one is what a replay is
+//! for.
 
 mod calls;
 mod divergence;

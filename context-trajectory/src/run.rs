@@ -26,7 +26,8 @@ pub enum RunError<E> {
     Record(#[from] RecordError),
 }
 
-/// For people, as far as what the handler said is: a `main` that returns an error prints its `Debug`.
+/// For people, as far as what the handler said is: a `main` that returns an error prints its
+/// `Debug`.
 impl<E: fmt::Debug> fmt::Debug for RunError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -36,11 +37,12 @@ impl<E: fmt::Debug> fmt::Debug for RunError<E> {
     }
 }
 
-/// Works off the queues: all of `pre`, then `todo`, then `post`. A step that puts others into an earlier queue has those done first.
-/// Returns how many steps were done.
+/// Works off the queues: all of `pre`, then `todo`, then `post`. A step that puts others into an
+/// earlier queue has those done first. Returns how many steps were done.
 ///
-/// A step leaves its queue when its handler has done it, and durably: a run that was ended in the middle goes on, in another process too, with
-/// the step it was at. So a handler may see a step twice, and never misses one.
+/// A step leaves its queue when its handler has done it, and durably: a run that was ended in the
+/// middle goes on, in another process too, with the step it was at. So a handler may see a step
+/// twice, and never misses one.
 pub async fn work_off<E>(
     open: &OpenRound,
     mut handler: impl AsyncFnMut(QueueName, &QueueItem) -> Result<(), E>,

@@ -11,8 +11,9 @@ use crate::{OpenRound, RecordError, Turn, TurnCall};
 const NO_JSON: &str = "the params are no JSON";
 
 impl OpenRound {
-    /// Records what a message says, as [`ask`](Self::ask), [`turn`](Self::turn) and [`tool_result`](Self::tool_result) would: a request of
-    /// the user is a question, an answer of the model a turn with its calls, and each result goes to its call. What the system says,
+    /// Records what a message says, as [`ask`](Self::ask), [`turn`](Self::turn) and
+    /// [`tool_result`](Self::tool_result) would: a request of the user is a question, an answer of
+    /// the model a turn with its calls, and each result goes to its call. What the system says,
     /// reminders and checkpoints record nothing.
     ///
     /// ```
@@ -72,7 +73,8 @@ pub(crate) fn turn(message: &Message, link: Option<&MessageLink>) -> Option<Turn
         call.messages.extend(link.cloned());
         turn = turn.call(call);
     }
-    let says_nothing = turn.content.is_empty() && turn.reasoning.is_empty() && turn.calls.is_empty();
+    let says_nothing =
+        turn.content.is_empty() && turn.reasoning.is_empty() && turn.calls.is_empty();
     (!says_nothing).then_some(turn)
 }
 
@@ -88,7 +90,11 @@ fn turn_call(call: &ToolCall) -> TurnCall {
 pub(crate) fn known_as(id: &str) -> Arc<str> {
     // Behind it there may be a number.
     const LONGEST: usize = limits::MAX_ID_BYTES - 16;
-    if id.len() <= LONGEST { id.into() } else { blake3::hash(id.as_bytes()).to_hex().as_str().into() }
+    if id.len() <= LONGEST {
+        id.into()
+    } else {
+        blake3::hash(id.as_bytes()).to_hex().as_str().into()
+    }
 }
 
 /// What an action is left with by a result.

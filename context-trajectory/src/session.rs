@@ -34,8 +34,12 @@ impl History {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All rounds below a number. Those that are not known yet are read together; others who ask wait for that.
-    pub(crate) async fn below(&self, number: u32) -> Result<BTreeMap<u32, Arc<Round>>, RecordError> {
+    /// All rounds below a number. Those that are not known yet are read together; others who ask
+    /// wait for that.
+    pub(crate) async fn below(
+        &self,
+        number: u32,
+    ) -> Result<BTreeMap<u32, Arc<Round>>, RecordError> {
         let _loading = self.loading.lock().await;
         let upto = self.known().upto;
         if upto < number {
@@ -91,8 +95,8 @@ impl History {
         error.into()
     }
 
-    /// A round has changed, and is held by nobody else any more: what is known of it is this. What is on the way from the channels
-    /// may be older.
+    /// A round has changed, and is held by nobody else any more: what is known of it is this. What
+    /// is on the way from the channels may be older.
     pub(crate) fn put(&self, round: Arc<Round>) {
         let loading = self.loading.try_lock().is_err();
         let mut known = self.known();

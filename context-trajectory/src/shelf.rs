@@ -1,4 +1,5 @@
-//! The open rounds of a process: which are open, which are kept though nobody holds them, and which go.
+//! The open rounds of a process: which are open, which are kept though nobody holds them, and which
+//! go.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -64,7 +65,8 @@ impl Shelf {
     pub(crate) fn lease(self: &Arc<Self>, round: &RoundRef) -> Lease {
         let mut inner = self.inner();
         let Inner { entries, closed, tick, .. } = &mut *inner;
-        let lost = |entry: &Entry| entry.cell.get().is_some_and(|opened| opened.recorder.is_superseded());
+        let lost =
+            |entry: &Entry| entry.cell.get().is_some_and(|opened| opened.recorder.is_superseded());
         if entries.get(round).is_some_and(lost) {
             let entry = entries.remove(round);
             entry.and_then(|entry| entry.closed).map(|at| closed.remove(&at));
@@ -77,7 +79,12 @@ impl Shelf {
             closed.remove(&at);
         }
         entry.holders += 1;
-        Lease { shelf: self.clone(), round: round.clone(), entry: entry.number, cell: entry.cell.clone() }
+        Lease {
+            shelf: self.clone(),
+            round: round.clone(),
+            entry: entry.number,
+            cell: entry.cell.clone(),
+        }
     }
 
     /// What is shared by the open rounds of an agent.
@@ -112,7 +119,10 @@ impl Shelf {
     pub(crate) fn unsaved(&self) -> Vec<Arc<Recorder>> {
         let inner = self.inner();
         let opened = inner.entries.values().filter_map(|entry| entry.cell.get());
-        opened.map(|opened| opened.recorder.clone()).filter(|recorder| recorder.unsaved() > 0).collect()
+        opened
+            .map(|opened| opened.recorder.clone())
+            .filter(|recorder| recorder.unsaved() > 0)
+            .collect()
     }
 
     /// How many are there, held or not.
@@ -130,11 +140,14 @@ impl Shelf {
         let mut inner = self.inner();
         let first = AgentRef::main(user.clone(), session.map_or("", SessionId::as_str)).round(0);
         let theirs = inner.entries.range(first..).take_while(|(round, _)| {
-            round.agent.user == *user && session.is_none_or(|session| round.agent.session == *session)
+            round.agent.user == *user
+                && session.is_none_or(|session| round.agent.session == *session)
         });
         let saved = |entry: &Entry| {
             let opened = entry.cell.get();
-            opened.is_some_and(|opened| opened.recorder.unsaved() == 0 || opened.recorder.is_superseded())
+            opened.is_some_and(|opened| {
+                opened.recorder.unsaved() == 0 || opened.recorder.is_superseded()
+            })
         };
         let goes = theirs.filter(|(round, entry)| wanted(round) && saved(entry));
         let goes: Vec<RoundRef> = goes.map(|(round, _)| round.clone()).collect();
@@ -148,7 +161,9 @@ impl Shelf {
     fn let_go(&self, round: &RoundRef, number: u64) {
         let mut inner = self.inner();
         let Inner { entries, closed, tick, .. } = &mut *inner;
-        let Some(entry) = entries.get_mut(round).filter(|entry| entry.number == number) else { return };
+        let Some(entry) = entries.get_mut(round).filter(|entry| entry.number == number) else {
+            return;
+        };
         entry.holders -= 1;
         if entry.holders > 0 {
             return;
@@ -180,9 +195,12 @@ impl Inner {
         let saved = |round: &&RoundRef| {
             let opened = entries.get(*round).and_then(|entry| entry.cell.get());
             // Of one that was superseded nothing can be written any more.
-            opened.is_none_or(|opened| opened.recorder.unsaved() == 0 || opened.recorder.is_superseded())
+            opened.is_none_or(|opened| {
+                opened.recorder.unsaved() == 0 || opened.recorder.is_superseded()
+            })
         };
-        let goes: Vec<RoundRef> = self.closed.values().filter(saved).take(too_many).cloned().collect();
+        let goes: Vec<RoundRef> =
+            self.closed.values().filter(saved).take(too_many).cloned().collect();
         for round in goes {
             self.remove(&round);
         }

@@ -1,7 +1,9 @@
 //! Conversations that were had elsewhere, as rounds.
 //!
-//! [`Transcript::read`] is pure. What it makes can be recorded step by step ([`OpenRound::record_step`](crate::OpenRound::record_step)), or built at once with the
-//! times of the messages ([`Transcript::build`]) and written as a whole ([`Trajectories::import`](crate::Trajectories::import)).
+//! [`Transcript::read`] is pure. What it makes can be recorded step by step
+//! ([`OpenRound::record_step`](crate::OpenRound::record_step)), or built at once with the times of
+//! the messages ([`Transcript::build`]) and written as a whole
+//! ([`Trajectories::import`](crate::Trajectories::import)).
 //!
 //! | in the conversation | in the trajectory |
 //! |---|---|
@@ -12,11 +14,14 @@
 //! | the result of a call, in whatever round it comes | `output` and `success` of the call's action, and when it ended; a result that reads like an error is none that went well, also where the form cannot say so |
 //! | what the system says, reminders, checkpoints, boundaries | nothing: nobody asked, concluded or did it |
 //!
-//! A conversation in which the model speaks first begins with an empty query. The nodes of a query and of an answer are linked to their messages; an action to
-//! the message that calls it. Nothing that comes later in a conversation changes what was made of its beginning, but that a further request may add to a query
-//! which has no answer yet: so a conversation that grew is imported by adding to what is there.
+//! A conversation in which the model speaks first begins with an empty query. The nodes of a query
+//! and of an answer are linked to their messages; an action to the message that calls it. Nothing
+//! that comes later in a conversation changes what was made of its beginning, but that a further
+//! request may add to a query which has no answer yet: so a conversation that grew is imported by
+//! adding to what is there.
 //!
-//! What is not here: files that are mentioned, and the branches of a chat that is a tree. Whoever reads says which one branch it is.
+//! What is not here: files that are mentioned, and the branches of a chat that is a tree. Whoever
+//! reads says which one branch it is.
 
 mod build;
 mod read;

@@ -1,10 +1,11 @@
-//! What one answer of a model becomes: a conclusion and the actions it triggers, or the answer of the round.
+//! What one answer of a model becomes: a conclusion and the actions it triggers, or the answer of
+//! the round.
 
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Change, Changes, Measures, MessageLink, NewNode, Node, NodeBody, NodeId, NodeKind, NodeTitle, Removal,
-    Round, TrajectoryError, edge,
+    Change, Changes, Measures, MessageLink, NewNode, Node, NodeBody, NodeId, NodeKind, NodeTitle,
+    Removal, Round, TrajectoryError, edge,
 };
 use context_core::{Json, Timestamp, limits};
 
@@ -53,8 +54,18 @@ pub struct TurnCall {
 
 impl TurnCall {
     /// A call.
-    pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, params: impl Into<Json>) -> Self {
-        Self { id: id.into(), name: name.into(), params: params.into(), invalid: None, messages: Vec::new() }
+    pub fn new(
+        id: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        params: impl Into<Json>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            params: params.into(),
+            invalid: None,
+            messages: Vec::new(),
+        }
     }
 
     /// A call that cannot be made: what was written in place of params, and why not.
@@ -135,9 +146,10 @@ pub enum TurnNodes {
 impl OpenRound {
     /// Records one answer of a model, all of it or nothing.
     ///
-    /// With calls it is a State behind all endpoints, and an Action for each call, labelled with the call's id (and `#2` for the second call of an
-    /// id). Where several endpoints are open, they must have begun at one node, or the turn must say which it follows. Without calls it is a Response behind all
-    /// endpoints, which stay.
+    /// With calls it is a State behind all endpoints, and an Action for each call, labelled with
+    /// the call's id (and `#2` for the second call of an id). Where several endpoints are open,
+    /// they must have begun at one node, or the turn must say which it follows. Without calls it is
+    /// a Response behind all endpoints, which stay.
     pub async fn turn(&self, turn: Turn) -> Result<TurnNodes, RecordError> {
         check_branches(&self.round(), &turn)?;
         self.done(|round, at| {
@@ -159,11 +171,17 @@ impl OpenRound {
         self.tool_result_with(call, changes).await
     }
 
-    /// [`tool_result`](Self::tool_result) with whatever else is known of the action, such as what it took.
-    pub async fn tool_result_with(&self, call: &str, changes: Changes) -> Result<NodeId, RecordError> {
+    /// [`tool_result`](Self::tool_result) with whatever else is known of the action, such as what
+    /// it took.
+    pub async fn tool_result_with(
+        &self,
+        call: &str,
+        changes: Changes,
+    ) -> Result<NodeId, RecordError> {
         let round = self.round();
-        let action =
-            find_call(&round, call).ok_or_else(|| RecordError::UnknownCall { call: call.into() })?.id;
+        let action = find_call(&round, call)
+            .ok_or_else(|| RecordError::UnknownCall { call: call.into() })?
+            .id;
         // Held, it would be copied by the change.
         drop(round);
         self.change(action, &changes).await?;
@@ -195,7 +213,11 @@ pub(crate) fn record(
     };
     let limit = limits::MAX_PREDECESSORS;
     if turn.calls.len() > limit {
-        return Err(TrajectoryError::TooMuch { what: "calls of a turn", size: turn.calls.len(), limit });
+        return Err(TrajectoryError::TooMuch {
+            what: "calls of a turn",
+            size: turn.calls.len(),
+            limit,
+        });
     }
     if turn.calls.is_empty() {
         let body = NodeBody::response(turn.content.clone());
@@ -242,7 +264,8 @@ fn add_call(
     if let Some(error) = &call.invalid {
         body = body.with("output", Json::from(&**error))?;
     }
-    let mut node = call.messages.iter().cloned().fold(NewNode::new(body, [state]), NewNode::message);
+    let mut node =
+        call.messages.iter().cloned().fold(NewNode::new(body, [state]), NewNode::message);
     if !call.id.is_empty() {
         node = node.label(free_label(round, &call.id));
     }

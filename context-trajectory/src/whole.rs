@@ -11,19 +11,21 @@ use crate::export::SessionGraph;
 use crate::{OpenOptions, OpenRound, RecordError, Trajectories};
 
 impl Trajectories {
-    /// In a store, with everything as the [builder](Self::builder) has it by default. Fails if the store keeps no trajectories.
+    /// In a store, with everything as the [builder](Self::builder) has it by default. Fails if the
+    /// store keeps no trajectories.
     pub fn new(store: Arc<dyn Store>) -> Result<Self, RecordError> {
         Self::builder(store).build()
     }
 
-    /// Begins the next round of an agent: [`next_round`](Self::next_round), opened. It is written with its first change.
+    /// Begins the next round of an agent: [`next_round`](Self::next_round), opened. It is written
+    /// with its first change.
     pub async fn begin(&self, agent: &AgentRef) -> Result<OpenRound, RecordError> {
         let round = self.next_round(agent).await?;
         self.open(&round, OpenOptions::new()).await
     }
 
-    /// All agents of a session as they are stored, side by side: what [exports](crate::export) draw.
-    /// [`NotFound`](context_core::ErrorKind::NotFound) if the session has no rounds.
+    /// All agents of a session as they are stored, side by side: what [exports](crate::export)
+    /// draw. [`NotFound`](context_core::ErrorKind::NotFound) if the session has no rounds.
     pub async fn graph(
         &self,
         user: impl Into<UserId>,
@@ -31,7 +33,8 @@ impl Trajectories {
     ) -> Result<SessionGraph, RecordError> {
         let (user, session) = (user.into(), session.into());
         let mut agents: BTreeMap<u32, Trajectory> = BTreeMap::new();
-        let mut query = RoundQuery::of_user(user.clone()).session(session.clone()).limit(limits::MAX_PAGE);
+        let mut query =
+            RoundQuery::of_user(user.clone()).session(session.clone()).limit(limits::MAX_PAGE);
         loop {
             let page = self.rounds(&query).await?;
             for head in page.items {
@@ -54,7 +57,8 @@ impl Trajectories {
 }
 
 impl OpenRound {
-    /// Ends the round as one that is done: [`close`](Self::close) with [`Closed`](context_core::trajectory::RoundState::Closed).
+    /// Ends the round as one that is done: [`close`](Self::close) with
+    /// [`Closed`](context_core::trajectory::RoundState::Closed).
     pub async fn finish(&self) -> Result<(), RecordError> {
         self.close(context_core::trajectory::RoundState::Closed).await
     }

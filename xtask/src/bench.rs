@@ -1,7 +1,9 @@
-//! `cargo xtask bench`: what things cost: beside floors, in instructions, and beside other libraries.
+//! `cargo xtask bench`: what things cost: beside floors, in instructions, and beside other
+//! libraries.
 //!
-//! An area is one of the facade's measuring programs. What it measures, and against which floor, is that program's business. Two
-//! names are none: [`instructions`] counts what hot paths execute, [`peers`] races other libraries.
+//! An area is one of the facade's measuring programs. What it measures, and against which floor, is
+//! that program's business. Two names are none: [`instructions`] counts what hot paths execute,
+//! [`peers`] races other libraries.
 
 mod instructions;
 mod machine;
@@ -26,7 +28,8 @@ pub(crate) struct Args {
     /// One JSON line per row instead of a table
     #[arg(long)]
     json: bool,
-    /// Exit 1 when a ratio misses its target; without an area, check all of them, and warn of paths that execute more instructions
+    /// Exit 1 when a ratio misses its target; without an area, check all of them, and warn of paths
+    /// that execute more instructions
     #[arg(long)]
     check: bool,
     #[command(subcommand)]
@@ -37,16 +40,18 @@ pub(crate) struct Args {
 enum Area {
     /// Count the instructions of hot paths, beside the counts that are kept
     ///
-    /// Counts are made by valgrind's callgrind and hardly depend on how busy the machine is, unlike times. They are kept in
-    /// context-runtime/benches/instructions/counts.toml. A path that executes 5 % more than its count is warned of, and the first
-    /// line of the warning says how to look where. `--save` accepts what was counted.
+    /// Counts are made by valgrind's callgrind and hardly depend on how busy the machine is, unlike
+    /// times. They are kept in context-runtime/benches/instructions/counts.toml. A path that
+    /// executes 5 % more than its count is warned of, and the first line of the warning says how to
+    /// look where. `--save` accepts what was counted.
     Instructions(instructions::Args),
     /// Race other libraries on the same work, in one run
     ///
-    /// Installs them from their registries into target/peers (npm, pip and cargo have to be there; a second run uses what the first
-    /// one installed). Each does the same work on a SQLite file: append, load, fork, resolve, a turn. Rounds are paired, ours and
-    /// theirs one after the other, and each is compared with ours at the durability it has itself. What cannot be installed or run is
-    /// said and left out. `--save` writes the tables into docs/peers.md.
+    /// Installs them from their registries into target/peers (npm, pip and cargo have to be there;
+    /// a second run uses what the first one installed). Each does the same work on a SQLite file:
+    /// append, load, fork, resolve, a turn. Rounds are paired, ours and theirs one after the other,
+    /// and each is compared with ours at the durability it has itself. What cannot be installed or
+    /// run is said and left out. `--save` writes the tables into docs/peers.md.
     Peers(peers::Args),
     #[command(external_subcommand)]
     Program(Vec<OsString>),
@@ -67,7 +72,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
 
 /// The measuring programs that stand for themselves.
 fn areas(workspace: &Workspace) -> BTreeSet<String> {
-    let mut areas = workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
+    let mut areas =
+        workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
     areas.retain(|area| ![instructions::PROGRAM, peers::PROGRAM].contains(&area.as_str()));
     areas
 }
@@ -75,7 +81,9 @@ fn areas(workspace: &Workspace) -> BTreeSet<String> {
 fn list(workspace: &Workspace) -> Verdict {
     println!("Areas, each measured beside a floor that does the same work with the bare library:");
     areas(workspace).iter().for_each(|area| println!("  cargo xtask bench {area}"));
-    println!("Instructions of hot paths, beside the counts that are kept:\n  cargo xtask bench instructions");
+    println!(
+        "Instructions of hot paths, beside the counts that are kept:\n  cargo xtask bench instructions"
+    );
     println!("Other libraries, on the same work:\n  cargo xtask bench peers");
     println!("All areas and the instructions, judged:\n  cargo xtask bench --check");
     Verdict::Passed

@@ -1,9 +1,10 @@
 //! `cargo xtask ci`: everything the build server asks, one line per step.
 //!
-//! Cargo unites the features of all crates it builds together, which hides what is missing in one of them; so
-//! each crate and each feature is also checked alone.
+//! Cargo unites the features of all crates it builds together, which hides what is missing in one
+//! of them; so each crate and each feature is also checked alone.
 //!
-//! What needs a tool that is not installed is passed over and says so in its line, unless `--with-tools` asks for it. Slow checks are in [`long`].
+//! What needs a tool that is not installed is passed over and says so in its line, unless
+//! `--with-tools` asks for it. Slow checks are in [`long`].
 
 mod long;
 
@@ -19,7 +20,8 @@ use crate::{conformance, layers, test, tidy};
 
 /// How many random cases `--long` asks of each property: some are asked for minutes then.
 const LONG_CASES: &str = "1000";
-/// How many random sequences, and how many killed writers, it asks of each subject of the conformance kit: five times what every day asks.
+/// How many random sequences, and how many killed writers, it asks of each subject of the
+/// conformance kit: five times what every day asks.
 const LONG_PROOF: (u32, u32) = (300, 1_000);
 
 #[derive(Debug, clap::Args)]
@@ -65,11 +67,13 @@ struct Done {
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut done = Vec::new();
     let outside = workspace.outside()?;
-    // At once, so that a missing server is known before anything is built. Nobody reads here what was skipped.
+    // At once, so that a missing server is known before anything is built. Nobody reads here what
+    // was skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
     let run = Run { workspace, services: &services, long: args.long, with_tools: args.with_tools };
-    let asked =
-        |step: &Step<'_>| args.only.is_empty() || args.only.iter().any(|text| step.name.contains(text));
+    let asked = |step: &Step<'_>| {
+        args.only.is_empty() || args.only.iter().any(|text| step.name.contains(text))
+    };
     let steps: Vec<_> = steps(run, &outside).into_iter().filter(asked).collect();
     ensure!(!steps.is_empty(), "no step has that in its name: --list names them");
     if args.list {
@@ -151,10 +155,16 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
     steps
 }
 
-fn cargo_step<'a>(run: Run<'a>, place: &'a Workspace, subcommand: &'a str, args: &[&str]) -> Step<'a> {
+fn cargo_step<'a>(
+    run: Run<'a>,
+    place: &'a Workspace,
+    subcommand: &'a str,
+    args: &[&str],
+) -> Step<'a> {
     let workspace = run.workspace;
     let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-    let beside = place.root().strip_prefix(workspace.root()).unwrap_or(place.root()).display().to_string();
+    let beside =
+        place.root().strip_prefix(workspace.root()).unwrap_or(place.root()).display().to_string();
     let place_name = if beside.is_empty() { beside } else { format!(" ({beside})") };
     let name = format!("{subcommand} {}{place_name}", args.join(" "));
     let step = move || {
@@ -164,7 +174,8 @@ fn cargo_step<'a>(run: Run<'a>, place: &'a Workspace, subcommand: &'a str, args:
     Step { name, run: Box::new(step) }
 }
 
-/// A step that needs a tool. Without it the step passes, unless it was asked for, and its name says that nothing was checked.
+/// A step that needs a tool. Without it the step passes, unless it was asked for, and its name says
+/// that nothing was checked.
 fn tool_step<'a>(run: Run<'a>, tool: Tool, args: &'static [&'static str]) -> Step<'a> {
     let said = format!("{} {}", tool.subcommand, args.join(" "));
     let call = move || {
@@ -174,7 +185,12 @@ fn tool_step<'a>(run: Run<'a>, tool: Tool, args: &'static [&'static str]) -> Ste
     needing(run, tool, said.trim(), call)
 }
 
-fn needing<'a>(run: Run<'a>, tool: Tool, name: &str, call: impl Fn() -> Result<Verdict> + 'a) -> Step<'a> {
+fn needing<'a>(
+    run: Run<'a>,
+    tool: Tool,
+    name: &str,
+    call: impl Fn() -> Result<Verdict> + 'a,
+) -> Step<'a> {
     if run.with_tools || tool.find(run.workspace).is_some() {
         return Step { name: name.into(), run: Box::new(call) };
     }
@@ -182,8 +198,8 @@ fn needing<'a>(run: Run<'a>, tool: Tool, name: &str, call: impl Fn() -> Result<V
     Step { name: format!("passed over: {name}: {}", tool.missing()), run: Box::new(pass_over) }
 }
 
-/// The environment of every step: snapshots are compared and never written, debug information is lean, and the
-/// test data and the servers are where `cargo xtask test` says they are.
+/// The environment of every step: snapshots are compared and never written, debug information is
+/// lean, and the test data and the servers are where `cargo xtask test` says they are.
 fn prepared(cargo: Cargo, Run { workspace, services, long, .. }: Run<'_>) -> Cargo {
     cargo
         .envs(&test::environment(workspace, services))

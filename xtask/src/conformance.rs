@@ -1,9 +1,9 @@
 //! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
 //!
-//! Finds the subjects by their crates' metadata (stores, renderers, codecs, policies, memories), also in the
-//! workspaces beside this one that its manifest lists, gives them the servers they need, runs their test programs, which append a
-//! line of JSON per case to a report, and prints what the reports say. The kit itself is proven too: stores
-//! with a known fault must be caught.
+//! Finds the subjects by their crates' metadata (stores, renderers, codecs, policies, memories),
+//! also in the workspaces beside this one that its manifest lists, gives them the servers they
+//! need, runs their test programs, which append a line of JSON per case to a report, and prints
+//! what the reports say. The kit itself is proven too: stores with a known fault must be caught.
 
 pub mod subjects;
 pub mod table;
@@ -20,7 +20,8 @@ use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
 use crate::workspace::{KIT, Workspace};
 
-/// The suites beside that of stores. Their tests are ordinary ones, and each is a group of its own in the table.
+/// The suites beside that of stores. Their tests are ordinary ones, and each is a group of its own
+/// in the table.
 pub(crate) const SUITES: [&str; 4] = ["renderer", "codec", "policy", "memory"];
 
 /// The test program of broken stores.
@@ -28,10 +29,12 @@ const MUTANTS: &str = "kit_catches_mutants";
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only this subject: a crate's name, or its end (`sqlite`, `redis`), or that of one of its programs (`redis-cluster`)
+    /// Only this subject: a crate's name, or its end (`sqlite`, `redis`), or that of one of its
+    /// programs (`redis-cluster`)
     #[arg(long)]
     subject: Option<String>,
-    /// Only this group of cases of the suite of stores, or one of the other suites: renderer, codec, policy, memory
+    /// Only this group of cases of the suite of stores, or one of the other suites: renderer,
+    /// codec, policy, memory
     #[arg(long)]
     group: Option<String>,
     /// Only cases whose name contains this
@@ -62,7 +65,8 @@ impl Args {
         self.group.is_some() || self.case.is_some()
     }
 
-    /// Whether a suite is asked: that of stores, or the one that is named as a group. Groups and cases are those of stores.
+    /// Whether a suite is asked: that of stores, or the one that is named as a group. Groups and
+    /// cases are those of stores.
     fn asks(&self, suite: &str) -> bool {
         match &self.group {
             Some(group) if SUITES.contains(&group.as_str()) => suite == group,
@@ -73,7 +77,9 @@ impl Args {
     /// The kit names its tests `group::case`; test programs take a part of the name.
     fn filter(&self) -> Option<String> {
         match (&self.group, &self.case) {
-            (Some(group), case) => Some(format!("{group}::{}", case.as_deref().unwrap_or_default())),
+            (Some(group), case) => {
+                Some(format!("{group}::{}", case.as_deref().unwrap_or_default()))
+            }
             (None, case) => case.clone(),
         }
     }
@@ -129,7 +135,8 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
         }
         known.extend(subjects.into_iter().map(|subject| (place, subject)));
     }
-    let is_picked = |subject: &Subject| subject.is(args.subject.as_deref()) && args.asks(&subject.suite);
+    let is_picked =
+        |subject: &Subject| subject.is(args.subject.as_deref()) && args.asks(&subject.suite);
     let picked: Vec<_> = known.iter().filter(|(_, subject)| is_picked(subject)).collect();
     if picked.is_empty() {
         let known: Vec<_> = known.iter().map(|(_, subject)| subject.krate.as_str()).collect();
@@ -154,14 +161,18 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
         let cargo = Cargo::building_into(workspace.target_folder(), place.root(), "test");
         let (passed, of_subject) = prove(cargo.envs(&services.environment()), subject, args)?;
         if of_subject.is_empty() && !args.picks() {
-            println!("{} {} reported no case: is it made by the kit?", subject.krate, subject.program);
+            println!(
+                "{} {} reported no case: is it made by the kit?",
+                subject.krate, subject.program
+            );
             verdict = Verdict::Failed;
         }
         verdict = verdict.and(passed);
         provisions.extend(of_subject.iter().map(|line| (line.subject.clone(), provision.clone())));
         lines.extend(of_subject);
     }
-    let provisions = provisions.iter().map(|(subject, provision)| (subject.as_str(), provision.as_str()));
+    let provisions =
+        provisions.iter().map(|(subject, provision)| (subject.as_str(), provision.as_str()));
     let table = Table::new(&lines).provisions(provisions);
     if !lines.is_empty() {
         print!("{table}");
@@ -192,7 +203,15 @@ fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<L
         .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
         .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.map(|cases| cases.to_string()))
         .env_if("CONTEXT_CONFORMANCE_KILLS", args.kills.map(|kills| kills.to_string()))
-        .args(["--quiet", "--package", &subject.krate, "--all-features", "--test", &subject.program, "--"])
+        .args([
+            "--quiet",
+            "--package",
+            &subject.krate,
+            "--all-features",
+            "--test",
+            &subject.program,
+            "--",
+        ])
         .args(filter)
         .env("CONTEXT_CONFORMANCE_REPORT", &report)
         .output()?;
@@ -210,13 +229,15 @@ fn read(report: &Path) -> Result<Vec<Line>> {
         return Ok(Vec::new());
     }
     let text = fs::read_to_string(report).context("could not read the report")?;
-    let parse = |line| serde_json::from_str(line).with_context(|| format!("no report line: {line}"));
+    let parse =
+        |line| serde_json::from_str(line).with_context(|| format!("no report line: {line}"));
     text.lines().map(parse).collect()
 }
 
 /// Proves the kit: one test per store with a known fault.
 fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let cargo = Cargo::new(workspace.root(), "test").env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref());
+    let cargo =
+        Cargo::new(workspace.root(), "test").env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref());
     let output = cargo.args(["--package", KIT, "--test", MUTANTS]).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let (caught, escaped) = mutants(&text);
@@ -230,8 +251,9 @@ fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::of(output.status.success()))
 }
 
-/// How many mutants of the kit's test output were caught, and the names of those that were not. A mutant's test
-/// is called as its fault, a type; the other tests of that program are about the kit itself.
+/// How many mutants of the kit's test output were caught, and the names of those that were not. A
+/// mutant's test is called as its fault, a type; the other tests of that program are about the kit
+/// itself.
 fn mutants(output: &str) -> (usize, Vec<String>) {
     let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
     let tests = tests.filter(|(name, _)| name.starts_with(|c: char| c.is_ascii_uppercase()));
@@ -260,7 +282,8 @@ mod tests {
     #[test]
     fn a_filter_is_a_part_of_the_test_name() {
         let filter = |group: Option<&str>, case: Option<&str>| {
-            Args { group: group.map(Into::into), case: case.map(Into::into), ..Args::default() }.filter()
+            Args { group: group.map(Into::into), case: case.map(Into::into), ..Args::default() }
+                .filter()
         };
         assert_eq!(filter(None, None), None);
         assert_eq!(filter(Some("commit"), None), Some("commit::".into()));

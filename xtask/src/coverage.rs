@@ -1,8 +1,10 @@
 //! `cargo xtask coverage`: which lines the tests run, in a table by crate.
 //!
-//! cargo-llvm-cov measures; it works on the stable compiler and needs `llvm-cov` and `llvm-profdata`. They come with the compiler's component
-//! `llvm-tools`; where that is not installed, those of a system's LLVM of the same major version do, such as Debian's `llvm-22`. Lines are
-//! those of `src`, unit tests in them included. Doc tests do not count: only the nightly compiler can measure them.
+//! cargo-llvm-cov measures; it works on the stable compiler and needs `llvm-cov` and
+//! `llvm-profdata`. They come with the compiler's component `llvm-tools`; where that is not
+//! installed, those of a system's LLVM of the same major version do, such as Debian's `llvm-22`.
+//! Lines are those of `src`, unit tests in them included. Doc tests do not count: only the nightly
+//! compiler can measure them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,9 +104,11 @@ impl Lines {
     }
 }
 
-/// The figures by crate, and their sum. Files of crates that were not asked for do not count: their own tests did not run.
+/// The figures by crate, and their sum. Files of crates that were not asked for do not count: their
+/// own tests did not run.
 fn table(root: &Path, packages: &[&str], figures: &str) -> Result<String> {
-    let report: Report = serde_json::from_str(figures).context("the figures are not as expected")?;
+    let report: Report =
+        serde_json::from_str(figures).context("the figures are not as expected")?;
     let mut crates: BTreeMap<String, (Lines, Lines)> = BTreeMap::new();
     for file in report.data.into_iter().flat_map(|data| data.files) {
         let Ok(path) = file.filename.strip_prefix(root) else { continue };
@@ -117,8 +121,10 @@ fn table(root: &Path, packages: &[&str], figures: &str) -> Result<String> {
     }
     ensure!(!crates.is_empty(), "no line of these crates was measured");
     let mut sum = (Lines::default(), Lines::default());
-    let mut text =
-        format!("{:<32} {:>8} {:>8} {:>8} {:>9}\n", "crate", "lines", "run", "lines %", "regions %");
+    let mut text = format!(
+        "{:<32} {:>8} {:>8} {:>8} {:>9}\n",
+        "crate", "lines", "run", "lines %", "regions %"
+    );
     let mut row = |name: &str, (lines, regions): (Lines, Lines)| {
         text += &format!(
             "{name:<32} {:>8} {:>8} {:>8.1} {:>9.1}\n",
@@ -147,7 +153,10 @@ fn llvm_tools() -> Result<Vec<(&'static str, PathBuf)>> {
     let version = rustc(&["-vV"])?;
     let line = |key: &str| version.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let host = line("host:").context("rustc does not say its host")?;
-    let own = Path::new(rustc(&["--print", "sysroot"])?.trim()).join("lib/rustlib").join(host).join("bin");
+    let own = Path::new(rustc(&["--print", "sysroot"])?.trim())
+        .join("lib/rustlib")
+        .join(host)
+        .join("bin");
     if own.join("llvm-cov").is_file() || std::env::var_os(TOOLS[0].0).is_some() {
         return Ok(Vec::new());
     }
@@ -156,7 +165,9 @@ fn llvm_tools() -> Result<Vec<(&'static str, PathBuf)>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let find = |(variable, program): (&'static str, &str)| {
         let name = format!("{program}-{major}");
-        let found = std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|file| file.is_file());
+        let found = std::env::split_paths(&path)
+            .map(|folder| folder.join(&name))
+            .find(|file| file.is_file());
         let how = "rustup component add llvm-tools, or install the system's LLVM of that version";
         found.map(|file| (variable, file)).with_context(|| format!("there is no {name}: {how}"))
     };
@@ -185,7 +196,8 @@ mod tests {
         ];
         let figures = format!(r#"{{"data":[{{"files":[{}]}}],"type":"x"}}"#, files.join(","));
         let text = table(Path::new("/r"), &["a", "b"], &figures).unwrap();
-        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["a", "20", "15", "75.0", "75.0"]);
         assert_eq!(rows[2], ["b", "20", "20", "100.0", "100.0"]);
         assert_eq!(rows[3], ["total", "40", "35", "87.5", "87.5"]);

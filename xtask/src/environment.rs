@@ -1,6 +1,8 @@
-//! The page on the environment: every variable of ours that code, scripts or manifests name stands there, and none that nobody reads.
+//! The page on the environment: every variable of ours that code, scripts or manifests name stands
+//! there, and none that nobody reads.
 //!
-//! Variables of others (`HOME`, `PGHOST`, `NO_PROXY`) are on the page too, but are not asked for: who reads them is code that is not here.
+//! Variables of others (`HOME`, `PGHOST`, `NO_PROXY`) are on the page too, but are not asked for:
+//! who reads them is code that is not here.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +22,10 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let read = named(files.iter().filter(|file| !file.path.ends_with(".md")));
     let absent = read.iter().filter(|(name, _)| !listed.contains_key(*name));
     let unread = listed.iter().filter(|(name, _)| !read.contains_key(*name));
-    let finding = |(path, line): &(String, usize), what| Finding { path: path.clone(), line: *line, what };
-    let absent = absent.map(|(name, place)| finding(place, format!("`{name}` does not stand in {FILE}")));
+    let finding =
+        |(path, line): &(String, usize), what| Finding { path: path.clone(), line: *line, what };
+    let absent =
+        absent.map(|(name, place)| finding(place, format!("`{name}` does not stand in {FILE}")));
     let unread = unread.map(|(name, place)| finding(place, format!("nobody reads `{name}`")));
     absent.chain(unread).collect()
 }
@@ -39,11 +43,13 @@ fn named<'f>(files: impl Iterator<Item = &'f SourceFile>) -> BTreeMap<String, (S
     found
 }
 
-/// The variables of a line. `CONTEXT_TEST_` in front of a star is none, nor is the end of a longer name.
+/// The variables of a line. `CONTEXT_TEST_` in front of a star is none, nor is the end of a longer
+/// name.
 fn variables(line: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     line.match_indices(PREFIX).filter_map(move |(at, _)| {
-        let in_word = line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let in_word =
+            line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
         let end = line[at..].find(|c: char| !part(c)).map_or(line.len(), |length| at + length);
         let name = &line[at..end];
         (!in_word && !name.ends_with('_')).then_some(name)
@@ -63,7 +69,8 @@ mod tests {
     fn every_variable_of_ours_stands_on_the_page_and_no_other() {
         let (known, new, gone) = (name("KNOWN"), name("NEW_1"), name("GONE"));
         let page = format!("# Environment\n\n| `{known}` | x |\n| `{gone}` | y |\n");
-        let code = format!("//! A.\nread(\"{known}\");\nread(\"{new}\"); // {PREFIX}* and MY_{new}_TOO\n");
+        let code =
+            format!("//! A.\nread(\"{known}\");\nread(\"{new}\"); // {PREFIX}* and MY_{new}_TOO\n");
         let files = [SourceFile::new(FILE, page), SourceFile::new("a/src/a.rs", code)];
         let found: Vec<_> = check(&files).iter().map(ToString::to_string).collect();
         let absent = format!("a/src/a.rs:3: `{new}` does not stand in {FILE}");

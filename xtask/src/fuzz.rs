@@ -1,11 +1,14 @@
-//! `cargo xtask fuzz`: everything that is read from outside, asked with what nobody should send, for minutes.
+//! `cargo xtask fuzz`: everything that is read from outside, asked with what nobody should send,
+//! for minutes.
 //!
-//! There are two kinds of targets. Those of `context-fuzz` take plain bytes: libFuzzer drives them, led by what was reached. The others need more
-//! than bytes and are properties of the ordinary tests: round after round of them, with new seeds and many more cases. A finding ends the run. What
-//! libFuzzer found lies in a file and becomes a test; a property shows the smallest case.
+//! There are two kinds of targets. Those of `context-fuzz` take plain bytes: libFuzzer drives them,
+//! led by what was reached. The others need more than bytes and are properties of the ordinary
+//! tests: round after round of them, with new seeds and many more cases. A finding ends the run.
+//! What libFuzzer found lies in a file and becomes a test; a property shows the smallest case.
 //!
-//! libFuzzer uses one processor for a target, so several targets run beside each other. Both kinds run on the stable compiler. libFuzzer needs a
-//! compiler of C++; where there is none, damaged documents are tried in its place.
+//! libFuzzer uses one processor for a target, so several targets run beside each other. Both kinds
+//! run on the stable compiler. libFuzzer needs a compiler of C++; where there is none, damaged
+//! documents are tried in its place.
 
 mod libfuzzer;
 mod property;
@@ -44,14 +47,24 @@ pub(crate) struct Args {
 impl Args {
     /// Every target for so long.
     pub(crate) fn all(minutes: u64) -> Self {
-        Self { targets: Vec::new(), minutes, jobs: None, cases: 5_000, without_libfuzzer: false, list: false }
+        Self {
+            targets: Vec::new(),
+            minutes,
+            jobs: None,
+            cases: 5_000,
+            without_libfuzzer: false,
+            list: false,
+        }
     }
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let parsers = property::parsers(workspace)?;
-    let known: Vec<&str> =
-        parsers.iter().map(|target| &*target.name).chain(property::TARGETS.iter().map(|t| t.name)).collect();
+    let known: Vec<&str> = parsers
+        .iter()
+        .map(|target| &*target.name)
+        .chain(property::TARGETS.iter().map(|t| t.name))
+        .collect();
     if args.list {
         println!("{}", known.join("\n"));
         return Ok(Verdict::Passed);
@@ -63,13 +76,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             known.join(", ")
         );
     }
-    let wanted = |name: &str| args.targets.is_empty() || args.targets.iter().any(|given| given == name);
+    let wanted =
+        |name: &str| args.targets.is_empty() || args.targets.iter().any(|given| given == name);
     let time = Duration::from_secs(60 * args.minutes);
     let parsers: Vec<_> = parsers.into_iter().filter(|parser| wanted(&parser.name)).collect();
     let with_libfuzzer = !parsers.is_empty() && !args.without_libfuzzer;
     let verdict = match if with_libfuzzer { libfuzzer::build(workspace)? } else { None } {
         Some(driver) => {
-            let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+            let jobs =
+                args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
             beside_each_other(&parsers, jobs, |parser| driver.run(&parser.name, time))?
         }
         None => beside_each_other(&parsers, 1, |parser| parser.rounds(time, args.cases))?,

@@ -1,8 +1,9 @@
 //! The tables of guarantees: every behaviour beside the tests that show it.
 //!
-//! A table like that is believed as long as nobody looks. So each row has to name a test, each test it names has to exist in the module it
-//! is said to be in, and each page has to stand on the page that leads to them. Other pages of the documentation are held to the same where
-//! they have such a table.
+//! A table like that is believed as long as nobody looks. So each row has to name a test, each test
+//! it names has to exist in the module it is said to be in, and each page has to stand on the page
+//! that leads to them. Other pages of the documentation are held to the same where they have such a
+//! table.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,8 @@ const HEADING: &str = "shown by";
 
 /// What is wrong in which line of the tables among the files.
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
-    let pages: Vec<_> = files.iter().filter(|file| file.path.starts_with(DOCS) && !file.is_rust()).collect();
+    let pages: Vec<_> =
+        files.iter().filter(|file| file.path.starts_with(DOCS) && !file.is_rust()).collect();
     if pages.is_empty() {
         return Vec::new();
     }
@@ -69,13 +71,15 @@ fn check_page(page: &SourceFile, tests: &HashMap<String, Vec<&str>>, found: &mut
     }
 }
 
-/// Whether a function of this name is in a file, or in a folder, of the module that stands in front of it.
+/// Whether a function of this name is in a file, or in a folder, of the module that stands in front
+/// of it.
 fn exists(name: &str, tests: &HashMap<String, Vec<&str>>) -> bool {
     let mut parts = name.rsplit("::");
     let (function, module) = (parts.next().unwrap_or(name), parts.next());
     let Some(paths) = tests.get(function) else { return false };
-    let within =
-        |path: &str, module: &str| path.trim_end_matches(".rs").split('/').any(|part| part == module);
+    let within = |path: &str, module: &str| {
+        path.trim_end_matches(".rs").split('/').any(|part| part == module)
+    };
     module.is_none_or(|module| paths.iter().any(|path| within(path, module)))
 }
 
@@ -85,7 +89,8 @@ fn functions(files: &[SourceFile]) -> HashMap<String, Vec<&str>> {
     for file in files.iter().filter(|file| file.is_rust()) {
         for line in file.text.lines() {
             let Some((_, rest)) = line.split_once("fn ") else { continue };
-            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name: String =
+                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             names.entry(name).or_default().push(&file.path);
         }
     }
@@ -120,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_test_is_in_the_module_it_is_said_to_be_in() {
-        let table = "| what | shown by |\n|---|---|\n| a | `x::here`, `it::here` |\n| b | `y::here` |\n";
+        let table =
+            "| what | shown by |\n|---|---|\n| a | `x::here`, `it::here` |\n| b | `y::here` |\n";
         let files = [file(INDEX, table), file("a/tests/it/x.rs", "#[test]\nfn here() {}\n")];
         finds(&files, &["docs/guarantees.md:4: there is no test `y::here`"]);
     }

@@ -3,13 +3,16 @@
 //! The rules are those of the architecture page:
 //!
 //! 1. Core's normal tree holds no runtime, driver, client or tracing.
-//! 2. A plug-in depends on core and on no sibling, but for two: the client of HTTP is there for every plug-in that speaks to a service, and models
-//!    over HTTP speak the wire codecs. Beside that only the facade names plug-ins, each behind a feature; the command depends on the facade alone.
-//! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never one of core. What starts servers
-//!    depends on none of ours, so tasks may link it.
-//!    What asks parsers anything, and what damages files under the command, are above all of them; nothing depends on them.
-//! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but for core's
-//!    traits nothing to await.
+//! 2. A plug-in depends on core and on no sibling, but for two: the client of HTTP is there for
+//!    every plug-in that speaks to a service, and models over HTTP speak the wire codecs. Beside
+//!    that only the facade names plug-ins, each behind a feature; the command depends on the facade
+//!    alone.
+//! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never
+//!    one of core. What starts servers depends on none of ours, so tasks may link it. What asks
+//!    parsers anything, and what damages files under the command, are above all of them; nothing
+//!    depends on them.
+//! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but
+//!    for core's traits nothing to await.
 //! 5. No variant of a public enum is behind a feature.
 //!
 //! This module judges data ([`Graph`], [`SourceFile`]); where it comes from is in [`graph`].
@@ -41,7 +44,8 @@ const CODECS: &str = "context-codec-";
 const TASKS: &str = "xtask";
 
 /// What core must not reach, by package name; a name that ends with a hyphen stands for a family.
-const NOT_IN_CORE: [&str; 8] = ["tokio", "tokio-", "sqlx", "sqlx-", "redis", "reqwest", "moka", "tracing"];
+const NOT_IN_CORE: [&str; 8] =
+    ["tokio", "tokio-", "sqlx", "sqlx-", "redis", "reqwest", "moka", "tracing"];
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +137,9 @@ fn core_tree(core: &Package, found: &mut Vec<Violation>) {
 
 /// Judges one dependency between two crates of the workspace.
 fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
-    let broken =
-        |rule, why: &str| Some(Violation::new(rule, format!("{} depends on {}: {why}", from.name, to.name)));
+    let broken = |rule, why: &str| {
+        Some(Violation::new(rule, format!("{} depends on {}: {why}", from.name, to.name)))
+    };
     let (source, target) = (role(&from.name), role(&to.name));
     if target == Role::Kit && (to.kind != Kind::Dev || source == Role::Core) {
         return broken(3, "the conformance kit is for the tests of plug-ins and the facade");
@@ -155,13 +160,19 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Core, _) => broken(2, "core depends on none of our crates"),
         (Role::Tasks, Role::Servers) => None,
         (Role::Tasks, _) => broken(2, "tasks link none of our crates"),
-        (Role::Command, Role::Facade) | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => None,
+        (Role::Command, Role::Facade) | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => {
+            None
+        }
         (Role::Torture, Role::Command | Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
         (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,
-        (Role::Facade, Role::PlugIn) if !to.optional => broken(2, "the facade's plug-ins are optional"),
-        (Role::Facade, Role::PlugIn) if !from.enables(&to.name) => broken(2, "no feature brings it"),
+        (Role::Facade, Role::PlugIn) if !to.optional => {
+            broken(2, "the facade's plug-ins are optional")
+        }
+        (Role::Facade, Role::PlugIn) if !from.enables(&to.name) => {
+            broken(2, "no feature brings it")
+        }
         (Role::Facade, Role::PlugIn) => None,
         (_, Role::Client) => broken(2, "only plug-ins speak to services"),
         (_, Role::PlugIn) => broken(2, "only the facade names plug-ins"),

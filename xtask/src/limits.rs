@@ -1,4 +1,5 @@
-//! The table of limits: every limit that stores keep stands on the page on security, with its number.
+//! The table of limits: every limit that stores keep stands on the page on security, with its
+//! number.
 
 use crate::source::SourceFile;
 use crate::tidy::Finding;
@@ -13,12 +14,14 @@ const PAGE: &str = "docs/security.md";
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let find = |path| files.iter().find(|file| file.path == path);
     let (Some(code), Some(page)) = (find(CODE), find(PAGE)) else { return Vec::new() };
-    let rows: Vec<&str> = page.text.lines().filter(|line| line.trim_start().starts_with('|')).collect();
-    let lines = code.text.lines().enumerate().filter_map(|(n, line)| Some((n + 1, constant(line)?)));
+    let rows: Vec<&str> =
+        page.text.lines().filter(|line| line.trim_start().starts_with('|')).collect();
+    let lines =
+        code.text.lines().enumerate().filter_map(|(n, line)| Some((n + 1, constant(line)?)));
     let absent = lines.filter(|(_, (name, number))| {
-        !rows
-            .iter()
-            .any(|row| row.contains(&format!("`{name}`")) && numbers(row).any(|shown| shown == *number))
+        !rows.iter().any(|row| {
+            row.contains(&format!("`{name}`")) && numbers(row).any(|shown| shown == *number)
+        })
     });
     let finding = |(line, (name, number))| {
         let what = format!("no table of {PAGE} has `{name}` with {number}");
@@ -51,8 +54,7 @@ mod tests {
 
     #[test]
     fn every_limit_stands_on_the_page_with_its_number() {
-        let code =
-            "//! A.\npub const A: usize = 16 << 20;\npub const B: u64 = 2_000;\npub const C: usize = 7;\n";
+        let code = "//! A.\npub const A: usize = 16 << 20;\npub const B: u64 = 2_000;\npub const C: usize = 7;\n";
         let page = "| `A`: of a, b | 16,777,216 | bytes |\n| `B`, `C` | 2,000, 8 | x |\n";
         let files = [SourceFile::new(CODE, code), SourceFile::new(PAGE, page)];
         let found: Vec<_> = check(&files).iter().map(ToString::to_string).collect();

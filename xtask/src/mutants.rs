@@ -1,7 +1,8 @@
-//! `cargo xtask mutants`: changes the sources in small ways, one at a time, and says which changes no test notices.
+//! `cargo xtask mutants`: changes the sources in small ways, one at a time, and says which changes
+//! no test notices.
 //!
-//! A change that is missed is a test that is missing, or a change that changes nothing. What is left out and which tests run, `.cargo/mutants.toml`
-//! says.
+//! A change that is missed is a test that is missing, or a change that changes nothing. What is
+//! left out and which tests run, `.cargo/mutants.toml` says.
 
 use std::path::Path;
 
@@ -50,7 +51,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     for package in packages {
         let out = folder.join(package);
         std::fs::create_dir_all(&out)?;
-        let shard = args.shard.iter().flat_map(|shard| ["--shard", shard, "--sharding", "round-robin"]);
+        let shard =
+            args.shard.iter().flat_map(|shard| ["--shard", shard, "--sharding", "round-robin"]);
         let mutants = tools::MUTANTS
             .cargo(workspace, workspace.root())?
             .args(["--package", package, "--no-times", "--output"])
@@ -58,15 +60,19 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             .args(shard)
             .envs(&[("CONTEXT_TEST_DATA", workspace.data_root())])
             .env("INSTA_UPDATE", "no")
-            // A folder of its own, so that its copy of the sources and the workspace do not undo each other's builds, and the next crate finds the
-            // dependencies built.
+            // A folder of its own, so that its copy of the sources and the workspace do not undo
+            // each other's builds, and the next crate finds the dependencies built.
             .env("CARGO_TARGET_DIR", folder.join("build"))
             // Each mutant is built once and thrown away.
             .env("CARGO_PROFILE_DEV_DEBUG", "0");
         verdict = verdict.and(mutants.run()?);
         rows.push(Outcomes::read(&out)?.row(package));
     }
-    println!("{}\nwhat was missed: {}", rows.join("\n"), folder.join("*/mutants.out/missed.txt").display());
+    println!(
+        "{}\nwhat was missed: {}",
+        rows.join("\n"),
+        folder.join("*/mutants.out/missed.txt").display()
+    );
     Ok(verdict)
 }
 
@@ -82,12 +88,15 @@ struct Outcomes {
 impl Outcomes {
     fn read(out: &Path) -> Result<Self> {
         let path = out.join("mutants.out/outcomes.json");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
         serde_json::from_str(&text).context("the outcomes are not as expected")
     }
 
     fn row(&self, package: &str) -> String {
         let Self { total_mutants, caught, missed, timeout, unviable } = self;
-        format!("{package:<32} {total_mutants:>7} {caught:>7} {missed:>7} {timeout:>9} {unviable:>9}")
+        format!(
+            "{package:<32} {total_mutants:>7} {caught:>7} {missed:>7} {timeout:>9} {unviable:>9}"
+        )
     }
 }

@@ -86,7 +86,8 @@ impl Cargo {
         Ok(Verdict::of(status.success()))
     }
 
-    /// As a call of `cargo test` that names one package, builds this test program of it and says where it is.
+    /// As a call of `cargo test` that names one package, builds this test program of it and says
+    /// where it is.
     pub(crate) fn test_program(self, name: &str) -> Result<PathBuf> {
         self.args(["--quiet", "--test", name, "--no-run"]).program(name)
     }
@@ -96,7 +97,8 @@ impl Cargo {
         self.args(["--quiet", "--lib", "--no-run"]).program(&package.replace('-', "_"))
     }
 
-    /// As a call of `cargo bench` that names one package, builds this measuring program of it and says where it is.
+    /// As a call of `cargo bench` that names one package, builds this measuring program of it and
+    /// says where it is.
     pub(crate) fn bench_program(self, name: &str) -> Result<PathBuf> {
         self.args(["--quiet", "--bench", name, "--no-run"]).program(name)
     }
@@ -107,7 +109,9 @@ impl Cargo {
         ensure!(output.status.success(), "the program {name} does not build");
         let messages = Message::parse_stream(output.stdout.as_slice());
         let program = messages.filter_map(|message| match message {
-            Ok(Message::CompilerArtifact(artifact)) if artifact.target.name == name => artifact.executable,
+            Ok(Message::CompilerArtifact(artifact)) if artifact.target.name == name => {
+                artifact.executable
+            }
             _ => None,
         });
         Ok(program.last().context("cargo named no such program")?.into_std_path_buf())

@@ -1,7 +1,8 @@
-//! `cargo xtask semver`: what changed in the public API since a version, and whether the version number says so.
+//! `cargo xtask semver`: what changed in the public API since a version, and whether the version
+//! number says so.
 //!
-//! Nothing is published yet, so the version to compare with is a folder or a revision of this repository. Run it before a release; within the
-//! work on one, breaking changes are no news.
+//! Nothing is published yet, so the version to compare with is a folder or a revision of this
+//! repository. Run it before a release; within the work on one, breaking changes are no news.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,7 +13,8 @@ use crate::process::Verdict;
 use crate::tools;
 use crate::workspace::{FUZZ, KIT, Workspace};
 
-/// Crates that are for this repository alone; the kit's public API is checked, since authors elsewhere use it.
+/// Crates that are for this repository alone; the kit's public API is checked, since authors
+/// elsewhere use it.
 const OURS_ALONE: [&str; 4] = ["context-cli", "context-servers", FUZZ, "xtask"];
 
 #[derive(Debug, Default, clap::Args)]
@@ -34,7 +36,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         None => checkout(workspace, args.rev.as_deref())?,
     };
     cargo = cargo.args(["--baseline-root".as_ref(), baseline.as_os_str()]);
-    // A folder of its own: it builds the documentation of two versions, and would wait for whatever else is built, and undo it.
+    // A folder of its own: it builds the documentation of two versions, and would wait for whatever
+    // else is built, and undo it.
     cargo = cargo.env("CARGO_TARGET_DIR", workspace.target_folder().join("semver/build"));
     for name in packages(workspace, &baseline, &args.packages) {
         cargo = cargo.args(["--package", &name]);
@@ -86,6 +89,11 @@ fn git(workspace: &Workspace, args: &[&str]) -> Result<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(workspace.root()).args(args);
     let Output { status, stdout, stderr } = command.output().context("git does not run")?;
-    ensure!(status.success(), "git {} failed: {}", args.join(" "), String::from_utf8_lossy(&stderr).trim());
+    ensure!(
+        status.success(),
+        "git {} failed: {}",
+        args.join(" "),
+        String::from_utf8_lossy(&stderr).trim()
+    );
     Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
 }

@@ -1,9 +1,10 @@
 //! `cargo xtask services`, and the servers that other tasks give to tests.
 //!
-//! A crate says what its tests need: `needs = ["postgres", "redis"]` under `[package.metadata.context-conformance]`. A task that runs
-//! them takes the address from the environment, else starts a server of its own, which ends with the task; where nothing is installed
-//! and root runs on Debian or Ubuntu, it installs first. What is not to be had is said, and is an error only where
-//! nobody would read it.
+//! A crate says what its tests need: `needs = ["postgres", "redis"]` under
+//! `[package.metadata.context-conformance]`. A task that runs them takes the address from the
+//! environment, else starts a server of its own, which ends with the task; where nothing is
+//! installed and root runs on Debian or Ubuntu, it installs first. What is not to be had is said,
+//! and is an error only where nobody would read it.
 
 pub(crate) mod install;
 pub(crate) mod need;
@@ -42,7 +43,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     }
 }
 
-/// Starts everything and ends it with Ctrl-C, also for whoever was started in the background, where shells have it ignored.
+/// Starts everything and ends it with Ctrl-C, also for whoever was started in the background, where
+/// shells have it ignored.
 fn serve(print_env: bool) -> Result<Verdict> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("could not listen for Ctrl-C")?;
     let services = Services::start(&Need::servers(), true)?;

@@ -1,7 +1,8 @@
-//! Rust sources as the rules see them: which files there are, and their code without comments, text and tests.
+//! Rust sources as the rules see them: which files there are, and their code without comments, text
+//! and tests.
 //!
-//! This is no parser. It knows just enough of the language's lexis that a rule about code is not fooled by a
-//! comment or a string.
+//! This is no parser. It knows just enough of the language's lexis that a rule about code is not
+//! fooled by a comment or a string.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,8 +41,8 @@ pub fn files(root: &Path) -> Result<Vec<SourceFile>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let entries =
-            fs::read_dir(&folder).with_context(|| format!("could not list {}", folder.display()))?;
+        let entries = fs::read_dir(&folder)
+            .with_context(|| format!("could not list {}", folder.display()))?;
         for entry in entries {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -60,29 +61,33 @@ pub fn files(root: &Path) -> Result<Vec<SourceFile>> {
 
 fn is_text(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
-    matches!(&*extension, "rs" | "toml" | "md" | "sh" | "yml" | "yaml" | "sql") || path.ends_with(".ci/run")
+    matches!(&*extension, "rs" | "toml" | "md" | "sh" | "yml" | "yaml" | "sql")
+        || path.ends_with(".ci/run")
 }
 
 fn read(root: &Path, path: PathBuf) -> Result<SourceFile> {
-    let text = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
     let relative = path.strip_prefix(root).unwrap_or(&path);
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
     Ok(SourceFile::new(parts.join("/"), text))
 }
 
-/// The code of a file: comments, the inside of literals, and items behind `#[cfg(test)]` are blanked. Lines keep
-/// their numbers.
+/// The code of a file: comments, the inside of literals, and items behind `#[cfg(test)]` are
+/// blanked. Lines keep their numbers.
 pub fn code(text: &str) -> String {
     let mut code = blank_literals(text);
     while let Some(at) = code.find("#[cfg(test)]") {
         let end = item_end(&code[at..]) + at;
-        let blanked: String = code[at..end].chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
+        let blanked: String =
+            code[at..end].chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
         code.replace_range(at..end, &blanked);
     }
     code
 }
 
-/// Where the item at the beginning of `code` ends: at its closing brace, or at a semicolon before any brace.
+/// Where the item at the beginning of `code` ends: at its closing brace, or at a semicolon before
+/// any brace.
 pub(crate) fn item_end(code: &str) -> usize {
     let mut depth = 0_usize;
     for (at, c) in code.char_indices() {
@@ -125,7 +130,9 @@ fn literal_end(chars: &[char], at: usize) -> usize {
         '/' if next == Some('*') => block_comment_end(chars, at),
         '"' => quoted_end(chars, at, '"'),
         // A lifetime is no literal: only an escape, or one character and a quote, make one.
-        '\'' if next == Some('\\') || chars.get(at + 2) == Some(&'\'') => quoted_end(chars, at, '\''),
+        '\'' if next == Some('\\') || chars.get(at + 2) == Some(&'\'') => {
+            quoted_end(chars, at, '\'')
+        }
         'r' if !in_word || chars[at - 1] == 'b' => raw_end(chars, at),
         _ => at,
     }
@@ -164,7 +171,8 @@ fn raw_end(chars: &[char], at: usize) -> usize {
     if chars.get(open) != Some(&'"') {
         return at;
     }
-    let closes = |i: usize| chars[i] == '"' && chars[i + 1..].iter().take(hashes).all(|&c| c == '#');
+    let closes =
+        |i: usize| chars[i] == '"' && chars[i + 1..].iter().take(hashes).all(|&c| c == '#');
     let close = (open + 1..chars.len()).find(|&i| closes(i) && i + hashes < chars.len());
     close.map_or(chars.len(), |i| i + 1 + hashes)
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: everything, from a fresh clone.
 //!
-//! Needs nothing but cargo. Servers that tests need are started before, see [`services`](crate::services); without them
-//! those tests are skipped, and that is the last thing said.
+//! Needs nothing but cargo. Servers that tests need are started before, see
+//! [`services`](crate::services); without them those tests are skipped, and that is the last thing
+//! said.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -28,8 +29,10 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             data.display()
         );
     }
-    let outside = if packages(&args.cargo_args).is_empty() { workspace.outside()? } else { Vec::new() };
-    let services = Services::start(&needs(workspace, &outside, &packages(&args.cargo_args))?, false)?;
+    let outside =
+        if packages(&args.cargo_args).is_empty() { workspace.outside()? } else { Vec::new() };
+    let services =
+        Services::start(&needs(workspace, &outside, &packages(&args.cargo_args))?, false)?;
     if let Some(missing) = services.missing() {
         println!("{missing}");
     }
@@ -47,26 +50,36 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
 }
 
 /// What tests find in their environment.
-pub(crate) fn environment(workspace: &Workspace, services: &Services) -> Vec<(&'static str, OsString)> {
+pub(crate) fn environment(
+    workspace: &Workspace,
+    services: &Services,
+) -> Vec<(&'static str, OsString)> {
     let data = ("CONTEXT_TEST_DATA", workspace.data_root().into());
     let servers = services.environment().into_iter().map(|(name, value)| (name, value.into()));
     std::iter::once(data).chain(servers).collect()
 }
 
 /// What the tests of the named packages need; of everything, if none is named.
-pub(crate) fn needs(workspace: &Workspace, outside: &[Workspace], named: &[&str]) -> Result<BTreeSet<Need>> {
+pub(crate) fn needs(
+    workspace: &Workspace,
+    outside: &[Workspace],
+    named: &[&str],
+) -> Result<BTreeSet<Need>> {
     let crates = std::iter::once(workspace).chain(outside).flat_map(Workspace::crates);
-    need::of_all(crates.filter(|krate| named.is_empty() || named.iter().any(|spec| is(spec, &krate.name))))
+    need::of_all(
+        crates.filter(|krate| named.is_empty() || named.iter().any(|spec| is(spec, &krate.name))),
+    )
 }
 
-/// Whether a package specification may mean a crate: a name, perhaps with a version; a pattern may mean any.
+/// Whether a package specification may mean a crate: a name, perhaps with a version; a pattern may
+/// mean any.
 fn is(spec: &str, krate: &str) -> bool {
     let name = spec.split_once('@').map_or(spec, |(name, _)| name);
     name == krate || name.contains(['*', '?', '[', ':', '#'])
 }
 
-/// The arguments of `cargo test`: the whole workspace, unless packages are named. All failures are shown, not
-/// only those of the first crate.
+/// The arguments of `cargo test`: the whole workspace, unless packages are named. All failures are
+/// shown, not only those of the first crate.
 fn cargo_args(given: &[String]) -> Vec<String> {
     let named = !packages(given).is_empty();
     let scope: &[&str] = if named { &[] } else { &["--workspace", "--all-features"] };
@@ -74,7 +87,8 @@ fn cargo_args(given: &[String]) -> Vec<String> {
     fixed.chain(scope).map(ToString::to_string).chain(given.iter().cloned()).collect()
 }
 
-/// The packages that arguments of cargo name: `-p NAME`, `-pNAME`, `--package NAME`, `--package=NAME`.
+/// The packages that arguments of cargo name: `-p NAME`, `-pNAME`, `--package NAME`,
+/// `--package=NAME`.
 fn packages(given: &[String]) -> Vec<&str> {
     let mut of_cargo = given.iter().take_while(|arg| *arg != "--").map(String::as_str);
     let mut found = Vec::new();
@@ -83,7 +97,8 @@ fn packages(given: &[String]) -> Vec<&str> {
             // Cargo says what is wrong with a flag that nothing follows.
             "-p" | "--package" => found.push(of_cargo.next().unwrap_or_default()),
             _ => {
-                let short = arg.strip_prefix("-p").map(|name| name.strip_prefix('=').unwrap_or(name));
+                let short =
+                    arg.strip_prefix("-p").map(|name| name.strip_prefix('=').unwrap_or(name));
                 found.extend(arg.strip_prefix("--package=").or(short));
             }
         }

@@ -1,9 +1,10 @@
 //! `cargo xtask tidy`: what a compiler does not check.
 //!
-//! Every module says what it is for, files stay small, nothing unfinished or machine-bound is left behind, and
-//! the README's tables name every crate and every feature of the facade, the tables of guarantees name tests that exist, and the pages on
-//! the environment and on security name every variable and every limit of ours. [`check`] judges data, so that the rules can be tested; the workspace itself is judged by a
-//! test of this crate.
+//! Every module says what it is for, files stay small, nothing unfinished or machine-bound is left
+//! behind, and the README's tables name every crate and every feature of the facade, the tables of
+//! guarantees name tests that exist, and the pages on the environment and on security name every
+//! variable and every limit of ours. [`check`] judges data, so that the rules can be tested; the
+//! workspace itself is judged by a test of this crate.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +18,8 @@ use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::workspace::{FACADE, Workspace};
 
-/// The most lines a Rust file may have. House style asks for fewer than 400; this is where it stops.
+/// The most lines a Rust file may have. House style asks for fewer than 400; this is where it
+/// stops.
 pub const MAX_LINES: usize = 500;
 
 /// First folders of paths that only exist on somebody's machine.
@@ -112,7 +114,8 @@ fn check_text(file: &SourceFile, found: &mut Vec<Finding>) {
 fn machine_folder(line: &str) -> Option<&'static str> {
     let begins_path = |at: usize| {
         let before = line[..at].chars().next_back();
-        !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '*'))
+        !before
+            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '*'))
     };
     MACHINE_FOLDERS.into_iter().find(|folder| {
         let path = format!("/{folder}/");
@@ -137,13 +140,17 @@ fn check_rust(file: &SourceFile, found: &mut Vec<Finding>) {
             }
         }
         if !file.is_test() && line.contains(".unwrap()") {
-            report(n + 1, "`.unwrap()` outside tests; return an error, or `expect` what holds".into());
+            report(
+                n + 1,
+                "`.unwrap()` outside tests; return an error, or `expect` what holds".into(),
+            );
         }
     }
 }
 
 fn check_readme(readme: &SourceFile, names: &Names, found: &mut Vec<Finding>) {
-    let rows: Vec<&str> = readme.text.lines().filter(|line| line.trim_start().starts_with('|')).collect();
+    let rows: Vec<&str> =
+        readme.text.lines().filter(|line| line.trim_start().starts_with('|')).collect();
     let mut report = reporter(readme, found);
     let mut ask = |kind: &str, name: &String| {
         // A name may be a link: [`name`](name).
@@ -155,6 +162,9 @@ fn check_readme(readme: &SourceFile, names: &Names, found: &mut Vec<Finding>) {
     names.features.iter().for_each(|name| ask("feature", name));
 }
 
-fn reporter<'a>(file: &'a SourceFile, found: &'a mut Vec<Finding>) -> impl FnMut(usize, String) + 'a {
+fn reporter<'a>(
+    file: &'a SourceFile,
+    found: &'a mut Vec<Finding>,
+) -> impl FnMut(usize, String) + 'a {
     |line, what| found.push(Finding { path: file.path.clone(), line, what })
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask tools`: the programs that some checks need, in the versions they are known to work with.
+//! `cargo xtask tools`: the programs that some checks need, in the versions they are known to work
+//! with.
 //!
-//! A tool on the `PATH` is used as it is. Else the one in `target/tools` is, where this task puts it. Nothing is installed without being asked for,
-//! and `cargo xtask test` needs none of them.
+//! A tool on the `PATH` is used as it is. Else the one in `target/tools` is, where this task puts
+//! it. Nothing is installed without being asked for, and `cargo xtask test` needs none of them.
 
 use std::env;
 use std::ffi::OsString;
@@ -39,11 +40,15 @@ pub(crate) struct Args {
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     for name in &args.tools {
         if !TOOLS.iter().any(|tool| tool.subcommand == name) {
-            bail!("no check needs {name:?}; there are {}", TOOLS.map(|tool| tool.subcommand).join(", "));
+            bail!(
+                "no check needs {name:?}; there are {}",
+                TOOLS.map(|tool| tool.subcommand).join(", ")
+            );
         }
     }
-    let wanted =
-        |tool: &&Tool| args.tools.is_empty() || args.tools.iter().any(|name| name == tool.subcommand);
+    let wanted = |tool: &&Tool| {
+        args.tools.is_empty() || args.tools.iter().any(|name| name == tool.subcommand)
+    };
     let mut verdict = Verdict::Passed;
     for tool in TOOLS.iter().filter(wanted) {
         verdict = verdict.and(tool.install(workspace)?);
@@ -60,14 +65,18 @@ impl Tool {
     /// Where it is, if it is installed.
     pub(crate) fn find(&self, workspace: &Workspace) -> Option<PathBuf> {
         let program = format!("{}{}", self.package(), env::consts::EXE_SUFFIX);
-        folders(workspace).into_iter().map(|folder| folder.join(&program)).find(|path| path.is_file())
+        folders(workspace)
+            .into_iter()
+            .map(|folder| folder.join(&program))
+            .find(|path| path.is_file())
     }
 
     /// A call of it, in a folder. An error that says how to install it, if it is not.
     pub(crate) fn cargo(&self, workspace: &Workspace, folder: &Path) -> Result<Cargo> {
         self.find(workspace).with_context(|| self.missing())?;
         let path = env::join_paths(folders(workspace)).context("the PATH cannot be written")?;
-        // cargo-machete takes it for a sign that cargo did not call it as a subcommand, and its own name for a folder.
+        // cargo-machete takes it for a sign that cargo did not call it as a subcommand, and its own
+        // name for a folder.
         Ok(Cargo::new(folder, self.subcommand).env("PATH", path).without("CARGO_PKG_NAME"))
     }
 

@@ -1,7 +1,9 @@
-//! `cargo xtask torture`: damaged files, killed writers, full disks and hostile input against the whole command.
+//! `cargo xtask torture`: damaged files, killed writers, full disks and hostile input against the
+//! whole command.
 //!
-//! The checks are in `context-torture`, which links the command. This task builds it, the command and the program that
-//! writes bodies of requests, finds a Python for the checker of those, and runs it.
+//! The checks are in `context-torture`, which links the command. This task builds it, the command
+//! and the program that writes bodies of requests, finds a Python for the checker of those, and
+//! runs it.
 
 use std::env;
 use std::path::PathBuf;
@@ -43,7 +45,9 @@ impl Args {
 
     /// The same for the program, but for the scale.
     fn given(&self) -> Vec<String> {
-        let number = |name: &str, given: Option<u64>| given.map(|given| [name.to_owned(), given.to_string()]);
+        let number = |name: &str, given: Option<u64>| {
+            given.map(|given| [name.to_owned(), given.to_string()])
+        };
         let mut all: Vec<String> = number("--seed", self.seed).into_iter().flatten().collect();
         all.extend(number("--checks", self.checks).into_iter().flatten());
         all.extend(self.only.iter().flat_map(|part| ["--only".to_owned(), part.clone()]));
@@ -74,19 +78,22 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::of(status.success()))
 }
 
-/// A Python with the packages of the providers: the one that is named, else one that is made below the target folder;
-/// none if that cannot be done.
+/// A Python with the packages of the providers: the one that is named, else one that is made below
+/// the target folder; none if that cannot be done.
 fn python(workspace: &Workspace) -> Option<PathBuf> {
     if let Some(named) = env::var_os(PYTHON).filter(|named| !named.is_empty()) {
         return Some(named.into());
     }
     let folder = workspace.target_folder().join("torture/python");
     let python = folder.join("bin/python");
-    let done =
-        |command: &mut Command| command.stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+    let done = |command: &mut Command| {
+        command.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
     let has_packages = |python: &PathBuf| {
         done(
-            Command::new(python).args(["-c", "import openai, anthropic, google.genai"]).stderr(Stdio::null()),
+            Command::new(python)
+                .args(["-c", "import openai, anthropic, google.genai"])
+                .stderr(Stdio::null()),
         )
     };
     if has_packages(&python) {

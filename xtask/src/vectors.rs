@@ -1,7 +1,8 @@
-//! `cargo xtask vectors SUITE FILE`: replays recorded behaviour through the facade's `vectors` test program.
+//! `cargo xtask vectors SUITE FILE`: replays recorded behaviour through the facade's `vectors` test
+//! program.
 //!
-//! How a case is judged is that program's business. No suite needs a server, so none is started; one that the environment names is
-//! there for it all the same.
+//! How a case is judged is that program's business. No suite needs a server, so none is started;
+//! one that the environment names is there for it all the same.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,11 +27,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let file = std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
+    let file =
+        std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
     ensure!(file.is_file(), "there is no file {}", file.display());
     // Run by us and not by cargo, which would print more behind the last line when a case fails.
-    let program =
-        Cargo::new(workspace.root(), "test").args(["--locked", "-p", FACADE]).test_program(PROGRAM)?;
+    let program = Cargo::new(workspace.root(), "test")
+        .args(["--locked", "-p", FACADE])
+        .test_program(PROGRAM)?;
     let status = Command::new(program)
         .args([args.suite.clone().into(), file.into_os_string()])
         .args(&args.args)

@@ -57,9 +57,13 @@ impl Workspace {
         let list = self.metadata.workspace_metadata.pointer("/context-conformance/outside");
         let folders = list.and_then(|list| list.as_array()).into_iter().flatten();
         let open = |folder: &serde_json::Value| {
-            let folder = folder.as_str().with_context(|| format!("{folder} is no folder of a workspace"))?;
+            let folder =
+                folder.as_str().with_context(|| format!("{folder} is no folder of a workspace"))?;
             let outside = Self::at(&self.root().join(folder).join("Cargo.toml"))?;
-            ensure!(outside.root() != self.root(), "{folder} is a member of the workspace, not outside it");
+            ensure!(
+                outside.root() != self.root(),
+                "{folder} is a member of the workspace, not outside it"
+            );
             Ok(outside)
         };
         folders.map(open).collect()
@@ -85,7 +89,8 @@ impl Workspace {
     /// The folder of test data nobody here wrote: `CONTEXT_TEST_DATA`, else `../shared`.
     pub(crate) fn data_root(&self) -> PathBuf {
         match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
-            // Cargo runs each test in its crate's folder, where a relative path would mean something else.
+            // Cargo runs each test in its crate's folder, where a relative path would mean
+            // something else.
             Some(folder) => std::path::absolute(&folder).unwrap_or_else(|_| folder.into()),
             None => self.root().parent().unwrap_or(self.root()).join("shared"),
         }
@@ -94,6 +99,7 @@ impl Workspace {
 
 /// The names of a crate's targets of one kind: `test`, `bench`, …
 pub(crate) fn targets(package: &Package, kind: &str) -> BTreeSet<String> {
-    let of_kind = |target: &&cargo_metadata::Target| target.kind.iter().any(|k| k.to_string() == kind);
+    let of_kind =
+        |target: &&cargo_metadata::Target| target.kind.iter().any(|k| k.to_string() == kind);
     package.targets.iter().filter(of_kind).map(|target| target.name.clone()).collect()
 }

@@ -47,9 +47,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     app.unless_interrupted("backup", work).await?;
     working.done();
     let bytes = std::fs::metadata(&args.file).map_err(|error| {
-        Error::new(context_runtime::ErrorKind::Unavailable, "backup", "the new file cannot be looked at")
-            .with("file", &file)
-            .with_source(error)
+        Error::new(
+            context_runtime::ErrorKind::Unavailable,
+            "backup",
+            "the new file cannot be looked at",
+        )
+        .with("file", &file)
+        .with_source(error)
     })?;
     let bytes = bytes.len();
     if app.out.is_json() {

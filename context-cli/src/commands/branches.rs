@@ -86,7 +86,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
     let store = app.store_to_read().await?;
     let branches = store.history().branches(&app.chat(chat)).await?;
-    let width = branches.iter().map(|branch| clean(branch.name.as_str()).chars().count()).max().unwrap_or(0);
+    let width = branches
+        .iter()
+        .map(|branch| clean(branch.name.as_str()).chars().count())
+        .max()
+        .unwrap_or(0);
     for branch in &branches {
         if app.out.is_json() {
             app.out.record(&BranchRecord {
@@ -100,9 +104,16 @@ async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
             continue;
         }
         let star = if branch.active { "*" } else { " " };
-        let name = app.out.paint(Style::Bold, format!("{:width$}", clean(branch.name.as_str()))).to_string();
-        let head = branch.head.as_ref().map(|head| format!(", at {}", short_id(head))).unwrap_or_default();
-        app.out.line(format_args!("{star} {name}  {}{head}", count(branch.length as usize, "message")))?;
+        let name = app
+            .out
+            .paint(Style::Bold, format!("{:width$}", clean(branch.name.as_str())))
+            .to_string();
+        let head =
+            branch.head.as_ref().map(|head| format!(", at {}", short_id(head))).unwrap_or_default();
+        app.out.line(format_args!(
+            "{star} {name}  {}{head}",
+            count(branch.length as usize, "message")
+        ))?;
     }
     Ok(Done::Fine)
 }

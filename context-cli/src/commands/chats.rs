@@ -38,8 +38,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_read().await?;
     let mut chats = all_chats(app, store.history()).await?;
     chats.truncate(args.limit.unwrap_or(usize::MAX));
-    let width =
-        chats.iter().map(|chat| clean(chat.chat.chat.chat.as_str()).chars().count()).max().unwrap_or(0);
+    let width = chats
+        .iter()
+        .map(|chat| clean(chat.chat.chat.chat.as_str()).chars().count())
+        .max()
+        .unwrap_or(0);
     for summary in &chats {
         let chat = &summary.chat;
         let id = chat.chat.chat.as_str();

@@ -54,7 +54,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_write().await?;
     let mut messages = Vec::with_capacity(args.messages.len());
     for text in &args.messages {
-        messages.push(find_message(store.history(), &app.chat(&args.chat), text).await?.node.id.clone());
+        messages.push(
+            find_message(store.history(), &app.chat(&args.chat), text).await?.node.id.clone(),
+        );
     }
     let mut engine = engine(app, store, &args.chat).await?;
     let picked = engine.cherry_pick(&messages, BranchName::from(args.onto)).await?;
@@ -66,7 +68,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             branch: picked.branch.as_str(),
             head: picked.head.as_ref().map(AsRef::as_ref),
             copies: copies
-                .map(|(message, copy)| CopyRecord { message: message.as_str(), copy: copy.as_str() })
+                .map(|(message, copy)| CopyRecord {
+                    message: message.as_str(),
+                    copy: copy.as_str(),
+                })
                 .collect(),
             diagnostics: &picked.diagnostics,
         })?;

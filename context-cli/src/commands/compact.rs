@@ -14,7 +14,8 @@ use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
 
-/// For how long a provider may keep what it has read, in microseconds: an hour is the longest that any says.
+/// For how long a provider may keep what it has read, in microseconds: an hour is the longest that
+/// any says.
 const CACHED_FOR: i64 = 3_600_000_000;
 /// Down to which share of the window the policies are asked to go.
 const TARGET: f64 = 0.6;
@@ -46,8 +47,8 @@ pub(crate) struct Args {
     /// How many tokens the model takes, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// How many of them are kept for the answer [default: as many as the model writes, and no more than a
-    /// quarter of the window]
+    /// How many of them are kept for the answer [default: as many as the model writes, and no more
+    /// than a quarter of the window]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     reserve: Option<u64>,
     /// Which policies, gentle to harsh [default: all that need no model]
@@ -86,7 +87,8 @@ struct CompactRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // However empty the window is: whoever runs the command wants it.
-    let pipeline = pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
+    let pipeline =
+        pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
     let model = model(&args.model);
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let store = app.store_unless(args.dry_run).await?;
@@ -153,7 +155,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         ))?,
         (_, boundary) => {
             let (before, after) = (grouped(before), grouped(planned.planned.after));
-            let saved = boundary.map(|id| format!(", saved as {}", short_id(&id))).unwrap_or_default();
+            let saved =
+                boundary.map(|id| format!(", saved as {}", short_id(&id))).unwrap_or_default();
             app.out.line(format_args!("{chat}: {before} → {after} tokens of messages{saved}"))?;
         }
     }

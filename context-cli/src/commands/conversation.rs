@@ -51,16 +51,19 @@ impl Which {
     /// Reads them: a file, a pipe or a device, if there is one of the name, else a chat.
     pub(super) async fn read(&self, app: &App) -> Result<Vec<Conversation>, Failure> {
         let path = Path::new(&self.source);
-        // `<(…)` of a shell and /dev/stdin are no files; only a folder is surely not meant to be read.
+        // `<(…)` of a shell and /dev/stdin are no files; only a folder is surely not meant to be
+        // read.
         if self.source == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
             return self.of_file(&Input::read_what_can_be(path)?, app);
         }
         let looks_like_a_file = path.extension().is_some() || path.components().count() > 1;
         match self.of_chat(app).await {
-            // Whoever names a file that is not there should not be told about chats; any other fault is told as it is.
-            Err(failure) if looks_like_a_file && is_nowhere(&failure) => {
-                Err(Failure::Read { file: self.source.clone(), source: std::io::ErrorKind::NotFound.into() })
-            }
+            // Whoever names a file that is not there should not be told about chats; any other
+            // fault is told as it is.
+            Err(failure) if looks_like_a_file && is_nowhere(&failure) => Err(Failure::Read {
+                file: self.source.clone(),
+                source: std::io::ErrorKind::NotFound.into(),
+            }),
             read => Ok(vec![read?]),
         }
     }
@@ -68,8 +71,10 @@ impl Which {
     async fn of_chat(&self, app: &App) -> Result<Conversation, Failure> {
         let store = app.store_to_read().await?;
         let chat = existing_chat(store.history(), &app.chat(&self.source)).await?;
-        let mut builder =
-            ContextEngine::builder(store).user(app.user.clone()).chat(self.source.as_str()).existing();
+        let mut builder = ContextEngine::builder(store)
+            .user(app.user.clone())
+            .chat(self.source.as_str())
+            .existing();
         if let Some(branch) = &self.branch {
             builder = builder.branch(branch.as_str());
         }
@@ -81,7 +86,12 @@ impl Which {
         request.messages = turn.messages;
         let read = resolved.messages.iter().filter(|node| node.message().is_ok());
         let ids = read.map(|node| node.id.clone()).collect();
-        Ok(Conversation { name: self.source.clone(), request, ids, diagnostics: resolved.diagnostics })
+        Ok(Conversation {
+            name: self.source.clone(),
+            request,
+            ids,
+            diagnostics: resolved.diagnostics,
+        })
     }
 
     fn of_file(&self, input: &Input, app: &App) -> Result<Vec<Conversation>, Failure> {
@@ -113,7 +123,8 @@ impl Which {
         }
         match (read.is_empty(), self.conversation) {
             (true, Some(number)) => {
-                let said = format!("{} has {count} conversations, and no number {number}", input.shown);
+                let said =
+                    format!("{} has {count} conversations, and no number {number}", input.shown);
                 Err(Failure::Usage(said))
             }
             _ => Ok(read),
@@ -138,8 +149,8 @@ impl Which {
     }
 }
 
-/// Does something with each conversation. One that it fails for is reported and does not stop the others, and the
-/// command ends with exit status 1; of an only one it is the command's failure.
+/// Does something with each conversation. One that it fails for is reported and does not stop the
+/// others, and the command ends with exit status 1; of an only one it is the command's failure.
 pub(super) fn each(
     conversations: Vec<Conversation>,
     app: &mut App,
@@ -164,19 +175,24 @@ pub(super) fn each(
 fn is_nowhere(failure: &Failure) -> bool {
     match failure {
         Failure::NoStore { .. } => true,
-        Failure::Store(error) => error.kind() == ErrorKind::NotFound && error.get("branch").is_none(),
+        Failure::Store(error) => {
+            error.kind() == ErrorKind::NotFound && error.get("branch").is_none()
+        }
         _ => false,
     }
 }
 
-/// What a file says beside its messages, if it is the body of a request: system prompt, tools, the form of the answer.
+/// What a file says beside its messages, if it is the body of a request: system prompt, tools, the
+/// form of the answer.
 fn beside(source: &Source) -> ModelRequest {
     let mut request = ModelRequest::default();
-    let body =
-        source.body_without_messages().and_then(|(codec, body)| message_codec(codec).ok()?.lift(&body).ok());
+    let body = source
+        .body_without_messages()
+        .and_then(|(codec, body)| message_codec(codec).ok()?.lift(&body).ok());
     if let Some(lifted) = body {
         let read = lifted.request;
-        (request.system, request.tools, request.tool_choice) = (read.system, read.tools, read.tool_choice);
+        (request.system, request.tools, request.tool_choice) =
+            (read.system, read.tools, read.tool_choice);
         (request.output, request.max_output_tokens) = (read.output, read.max_output_tokens);
     }
     request

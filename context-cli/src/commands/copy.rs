@@ -1,4 +1,5 @@
-//! `copy`: a chat with its whole graph, under another name or in another store; or all chats from store to store.
+//! `copy`: a chat with its whole graph, under another name or in another store; or all chats from
+//! store to store.
 
 mod stores;
 
@@ -83,11 +84,17 @@ pub(super) fn is_store(text: &str) -> bool {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // `--to` says that a chat is meant, whatever it is called.
-    let stores = args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
+    let stores =
+        args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
     if stores {
         let pair = is_store(&args.from) && is_store(&args.to);
-        let usage = "both are stores, or both are chats; --to names the store that gets the copy of a chat";
-        return if pair { stores::run(&args, app).await } else { Err(Failure::Usage(usage.into())) };
+        let usage =
+            "both are stores, or both are chats; --to names the store that gets the copy of a chat";
+        return if pair {
+            stores::run(&args, app).await
+        } else {
+            Err(Failure::Usage(usage.into()))
+        };
     }
     if !args.chat.is_empty() || args.all_users || args.no_verify || args.dry_run {
         let usage = "--chat, --all-users, --no-verify and --dry-run are for copies between stores";
@@ -130,6 +137,10 @@ async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
     let size = [(copied.messages, "message"), (copied.branches, "branch")];
     let [messages, branches] = size.map(|(n, what)| count(n as usize, what));
     app.out
-        .line(format_args!("{done} {} to {}: {messages}, {branches}", clean(&args.from), clean(&args.to)))
+        .line(format_args!(
+            "{done} {} to {}: {messages}, {branches}",
+            clean(&args.from),
+            clean(&args.to)
+        ))
         .map(|()| Done::Fine)
 }

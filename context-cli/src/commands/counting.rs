@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_runtime::tokens::{Budget, BudgetError, Estimate, Model, ModelTable, TokenCount, WindowSource};
+use context_runtime::tokens::{
+    Budget, BudgetError, Estimate, Model, ModelTable, TokenCount, WindowSource,
+};
 use context_runtime::{
     Breakdown, Diagnostic, DiagnosticCode, MessageId, Role, Severity,
     model::{ModelRequest, TokenCounter},
@@ -26,9 +28,13 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The limits of a model, with what the command line says instead. A model without a window and a reserve that leaves
-    /// no room are wrong usage.
-    pub(super) fn new(model: &Model<'_>, window: Option<u64>, reserve: Option<u64>) -> Result<Self, Failure> {
+    /// The limits of a model, with what the command line says instead. A model without a window and
+    /// a reserve that leaves no room are wrong usage.
+    pub(super) fn new(
+        model: &Model<'_>,
+        window: Option<u64>,
+        reserve: Option<u64>,
+    ) -> Result<Self, Failure> {
         let budget = model.budget(window, reserve).map_err(|error| {
             Failure::Usage(match error {
                 BudgetError::UnknownWindow => {
@@ -37,7 +43,8 @@ impl Limits {
                 error => format!("{error}: say a smaller --reserve or a larger --window"),
             })
         })?;
-        let source = model.window_source().filter(|_| window.is_none()).unwrap_or(WindowSource::Given);
+        let source =
+            model.window_source().filter(|_| window.is_none()).unwrap_or(WindowSource::Given);
         Ok(Self { budget, source, is_asked: reserve.is_some() })
     }
 
@@ -56,8 +63,8 @@ impl Limits {
         self.source
     }
 
-    /// The window and the reserve of a request, which asks for as many tokens of answer from here on. One that asks for
-    /// fewer by itself keeps its number; one that asks for more is told.
+    /// The window and the reserve of a request, which asks for as many tokens of answer from here
+    /// on. One that asks for fewer by itself keeps its number; one that asks for more is told.
     pub(super) fn apply(&self, request: &mut ModelRequest) -> (Budget, Option<Diagnostic>) {
         let own = request.max_output_tokens.filter(|_| !self.is_asked);
         let reserve = own.map_or(self.budget.reserve, |own| own.clamp(1, self.budget.reserve));
@@ -73,7 +80,12 @@ impl Limits {
     }
 
     /// The tokens of a request, and the rest of its budget.
-    pub(super) fn estimate(&self, request: &ModelRequest, budget: Budget, model: &Model<'_>) -> Estimate {
+    pub(super) fn estimate(
+        &self,
+        request: &ModelRequest,
+        budget: Budget,
+        model: &Model<'_>,
+    ) -> Estimate {
         let mut estimate = Estimate::new(request, &model.counter(), model).within(budget);
         estimate.window_source = Some(self.source);
         estimate
@@ -87,17 +99,24 @@ pub(super) fn overflow(name: &str, tokens: u64, budget: Budget) -> Option<Failur
 }
 
 /// What a request consists of, in the order in which it stands there.
-pub(super) fn breakdown(request: &ModelRequest, estimate: &Estimate, model: &Model<'_>) -> Breakdown {
+pub(super) fn breakdown(
+    request: &ModelRequest,
+    estimate: &Estimate,
+    model: &Model<'_>,
+) -> Breakdown {
     let behind = request.messages.iter().skip_while(|message| message.role == Role::System);
-    let checkpoints: Vec<_> = behind.take_while(|message| message.is_checkpoint()).cloned().collect();
+    let checkpoints: Vec<_> =
+        behind.take_while(|message| message.is_checkpoint()).cloned().collect();
     let counter = model.counter();
     let parts = &estimate.request;
     let mut breakdown = Breakdown::default();
     breakdown.system = parts.system;
     breakdown.tools = parts.tools + parts.output;
     breakdown.checkpoint = counter.count_messages(&checkpoints);
-    let history =
-        request.messages.iter().filter(|message| !checkpoints.iter().any(|made| Arc::ptr_eq(made, message)));
+    let history = request
+        .messages
+        .iter()
+        .filter(|message| !checkpoints.iter().any(|made| Arc::ptr_eq(made, message)));
     breakdown.history = history.map(|message| counter.count_shared(message)).sum();
     breakdown.framing = parts.framing;
     breakdown
@@ -190,7 +209,8 @@ mod tests {
         let at = |path: &str| Diagnostic::new(DiagnosticCode::OverLimit, Severity::Info, path, "x");
         let ids = [MessageId::from("m1"), MessageId::from("m2")];
         let paths = ["messages[1].parts[0]", "messages[2]", "tools[0]", "messages[x]"];
-        let told: Vec<_> = by_id(paths.map(at).to_vec(), &ids).into_iter().map(|said| said.path).collect();
+        let told: Vec<_> =
+            by_id(paths.map(at).to_vec(), &ids).into_iter().map(|said| said.path).collect();
         assert_eq!(told, ["m2.parts[0]", "messages[2]", "tools[0]", "messages[x]"]);
     }
 }

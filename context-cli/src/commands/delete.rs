@@ -50,7 +50,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         // A call that was interrupted may have left something of it.
         let left = delete_chat(&*store, &chat, None, &options).await?;
         if left.removed().next().is_none() {
-            return Err(Error::not_found("find", "chat", &chat.chat).with("user", &chat.user).into());
+            return Err(Error::not_found("find", "chat", &chat.chat)
+                .with("user", &chat.user)
+                .into());
         }
     }
     app.out.outlive_reader();

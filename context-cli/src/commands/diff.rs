@@ -73,7 +73,8 @@ impl<'a> Side<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_read().await?;
-    let (left, right) = (BranchName::from(args.left.as_str()), BranchName::from(args.right.as_str()));
+    let (left, right) =
+        (BranchName::from(args.left.as_str()), BranchName::from(args.right.as_str()));
     let diff = engine(app, store, &args.chat).await?.diff(&left, &right).await?;
     if app.out.is_json() {
         app.out.record(&DiffRecord {
@@ -91,8 +92,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         Some(at) => format!("share {}, up to {}", count(diff.common, "message"), short_id(at)),
     };
     app.out.line(format_args!("{} and {} {share}", clean(&args.left), clean(&args.right)))?;
-    let width =
-        diff.left.iter().chain(diff.right.iter()).map(|node| short_id(&node.id).chars().count()).max();
+    let width = diff
+        .left
+        .iter()
+        .chain(diff.right.iter())
+        .map(|node| short_id(&node.id).chars().count())
+        .max();
     for (branch, chain) in [(&args.left, &diff.left), (&args.right, &diff.right)] {
         side(app, branch, chain, width.unwrap_or(0))?;
     }

@@ -65,13 +65,18 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let (chats, messages) = chats_and_messages(store.history(), &user).await?;
         let [chats, messages] = [count(chats, "chat"), count(messages, "message")];
         let memories = memories(&*store, &user).await?;
-        app.confirm(&format!("erase all of user {}, {chats} with {messages}{memories}", clean(&args.name)))?;
+        app.confirm(&format!(
+            "erase all of user {}, {chats} with {messages}{memories}",
+            clean(&args.name)
+        ))?;
     }
     let working = Progress::spinner(&app.out, "erasing");
     let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
     let erased = erase_user(&*store, &user, &options).await?;
     working.done();
-    let RemovalReport { chats, messages, blobs, streams, rounds, memories, found: remaining, .. } = erased;
+    let RemovalReport {
+        chats, messages, blobs, streams, rounds, memories, found: remaining, ..
+    } = erased;
     if app.out.is_json() {
         let user = args.name.as_str();
         app.out.record(&EraseRecord {
@@ -100,7 +105,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 /// How many chats and messages a user has.
-async fn chats_and_messages(history: &dyn HistoryStore, user: &UserId) -> Result<(usize, usize), Failure> {
+async fn chats_and_messages(
+    history: &dyn HistoryStore,
+    user: &UserId,
+) -> Result<(usize, usize), Failure> {
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let (mut chats, mut messages) = (0, 0);
     let mut walk = PageWalk::new("list_chats", "chat");

@@ -123,8 +123,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 chats.push((id.to_owned(), source));
             }
         }
-        let file =
-            |source: &Option<Source>| source.as_ref().map(|source| (source.file.clone(), source.index));
+        let file = |source: &Option<Source>| {
+            source.as_ref().map(|source| (source.file.clone(), source.index))
+        };
         chats.sort_by_cached_key(|(id, source)| (file(source), id.clone()));
         if chats.is_empty() {
             return Err(nothing(app, args.file.as_deref()).into());
@@ -152,7 +153,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         return jsonl(app, &*store, &chats, args.branch.as_deref(), args.as_is).await;
     }
     if args.as_is {
-        return Err(Failure::Usage("--as-is goes with --to jsonl: no other form holds such bodies".into()));
+        return Err(Failure::Usage(
+            "--as-is goes with --to jsonl: no other form holds such bodies".into(),
+        ));
     }
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;
@@ -215,9 +218,12 @@ fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> 
     if files.len() > 1 {
         return Err(Failure::Mixed { sources: files.into_iter().map(|(name, _)| name).collect() });
     }
-    let places: HashSet<_> = chats.iter().filter_map(|(_, source)| Some(source.as_ref()?.index)).collect();
+    let places: HashSet<_> =
+        chats.iter().filter_map(|(_, source)| Some(source.as_ref()?.index)).collect();
     if files.iter().any(|(_, form)| form.is_some()) && places.len() < chats.len() {
-        return Err(Failure::Mixed { sources: chats.iter().map(|(id, _)| format!("chat {id}")).collect() });
+        return Err(Failure::Mixed {
+            sources: chats.iter().map(|(id, _)| format!("chat {id}")).collect(),
+        });
     }
     Ok(())
 }
@@ -241,8 +247,10 @@ async fn content(
     if let Some(source) = log {
         return Content::of_tree(source, &nodes);
     }
-    let (mut ids, mut messages) = (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
-    for Placed { node, .. } in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
+    let (mut ids, mut messages) =
+        (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
+    for Placed { node, .. } in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary)
+    {
         let message = node.message().map_err(Error::from)?;
         if to == Form::Source || !transcript::is_note(message) {
             ids.push(node.id.clone());
@@ -293,7 +301,10 @@ fn lower(
 }
 
 /// Messages of a form in which each stands alone.
-fn each(messages: &[Arc<Message>], lower: impl Fn(&Message) -> Lowered) -> (Content, Vec<Diagnostic>) {
+fn each(
+    messages: &[Arc<Message>],
+    lower: impl Fn(&Message) -> Lowered,
+) -> (Content, Vec<Diagnostic>) {
     let (mut all, mut diagnostics) = (Vec::with_capacity(messages.len()), Vec::new());
     for (index, message) in messages.iter().enumerate() {
         let lowered = lower(message);
@@ -312,7 +323,14 @@ fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(),
             let Exported { chat, source, diagnostics, .. } = exported;
             let file = source.as_ref().map(|source| source.file.as_str());
             let conversation = transcript::value(exported);
-            app.out.record(&ExportRecord { v: 1, chat, file, to: to.as_str(), conversation, diagnostics })?;
+            app.out.record(&ExportRecord {
+                v: 1,
+                chat,
+                file,
+                to: to.as_str(),
+                conversation,
+                diagnostics,
+            })?;
         }
         return Ok(());
     }

@@ -75,7 +75,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let chat = app.chat(&args.chat);
     existing_chat(history, &chat).await?;
     let nodes = all_messages(history, &chat).await?;
-    let (branches, checkpoints) = (history.branches(&chat).await?, history.checkpoints(&chat).await?);
+    let (branches, checkpoints) =
+        (history.branches(&chat).await?, history.checkpoints(&chat).await?);
     let marks = Marks::new(&branches, &checkpoints);
     let format = match args.format {
         None | Some(Format::Text) if app.out.is_json() => Format::Json,

@@ -1,5 +1,5 @@
-//! `import`: reads transcripts into chats. A file is read as a whole before anything of it is written; with
-//! `--strict` all files are.
+//! `import`: reads transcripts into chats. A file is read as a whole before anything of it is
+//! written; with `--strict` all files are.
 
 mod jsonl;
 mod report;
@@ -105,9 +105,14 @@ struct FileName {
 
 impl FileName {
     fn of(path: &Path) -> Self {
-        let shown =
-            if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
-        let name = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+        let shown = if path.as_os_str() == "-" {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        };
+        let name = path
+            .file_name()
+            .map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
         Self { shown, name }
     }
 }
@@ -125,8 +130,11 @@ struct Planned {
 type Opened = (Arc<dyn Store>, CancelSignal);
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    if args.chat.is_some() && (args.files.len() > 1 || args.files.iter().any(|path| path.is_dir())) {
-        return Err(Failure::Usage("--chat names the chats of one file; import the files one by one".into()));
+    if args.chat.is_some() && (args.files.len() > 1 || args.files.iter().any(|path| path.is_dir()))
+    {
+        return Err(Failure::Usage(
+            "--chat names the chats of one file; import the files one by one".into(),
+        ));
     }
     let (mut opened, mut report) = (None, Report::new(args.broken, args.verbose));
     let done = files(&args, app, &mut opened, &mut report).await;
@@ -202,8 +210,8 @@ async fn files(
     Ok(())
 }
 
-/// Reads a whole file, and refuses it as a whole. One in the library's own form may be longer than memory: it is
-/// only looked through, if anything broken in it is to be refused.
+/// Reads a whole file, and refuses it as a whole. One in the library's own form may be longer than
+/// memory: it is only looked through, if anything broken in it is to be refused.
 fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
     let path = file.path.as_path();
     if jsonl::is_own(args, path)? {
@@ -217,7 +225,8 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
     let broken = if args.strict { reading.broken.refused()? } else { reading.broken };
     let name = args.chat.clone().or_else(|| file.name.clone()).unwrap_or_else(|| input.stem());
     let several = reading.drafts.len() > 1;
-    let number = |index: usize| if several { format!("{name}-{:04}", index + 1) } else { name.clone() };
+    let number =
+        |index: usize| if several { format!("{name}-{:04}", index + 1) } else { name.clone() };
     let planned = |draft: Draft| {
         let Draft { source, title, tree, diagnostics } = draft;
         let chat = number(source.index);
@@ -231,8 +240,8 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
     Ok(Prepared::Read { input: FileName { shown: input.shown, name: input.name }, chats, broken })
 }
 
-/// Writes the chats of a file. Only a file that can be imported makes a store; until then Ctrl-C just ends the
-/// process.
+/// Writes the chats of a file. Only a file that can be imported makes a store; until then Ctrl-C
+/// just ends the process.
 async fn write(
     args: &Args,
     app: &mut App,
@@ -246,7 +255,9 @@ async fn write(
     };
     app.out.outlive_reader();
     let (input, chats, broken) = match prepared {
-        Prepared::Own(path) => return jsonl::write(app, &**store, args, &path, interrupt, report).await,
+        Prepared::Own(path) => {
+            return jsonl::write(app, &**store, args, &path, interrupt, report).await;
+        }
         Prepared::NoForm => return Ok(()),
         Prepared::Read { input, chats, broken } => (input, chats, broken),
     };
@@ -276,6 +287,8 @@ async fn chat(
     match planned.plan.write(history, interrupt, |messages| bar.advance(messages)).await? {
         TreeWritten::New => Ok(true),
         TreeWritten::Unchanged => Ok(false),
-        TreeWritten::Taken => Err(Failure::Taken { chat: planned.chat.clone(), file: input.shown.clone() }),
+        TreeWritten::Taken => {
+            Err(Failure::Taken { chat: planned.chat.clone(), file: input.shown.clone() })
+        }
     }
 }

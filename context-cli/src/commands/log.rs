@@ -53,7 +53,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let end = branch_end(history, &chat, args.branch.as_deref()).await?;
     let window = args.limit.map_or(Window::Whole, Window::Last);
     let chain = history.chain(&chat, &end, &window).await?;
-    let (branches, checkpoints) = (history.branches(&chat).await?, history.checkpoints(&chat).await?);
+    let (branches, checkpoints) =
+        (history.branches(&chat).await?, history.checkpoints(&chat).await?);
     let marks = Marks::new(&branches, &checkpoints);
     if app.out.is_json() {
         for node in chain.iter() {
@@ -80,10 +81,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     for node in chain.iter() {
         let id = app.out.paint(Style::Yellow, format!("{:width$}", short_id(&node.id))).to_string();
         let when = app.out.paint(Style::Dim, short_time(node.created_at)).to_string();
-        let edits = if node.revision > 0 { format!(" (revision {})", node.revision) } else { String::new() };
+        let edits = if node.revision > 0 {
+            format!(" (revision {})", node.revision)
+        } else {
+            String::new()
+        };
         let words = marks.words(&node.id);
-        let words =
-            if words.is_empty() { words } else { format!("  {}", app.out.paint(Style::Green, words)) };
+        let words = if words.is_empty() {
+            words
+        } else {
+            format!("  {}", app.out.paint(Style::Green, words))
+        };
         let line = format!("{id}  {when}  {:9}  {}{edits}{words}", role(node), node_preview(node));
         app.out.line(line.trim_end())?;
     }

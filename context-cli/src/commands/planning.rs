@@ -30,17 +30,20 @@ pub(super) fn pipeline(
     let stages = names.into_iter().map(|name| match policy(name) {
         Some(policy) => Ok(stage(policy)),
         None if name == "summarize" => Err(Failure::Usage(
-            "summarize needs a model to write the summary, which this command does not have".to_owned(),
+            "summarize needs a model to write the summary, which this command does not have"
+                .to_owned(),
         )),
-        None => {
-            Err(Failure::Usage(format!("there is no policy {name:?}; there are {}", POLICIES.join(", "))))
-        }
+        None => Err(Failure::Usage(format!(
+            "there is no policy {name:?}; there are {}",
+            POLICIES.join(", ")
+        ))),
     });
     let stages = stages.collect::<Result<Vec<_>, _>>()?;
     Pipeline::new(stages).map_err(|faults| Failure::Usage(faults.to_string()))
 }
 
-/// A plan in words, such as `9 results, −61,400 tokens, breaks 18,200 cached tokens; pays off after 1 call`.
+/// A plan in words, such as
+/// `9 results, −61,400 tokens, breaks 18,200 cached tokens; pays off after 1 call`.
 pub(super) fn line(report: &PlanReport) -> String {
     let saved = report.before.saturating_sub(report.after);
     let mut line = format!("{}, −{} tokens", clean(&report.what), grouped(saved));
@@ -91,7 +94,9 @@ impl Cut {
     /// The ids of the messages that are sent; a message that a plan made has none of its own.
     pub(super) fn ids(&self, ids: Vec<MessageId>) -> Vec<MessageId> {
         let Some(compacted) = &self.planned.compacted else { return ids };
-        let id = |(at, origin): (usize, &Option<usize>)| match origin.and_then(|origin| ids.get(origin)) {
+        let id = |(at, origin): (usize, &Option<usize>)| match origin
+            .and_then(|origin| ids.get(origin))
+        {
             Some(id) => id.clone(),
             None => MessageId::from(format!("messages[{at}]")),
         };
@@ -109,13 +114,16 @@ impl Cut {
         text
     }
 
-    /// What became of each message, a line each; what stays as it is, is one line as long as it goes.
+    /// What became of each message, a line each; what stays as it is, is one line as long as it
+    /// goes.
     pub(super) fn explained(&self, ids: &[MessageId], counter: &dyn TokenCounter) -> String {
         let mut text = String::new();
         let count = |message: &Arc<Message>| grouped(counter.count_shared(message).tokens());
-        let name =
-            |at: usize| ids.get(at).map_or_else(|| format!("{at}"), |id| clean(&short_id(id)).into_owned());
-        let untouched = (0..self.before.len()).map(|at| (Some(at), &self.before[at])).collect::<Vec<_>>();
+        let name = |at: usize| {
+            ids.get(at).map_or_else(|| format!("{at}"), |id| clean(&short_id(id)).into_owned())
+        };
+        let untouched =
+            (0..self.before.len()).map(|at| (Some(at), &self.before[at])).collect::<Vec<_>>();
         let after: Vec<(Option<usize>, &Arc<Message>)> = match &self.planned.compacted {
             None => untouched,
             Some(compacted) => compacted.origins.iter().copied().zip(&compacted.messages).collect(),
@@ -128,16 +136,23 @@ impl Cut {
                     .iter()
                     .map(|message| counter.count_shared(message).tokens())
                     .sum();
-                let which =
-                    if first == last { name(first) } else { format!("{} to {}", name(first), name(last)) };
+                let which = if first == last {
+                    name(first)
+                } else {
+                    format!("{} to {}", name(first), name(last))
+                };
                 let _ = writeln!(text, "    {:>9}  kept       {which}", grouped(tokens));
             }
         };
         for (origin, message) in after {
             let Some(at) = origin else {
                 flush(&mut kept, &mut text);
-                let _ =
-                    writeln!(text, "    {:>9}  added      {}", count(message), clean(&message.plain_text()));
+                let _ = writeln!(
+                    text,
+                    "    {:>9}  added      {}",
+                    count(message),
+                    clean(&message.plain_text())
+                );
                 continue;
             };
             if next < at {

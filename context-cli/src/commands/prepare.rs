@@ -1,4 +1,5 @@
-//! `prepare`: the body of a request to a provider, out of a chat or a file. Writes nothing to the store.
+//! `prepare`: the body of a request to a provider, out of a chat or a file. Writes nothing to the
+//! store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,8 +61,8 @@ pub(crate) struct Args {
     /// How many tokens the model takes, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// How many of them are kept for the answer; the body asks for as many [default: as many as the model
-    /// writes, and no more than a quarter of the window]
+    /// How many of them are kept for the answer; the body asks for as many [default: as many as the
+    /// model writes, and no more than a quarter of the window]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     reserve: Option<u64>,
     /// Which compaction policies, gentle to harsh, or `none` [default: all that need no model]

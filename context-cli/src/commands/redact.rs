@@ -46,7 +46,8 @@ struct RedactRecord<'a> {
     status: &'static str,
 }
 
-/// JSON record of `redact`, behind those of the messages: what was removed in all, and what still says the same.
+/// JSON record of `redact`, behind those of the messages: what was removed in all, and what still
+/// says the same.
 #[derive(Serialize)]
 struct RemovedRecord<'a> {
     v: u32,

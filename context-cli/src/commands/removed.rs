@@ -9,7 +9,12 @@ use crate::text::{clean, count};
 
 /// Shows what went along with what was named, whose kind is `named`, and what is left. Not in JSON,
 /// where records hold the report.
-pub(super) fn show(app: &mut App, chat: &str, report: &RemovalReport, named: &str) -> Result<(), Failure> {
+pub(super) fn show(
+    app: &mut App,
+    chat: &str,
+    report: &RemovalReport,
+    named: &str,
+) -> Result<(), Failure> {
     if app.out.is_json() {
         return Ok(());
     }

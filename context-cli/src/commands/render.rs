@@ -65,8 +65,10 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     let input = Input::read(&args.file)?;
     let fragments = read(&input)?;
-    let options =
-        RenderOptions::new().group(args.group).indent_text(args.indent_text).untrusted(args.untrusted);
+    let options = RenderOptions::new()
+        .group(args.group)
+        .indent_text(args.indent_text)
+        .untrusted(args.untrusted);
     let renderer = renderer(&args.format, options)
         .ok_or_else(|| Failure::Usage(format!("nothing renders {}", args.format)))?;
     let text = renderer.render(&fragments)?;
@@ -83,7 +85,9 @@ pub(super) fn read(input: &Input) -> Result<Vec<Fragment>, Failure> {
     let whole: &RawValue =
         serde_json::from_str(&input.text).map_err(|error| input.syntax(&input.text, error))?;
     let items: Vec<&RawValue> = match whole.get().starts_with('[') {
-        true => serde_json::from_str(whole.get()).map_err(|error| input.syntax(whole.get(), error))?,
+        true => {
+            serde_json::from_str(whole.get()).map_err(|error| input.syntax(whole.get(), error))?
+        }
         false => vec![whole],
     };
     let fragment = |(i, raw): (usize, &&RawValue)| {

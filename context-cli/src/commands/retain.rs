@@ -145,7 +145,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     working.done();
     if !app.out.is_json() {
         let mut what = format!("{}, {}", count(chats, "chat"), count(branches, "branch"));
-        for (n, name) in [(blobs, "blob"), (streams, "stream")].into_iter().filter(|(n, _)| *n > 0) {
+        for (n, name) in [(blobs, "blob"), (streams, "stream")].into_iter().filter(|(n, _)| *n > 0)
+        {
             what = format!("{what}, {}", count(n, name));
         }
         let head = if args.dry_run { "would go" } else { "removed" };
@@ -156,7 +157,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(Done::Fine)
 }
 
-fn write(app: &mut App, args: &Args, removal: &Removal, status: &'static str) -> Result<(), Failure> {
+fn write(
+    app: &mut App,
+    args: &Args,
+    removal: &Removal,
+    status: &'static str,
+) -> Result<(), Failure> {
     let chat = removal.chat.chat.as_str();
     let branch = removal.branch.as_ref().map(AsRef::as_ref);
     if app.out.is_json() {
@@ -172,7 +178,9 @@ fn write(app: &mut App, args: &Args, removal: &Removal, status: &'static str) ->
         });
     }
     let what = match branch {
-        None if removal.blobs > 0 => format!("{} of {}", count(number(removal.blobs), "blob"), clean(chat)),
+        None if removal.blobs > 0 => {
+            format!("{} of {}", count(number(removal.blobs), "blob"), clean(chat))
+        }
         None if removal.streams > 0 => {
             format!("{} of {}", count(number(removal.streams), "stream"), clean(chat))
         }
@@ -198,7 +206,9 @@ fn reason(args: &Args, removal: &Removal) -> String {
     };
     let limit = |given: Option<&String>| given.map_or("the limit", String::as_str).to_owned();
     match removal.reason {
-        RemovalReason::Idle => format!("older than {}", limit(idle.as_ref().map(|given| &given.text))),
+        RemovalReason::Idle => {
+            format!("older than {}", limit(idle.as_ref().map(|given| &given.text)))
+        }
         RemovalReason::Count => format!("beyond the newest {}", args.keep.unwrap_or_default()),
         RemovalReason::Bytes => {
             format!("beyond {}", limit(args.max_bytes.as_ref().map(|given| &given.text)))

@@ -132,7 +132,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     } else if Terms::parse(&query.text, query.prefix).phrases().is_empty() {
         app.out.note("there is no word to look for");
     } else if page.items.is_empty() {
-        app.out.note(if query.after.is_some() { "nothing more is found" } else { "nothing is found" });
+        app.out.note(if query.after.is_some() {
+            "nothing more is found"
+        } else {
+            "nothing is found"
+        });
     } else if let Some(next) = next {
         app.out.note(format_args!("there are more; repeat with --after {next}"));
     }
@@ -160,7 +164,8 @@ fn write(out: &mut Output, hit: &SearchHit) -> Result<(), Failure> {
     out.line(format_args!("    {shown}"))
 }
 
-/// A snippet on one line with its words set off: by colour where there is one, else between `«` and `»`.
+/// A snippet on one line with its words set off: by colour where there is one, else between `«` and
+/// `»`.
 fn marked(out: &Output, snippet: &Snippet) -> String {
     let text = &snippet.text;
     let mut line = String::new();

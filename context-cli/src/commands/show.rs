@@ -111,7 +111,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         0 => String::new(),
         n => format!(" · revision {n}"),
     };
-    app.out.line(format_args!("{id} · {} · {} · {behind}{edits}", role(node), time(node.created_at)))?;
+    app.out.line(format_args!(
+        "{id} · {} · {} · {behind}{edits}",
+        role(node),
+        time(node.created_at)
+    ))?;
     for NodeRecord { session, agent, node } in &nodes {
         let agent = if *agent == 0 { String::new() } else { format!(" --agent {agent}") };
         let node = format!("node {node}: context trajectory show {} {node}{agent}", clean(session));
@@ -120,8 +124,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     write_parts(app, node)?;
     for revision in &revisions {
-        let head =
-            app.out.paint(Style::Dim, format!("\nrevision {} was:", revision.node.revision)).to_string();
+        let head = app
+            .out
+            .paint(Style::Dim, format!("\nrevision {} was:", revision.node.revision))
+            .to_string();
         app.out.line(head)?;
         write_parts(app, &revision.node)?;
     }
@@ -133,7 +139,8 @@ fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
     if let Some(said) = boundary(node) {
         app.out.line(format_args!("\n{}", clean(&said)))?;
         // What a compaction put in the place of messages is nowhere else.
-        let made = StoredBoundary::decode(node.body()).map(|boundary| boundary.front).unwrap_or_default();
+        let made =
+            StoredBoundary::decode(node.body()).map(|boundary| boundary.front).unwrap_or_default();
         return made.iter().try_for_each(|entry| match entry {
             FrontEntry::Made { message, .. } => write_message(app, message),
             _ => Ok(()),
@@ -141,7 +148,9 @@ fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
     }
     let Ok(message) = node.message() else {
         let (kind, version) = (node.body().kind(), node.body().version());
-        return app.out.line(format_args!("\n({kind} version {version}: this program cannot read it)"));
+        return app
+            .out
+            .line(format_args!("\n({kind} version {version}: this program cannot read it)"));
     };
     write_message(app, message)
 }

@@ -1,4 +1,5 @@
-//! `spill`: the bytes that stand beside the messages of a chat: list them, read one, drop the old ones.
+//! `spill`: the bytes that stand beside the messages of a chat: list them, read one, drop the old
+//! ones.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -276,8 +277,8 @@ async fn read(
     }
     let blob = find(blobs, &chat, text).await?;
     let bytes = blobs.read_blob(&chat, &blob.id, range.clone(), None).await?;
-    let bytes =
-        bytes.ok_or_else(|| Error::not_found("read_blob", "blob", text).with("in chat", &chat.chat))?;
+    let bytes = bytes
+        .ok_or_else(|| Error::not_found("read_blob", "blob", text).with("in chat", &chat.chat))?;
     if let (Some(path), Some(file)) = (&output, &file) {
         write_new(path, &bytes).map_err(|source| {
             Error::new(ErrorKind::Unavailable, "read_blob", "the new file cannot be written")
@@ -319,8 +320,10 @@ async fn prune(
 ) -> Result<Done, Failure> {
     let blobs = blobs(store)?;
     let age = i64::try_from(older_than.as_micros()).unwrap_or(i64::MAX);
-    let mut prune =
-        BlobPrune::new(app.user.clone(), Timestamp::from_micros(app.now().as_micros().saturating_sub(age)));
+    let mut prune = BlobPrune::new(
+        app.user.clone(),
+        Timestamp::from_micros(app.now().as_micros().saturating_sub(age)),
+    );
     prune.chat = chat.map(Into::into);
     if let Some(chat) = chat {
         existing_chat(store.history(), &app.chat(chat)).await?;
@@ -334,7 +337,8 @@ async fn prune(
     } else {
         let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
         let head = app.out.paint(Style::Bold, status.replace('_', " ")).to_string();
-        let what = format!("{}, {}", number(pruned.references, "reference"), number(pruned.blobs, "blob"));
+        let what =
+            format!("{}, {}", number(pruned.references, "reference"), number(pruned.blobs, "blob"));
         let tail = if dry_run { "; nothing was changed" } else { "" };
         app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
     }
@@ -345,7 +349,9 @@ async fn prune(
 async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<BlobsPruned, Failure> {
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
-        None => all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect(),
+        None => {
+            all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect()
+        }
     };
     let mut pruned = BlobsPruned::default();
     // How many of a blob's references would go.
@@ -361,7 +367,8 @@ async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<Blo
                 pruned.bytes += blob.bytes;
             }
             if !app.out.is_json() {
-                let line = format!("would go  {}  {}", described(app, blob), clean(chat.chat.as_str()));
+                let line =
+                    format!("would go  {}  {}", described(app, blob), clean(chat.chat.as_str()));
                 app.out.line(line)?;
             }
         }

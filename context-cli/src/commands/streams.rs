@@ -162,7 +162,10 @@ fn streams(store: &dyn Store) -> Result<&dyn StreamStore, Failure> {
     Ok(store.streams().ok_or_else(missing)?)
 }
 
-async fn all_streams(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StoredStream>, Failure> {
+async fn all_streams(
+    streams: &dyn StreamStore,
+    chat: &ChatRef,
+) -> Result<Vec<StoredStream>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("streams", "stream");
     loop {
@@ -220,11 +223,13 @@ fn described(app: &App, stream: &StoredStream) -> String {
         count(usize::try_from(stream.chunks).unwrap_or(usize::MAX), "chunk"),
         ByteSize(stream.bytes)
     );
-    let written = app.out.paint(Style::Dim, format!("last written {}", short_time(stream.updated_at)));
+    let written =
+        app.out.paint(Style::Dim, format!("last written {}", short_time(stream.updated_at)));
     let asked = stream.cancel_requested_at.is_some() && !stream.state.is_final();
     let asked = if asked { "  asked to cancel" } else { "" };
     // A line break in it would be a line of its own.
-    let error = stream.error.as_deref().map(|error| format!("  {}", one_line(error))).unwrap_or_default();
+    let error =
+        stream.error.as_deref().map(|error| format!("  {}", one_line(error))).unwrap_or_default();
     format!("{id}  {state}  {size}  {written}{asked}{error}")
 }
 
@@ -302,7 +307,8 @@ async fn drop_streams(
     } else {
         let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
         let head = app.out.paint(Style::Bold, status.replace('_', " ")).to_string();
-        let what = format!("{}, {}", number(pruned.streams, "stream"), number(pruned.chunks, "chunk"));
+        let what =
+            format!("{}, {}", number(pruned.streams, "stream"), number(pruned.chunks, "chunk"));
         let tail = if dry_run { "; nothing was changed" } else { "" };
         app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
     }
@@ -310,17 +316,26 @@ async fn drop_streams(
 }
 
 /// What a prune would do now; each stream is shown.
-async fn plan(app: &mut App, store: &dyn Store, prune: &StreamPrune) -> Result<StreamsPruned, Failure> {
+async fn plan(
+    app: &mut App,
+    store: &dyn Store,
+    prune: &StreamPrune,
+) -> Result<StreamsPruned, Failure> {
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
-        None => all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect(),
+        None => {
+            all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect()
+        }
     };
     let mut pruned = StreamsPruned::default();
     for chat in &chats {
-        for stream in all_streams(streams(store)?, chat).await?.iter().filter(|stream| prune.takes(stream)) {
+        for stream in
+            all_streams(streams(store)?, chat).await?.iter().filter(|stream| prune.takes(stream))
+        {
             pruned.count(stream);
             if !app.out.is_json() {
-                let line = format!("would go  {}  {}", described(app, stream), clean(chat.chat.as_str()));
+                let line =
+                    format!("would go  {}  {}", described(app, stream), clean(chat.chat.as_str()));
                 app.out.line(line)?;
             }
         }

@@ -2,7 +2,9 @@
 
 use clap::value_parser;
 use context_runtime::Diagnostic;
-use context_runtime::tokens::{AS_OF, Estimate, ModelTable, TokenCount, TokenCounter, WindowSource};
+use context_runtime::tokens::{
+    AS_OF, Estimate, ModelTable, TokenCount, TokenCounter, WindowSource,
+};
 use serde::Serialize;
 
 use super::conversation::Which;
@@ -83,8 +85,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     let model = model(&args.model);
     if !model.is_listed() {
-        let window = if args.window.is_some() { "its prices are" } else { "its window and prices are" };
-        app.out.note(format_args!("{} is not in the table of models: {window} unknown", args.model));
+        let window =
+            if args.window.is_some() { "its prices are" } else { "its window and prices are" };
+        app.out
+            .note(format_args!("{} is not in the table of models: {window} unknown", args.model));
     }
     if args.text {
         let input = Input::read(args.which.path())?;
@@ -131,12 +135,14 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 fn models(app: &mut App) -> Result<Done, Failure> {
     let table = ModelTable::builtin();
     if !app.out.is_json() {
-        let head = format!("{:<28}{:>12}{:>12}{:>10}{:>10}", "model", "window", "output", "in", "out");
+        let head =
+            format!("{:<28}{:>12}{:>12}{:>10}{:>10}", "model", "window", "output", "in", "out");
         app.out.line(head)?;
     }
     for model in table.models() {
         let prices = model.prices();
-        let (input, output) = (prices.map(|prices| prices.input), prices.map(|prices| prices.output));
+        let (input, output) =
+            (prices.map(|prices| prices.input), prices.map(|prices| prices.output));
         if app.out.is_json() {
             app.out.record(&ModelRecord {
                 v: 1,
@@ -152,16 +158,25 @@ fn models(app: &mut App) -> Result<Done, Failure> {
             continue;
         }
         let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), grouped);
-        let price = |price: Option<f64>| price.map_or_else(|| "?".to_owned(), |price| format!("{price:.2}"));
+        let price = |price: Option<f64>| {
+            price.map_or_else(|| "?".to_owned(), |price| format!("{price:.2}"))
+        };
         let (mut window, most) = (number(model.window()), number(model.max_output()));
         if model.window_source() == Some(WindowSource::Family) {
             window.insert(0, '~');
         }
-        let line =
-            format!("{:<28}{window:>12}{most:>12}{:>10}{:>10}", model.name(), price(input), price(output));
+        let line = format!(
+            "{:<28}{window:>12}{most:>12}{:>10}{:>10}",
+            model.name(),
+            price(input),
+            price(output)
+        );
         app.out.line(line)?;
     }
-    app.out.note("~ stands before a window that is not known: the smallest known of the model's family");
-    app.out.note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
+    app.out.note(
+        "~ stands before a window that is not known: the smallest known of the model's family",
+    );
+    app.out
+        .note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
     Ok(Done::Fine)
 }

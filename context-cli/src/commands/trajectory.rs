@@ -80,7 +80,11 @@ fn rounds_of(store: &dyn Store) -> Result<&dyn TrajectoryStore, Failure> {
 }
 
 /// Every round of the user, or of a session: by session, agent and number.
-async fn all_rounds(app: &App, store: &dyn Store, session: Option<&str>) -> Result<Vec<RoundHead>, Failure> {
+async fn all_rounds(
+    app: &App,
+    store: &dyn Store,
+    session: Option<&str>,
+) -> Result<Vec<RoundHead>, Failure> {
     let rounds = rounds_of(store)?;
     let mut query = RoundQuery::of_user(app.user.clone()).limit(limits::MAX_PAGE);
     if let Some(session) = session {
@@ -109,7 +113,11 @@ fn recorder(app: &App, store: &Arc<dyn Store>) -> Result<Trajectories, Failure> 
 }
 
 /// The agents of a session, which must have rounds.
-async fn session(app: &App, store: &Arc<dyn Store>, session: &str) -> Result<SessionGraph, Failure> {
+async fn session(
+    app: &App,
+    store: &Arc<dyn Store>,
+    session: &str,
+) -> Result<SessionGraph, Failure> {
     let graph = recorder(app, store)?.graph(app.user.clone(), session).await;
     Ok(graph.map_err(Error::from)?)
 }

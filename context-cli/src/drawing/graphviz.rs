@@ -31,7 +31,8 @@ fn label(dot: &Dot<'_>) -> String {
     lines.map(|line| format!("{}\\l", escape(line))).collect()
 }
 
-/// Quotes and backslashes are escaped for the string, `&` because Graphviz reads character references.
+/// Quotes and backslashes are escaped for the string, `&` because Graphviz reads character
+/// references.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in clean(text).chars() {
@@ -62,7 +63,8 @@ mod tests {
 
     #[test]
     fn graphviz_reads_it() {
-        let dot = Command::new("dot").arg("-Tplain").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let dot =
+            Command::new("dot").arg("-Tplain").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let Ok(mut dot) = dot else {
             println!("skipped: Graphviz is not installed here");
             return;
@@ -72,8 +74,10 @@ mod tests {
         drop(stdin);
         let output = dot.wait_with_output().expect("dot ends");
         assert!(output.status.success());
-        let nodes =
-            String::from_utf8_lossy(&output.stdout).lines().filter(|l| l.starts_with("node ")).count();
+        let nodes = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter(|l| l.starts_with("node "))
+            .count();
         assert_eq!(nodes, 6);
     }
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::{Boxes, Dot, Piece};
 use crate::text::{clean, count};
 
-/// A Mermaid flow chart. Boxes have names of their own and texts are escaped, so no content can break it.
+/// A Mermaid flow chart. Boxes have names of their own and texts are escaped, so no content can
+/// break it.
 pub(crate) fn mermaid(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "flowchart TD\n".to_owned();
@@ -28,13 +29,16 @@ fn label(dot: &Dot<'_>) -> String {
     lines.map(|line| escape(line)).collect::<Vec<_>>().join("<br/>")
 }
 
-/// Everything that means something in a Mermaid text, in HTML or in Markdown becomes a character code.
+/// Everything that means something in a Mermaid text, in HTML or in Markdown becomes a character
+/// code.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in clean(text).chars() {
         match c {
             c if c.is_whitespace() => escaped.push(' '),
-            c if c.is_ascii_alphanumeric() || !c.is_ascii() || ",()/?! ".contains(c) => escaped.push(c),
+            c if c.is_ascii_alphanumeric() || !c.is_ascii() || ",()/?! ".contains(c) => {
+                escaped.push(c)
+            }
             c => {
                 let _ = write!(escaped, "#{};", u32::from(c));
             }
@@ -59,7 +63,8 @@ mod tests {
         #[test]
         fn a_label_has_nothing_that_ends_it(text in any::<String>()) {
             let escaped = escape(&text);
-            let plain = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || ",()/?! #;".contains(c);
+            let plain = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric()
+                || ",()/?! #;".contains(c);
             prop_assert!(escaped.chars().all(|c| plain(c) && !c.is_control()));
             for (at, _) in escaped.match_indices('#') {
                 let code = escaped[at + 1..].split(';').next().unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Drawing with characters.
 //!
-//! The heaviest child of a fork goes on below its parent, the others are drawn to the right before it. So the
-//! drawing is never deeper than the logarithm of the number of nodes, whatever the graph.
+//! The heaviest child of a fork goes on below its parent, the others are drawn to the right before
+//! it. So the drawing is never deeper than the logarithm of the number of nodes, whatever the
+//! graph.
 
 use super::{Children, Dot, Piece, pieces, run_from};
 use crate::text::count;
@@ -10,7 +11,8 @@ use crate::text::count;
 pub(crate) fn draw(dots: &[Dot<'_>]) -> Vec<String> {
     let children = Children::of(dots);
     let mut lines = Vec::new();
-    // Runs still to be drawn: where each begins, what stands left of it, and whether it hangs on a fork.
+    // Runs still to be drawn: where each begins, what stands left of it, and whether it hangs on a
+    // fork.
     let mut todo: Vec<(usize, String, bool)> = Vec::new();
     for root in &children.roots {
         if !lines.is_empty() {
@@ -142,8 +144,9 @@ mod tests {
             marks: String::new(),
             shown: false,
         };
-        let dots: Vec<_> =
-            (0..ids.len()).map(|i| dot(i, if i % 2 == 0 { i.checked_sub(2) } else { Some(i - 1) })).collect();
+        let dots: Vec<_> = (0..ids.len())
+            .map(|i| dot(i, if i % 2 == 0 { i.checked_sub(2) } else { Some(i - 1) }))
+            .collect();
         let lines = draw(&dots);
         assert_eq!(lines.len(), ids.len());
         assert!(lines.iter().all(|line| line.chars().count() <= 6));

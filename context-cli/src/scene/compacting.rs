@@ -45,7 +45,8 @@ fn a_compaction_is_tried_made_listed_and_taken_back() {
 #[test]
 fn what_a_compaction_breaks_in_a_cache_is_told_while_it_may_hold_something() {
     let scene = long();
-    let dry = |scene: &Scene| scene.records(&format!("compact support --dry-run {WINDOW}")).remove(0);
+    let dry =
+        |scene: &Scene| scene.records(&format!("compact support --dry-run {WINDOW}")).remove(0);
     let warm = dry(&scene);
     assert!(warm["steps"][0]["price"]["reread"].as_u64() > Some(0));
     scene.pass(DAY);

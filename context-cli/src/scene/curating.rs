@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::Scene;
 
-/// A chat of six messages, two of them a call and its result, with a second branch from the second message.
+/// A chat of six messages, two of them a call and its result, with a second branch from the second
+/// message.
 fn trip() -> Scene {
     let call = json!([{"id": "c1", "type": "function",
         "function": {"name": "book", "arguments": "{\"to\": \"Lisbon\", \"card\": \"4242\"}"}}]);
@@ -109,12 +110,19 @@ fn redacted_content_is_gone_and_its_place_stays() {
             "verify",
         ])
     );
-    let everything = scene.show(&["export trip --branch main --to openai", "prompt trip --branch main"]);
-    assert!(!everything.contains("4242") && everything.contains("Window or aisle?"), "{everything}");
+    let everything =
+        scene.show(&["export trip --branch main --to openai", "prompt trip --branch main"]);
+    assert!(
+        !everything.contains("4242") && everything.contains("Window or aisle?"),
+        "{everything}"
+    );
     assert!(!everything.contains("Lisbon"), "{everything}");
     let records = scene.records("redact trip m1 m2");
     assert_eq!(records[1], json!({"v": 1, "chat": "trip", "message": "m2", "status": "redacted"}));
-    assert_eq!((&records[2]["removed"]["messages"], &records[2]["removed"]["found"]), (&json!(2), &json!(0)));
+    assert_eq!(
+        (&records[2]["removed"]["messages"], &records[2]["removed"]["found"]),
+        (&json!(2), &json!(0))
+    );
 }
 
 #[test]
@@ -136,7 +144,9 @@ fn a_chat_is_copied_with_its_branches() {
     assert_eq!(graph("trip"), graph("again"));
     assert_eq!(
         scene.records("copy trip third"),
-        [json!({"v": 1, "from": "trip", "chat": "third", "messages": 7, "branches": 2, "diagnostics": []})]
+        [
+            json!({"v": 1, "from": "trip", "chat": "third", "messages": 7, "branches": 2, "diagnostics": []})
+        ]
     );
     let chats: Vec<Value> = scene.records("chats");
     assert_eq!(chats.len(), 3);

@@ -10,15 +10,17 @@ use crate::cli::Cli;
 use crate::output::{told, told_json};
 use crate::text::is_hidden;
 
-/// Ends its line, sets colours and titles, clears the screen, turns the direction, hides characters.
-const NAME: &str =
-    "a\nFORGED \u{1b}[31m\u{1b}]0;t\u{7}\u{9b}2J\u{202e}x\u{2066}y\u{2028}FORGED\r\u{200b}\u{e0041}z";
+/// Ends its line, sets colours and titles, clears the screen, turns the direction, hides
+/// characters.
+const NAME: &str = "a\nFORGED \u{1b}[31m\u{1b}]0;t\u{7}\u{9b}2J\u{202e}x\u{2066}y\u{2028}FORGED\r\u{200b}\u{e0041}z";
 
-/// A chat whose every name is hostile, with branches, a checkpoint, calls, a title, rounds, memories.
+/// A chat whose every name is hostile, with branches, a checkpoint, calls, a title, rounds,
+/// memories.
 fn scene(folder: &Path) -> Scene {
     let scene = Scene::new();
     let said = NAME.replace("FORGED", "SAID");
-    let call = json!({"id": NAME, "type": "function", "function": {"name": NAME, "arguments": "{}"}});
+    let call =
+        json!({"id": NAME, "type": "function", "function": {"name": NAME, "arguments": "{}"}});
     let messages = json!([
         {"role": "user", "content": said},
         {"role": "assistant", "content": null, "tool_calls": [call]},
@@ -41,14 +43,15 @@ fn scene(folder: &Path) -> Scene {
     scene
 }
 
-/// Checks what a terminal would get: nothing is hidden, no line is begun by a name, nor by content unless the command
-/// shows content as it is.
+/// Checks what a terminal would get: nothing is hidden, no line is begun by a name, nor by content
+/// unless the command shows content as it is.
 #[track_caller]
 fn check(command: &str, shown: &str, shows_content: bool) {
     let hidden: Vec<_> = shown.chars().filter(|c| !"\n\t".contains(*c) && is_hidden(*c)).collect();
     assert!(hidden.is_empty(), "{command} writes {hidden:?}: {shown}");
     let begins = |line: &&str, with: &str| line.trim_start().starts_with(with);
-    let forged = shown.lines().find(|line| begins(line, "FORGED") || !shows_content && begins(line, "SAID"));
+    let forged =
+        shown.lines().find(|line| begins(line, "FORGED") || !shows_content && begins(line, "SAID"));
     assert!(forged.is_none(), "{command} writes a line that a name forged: {shown}");
 }
 
@@ -56,7 +59,8 @@ fn check(command: &str, shown: &str, shows_content: bool) {
 const SHOWS_CONTENT: [&str; 7] =
     ["show", "prompt", "render", "trajectory show", "export", "memory recall", "trajectory export"];
 
-/// The command lines of a command: each of its positionals and options with a value given a name of the kind it wants.
+/// The command lines of a command: each of its positionals and options with a value given a name of
+/// the kind it wants.
 fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<String>> {
     let value = |arg: &clap::Arg, name: &str| -> String {
         let possible = arg.get_possible_values();
@@ -99,7 +103,11 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
     all
 }
 
-fn walk(command: &clap::Command, path: &[String], each: &mut impl FnMut(&clap::Command, &[String])) {
+fn walk(
+    command: &clap::Command,
+    path: &[String],
+    each: &mut impl FnMut(&clap::Command, &[String]),
+) {
     if command.get_subcommands().next().is_none() {
         return each(command, path);
     }
@@ -120,7 +128,9 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
         for line in lines(command, path, folder.path()) {
             let named = path.join(" ");
             // They would wait for standard input.
-            if line.iter().any(|arg| arg == "-") || (path.len() == line.len() && reads_input(command)) {
+            if line.iter().any(|arg| arg == "-")
+                || (path.len() == line.len() && reads_input(command))
+            {
                 continue;
             }
             for json in [false, true] {
@@ -130,12 +140,14 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
                     Ok(cli) => cli,
                     Err(error) => {
                         // It repeats the command line on lines of its own.
-                        let said = crate::text::clean_lines(&error.to_string()).replace("\nFORGED", "");
+                        let said =
+                            crate::text::clean_lines(&error.to_string()).replace("\nFORGED", "");
                         check(&named, &said, false);
                         continue;
                     }
                 };
-                let (result, out, beside) = scene.run_read(cli, json, |output| output.on_a_terminal());
+                let (result, out, beside) =
+                    scene.run_read(cli, json, |output| output.on_a_terminal());
                 ran += 1;
                 let failed = match &result {
                     Err(failure) if json => told_json(failure),

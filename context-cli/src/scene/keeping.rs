@@ -23,8 +23,10 @@ impl Scene {
 fn years() -> Scene {
     let scene = Scene::new();
     for chat in ["oldest", "older", "newest"] {
-        scene
-            .import(chat, &json!([{"role": "user", "content": chat}, {"role": "assistant", "content": "x"}]));
+        scene.import(
+            chat,
+            &json!([{"role": "user", "content": chat}, {"role": "assistant", "content": "x"}]),
+        );
         scene.pass(DAY);
     }
     let _moved = scene.records("rewind newest m1");
@@ -110,7 +112,14 @@ fn an_erased_user_is_proved_gone() {
     let scene = years();
     assert_snapshot!(
         "erase",
-        scene.show(&["erase local", "chats", "erase eve --yes", "erase local --yes", "chats", "verify"])
+        scene.show(&[
+            "erase local",
+            "chats",
+            "erase eve --yes",
+            "erase local --yes",
+            "chats",
+            "verify"
+        ])
     );
     scene.import("again", &json!([{"role": "user", "content": "x"}]));
     scene.stream("again", "answer", 0, &[b"x"], None);

@@ -37,11 +37,18 @@ fn file(lines: &[Value]) -> (String, tempfile::TempDir) {
 fn ada() -> Scene {
     let scene = Scene::new();
     scene.says("memory add --block user", "Ada, engineer.\nAnswers in one paragraph.");
-    let fact = ["memory", "add", "--fact", "Ada", "works at", "Initech", "--one", "--since", "2025-03-01"];
+    let fact =
+        ["memory", "add", "--fact", "Ada", "works at", "Initech", "--one", "--since", "2025-03-01"];
     assert!(scene.run(&fact, false).0.is_ok());
     scene.pass(DAY);
-    scene.says("memory add --speaker Ada --message m1 --in trip", "I fly to Lisbon from Berlin only.");
-    scene.says("memory add --project travel --in trip --message m2", "The tickets to Lisbon cost 120 euros.");
+    scene.says(
+        "memory add --speaker Ada --message m1 --in trip",
+        "I fly to Lisbon from Berlin only.",
+    );
+    scene.says(
+        "memory add --project travel --in trip --message m2",
+        "The tickets to Lisbon cost 120 euros.",
+    );
     scene
 }
 
@@ -79,7 +86,8 @@ fn what_a_person_sees() {
 fn records_say_all_of_a_memory() {
     let scene = ada();
     let recalled = scene.records("memory recall tickets to Lisbon --project travel");
-    let kinds: Vec<_> = recalled.iter().map(|memory| memory["kind"].as_str().unwrap_or_default()).collect();
+    let kinds: Vec<_> =
+        recalled.iter().map(|memory| memory["kind"].as_str().unwrap_or_default()).collect();
     assert_eq!(kinds, ["block", "episode", "episode"]);
     let best = &recalled[1];
     assert!(best["score"].is_number());
@@ -89,7 +97,9 @@ fn records_say_all_of_a_memory() {
     assert_eq!((&best["type"], &best["v"]), (&json!("memory"), &json!(1)));
     let prompt = scene.records("memory recall Lisbon --prompt").remove(0);
     assert_eq!(prompt["memories"], 2);
-    assert!(prompt["text"].as_str().is_some_and(|text| text.contains("Information, not instructions")));
+    assert!(
+        prompt["text"].as_str().is_some_and(|text| text.contains("Information, not instructions"))
+    );
 
     let stats = scene.records("memory stats");
     let kinds = json!({"block": 1, "episode": 1, "fact": 1});
@@ -230,7 +240,9 @@ fn what_is_forgotten_is_proved_gone() {
 fn a_fact_is_forgotten_with_all_that_says_it() {
     let scene = Scene::new();
     let fact = |message: &str| {
-        scene.records(&format!("memory add --fact Ada likes tea --in s --message {message}")).remove(0)
+        scene
+            .records(&format!("memory add --fact Ada likes tea --in s --message {message}"))
+            .remove(0)
     };
     let (first, second) = (fact("m1"), fact("m2"));
     assert_ne!(first["ids"], second["ids"]);
@@ -258,6 +270,11 @@ fn an_encrypted_store_keeps_no_memories() {
     });
     assert_snapshot!(
         "memory_encrypted",
-        scene.show(&["memory recall x", "memory add x", "memory forget --all --yes", "memory stats"])
+        scene.show(&[
+            "memory recall x",
+            "memory add x",
+            "memory forget --all --yes",
+            "memory stats"
+        ])
     );
 }

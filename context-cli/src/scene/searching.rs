@@ -51,10 +51,12 @@ fn pages_follow_each_other() {
     let scene = library();
     let all = scene.records("search lisbon");
     assert_eq!(all.len(), 5);
-    let hit = all.iter().find(|hit| hit["chat"] == "trip" && hit["message"] == "m1").expect("a hit");
+    let hit =
+        all.iter().find(|hit| hit["chat"] == "trip" && hit["message"] == "m1").expect("a hit");
     assert_eq!(
         hit["snippet"],
-        json!({"text": "Two tickets to Lisbon on Friday, please.", "marks": [{"start": 15, "end": 21}],
+        json!({"text": "Two tickets to Lisbon on Friday, please.",
+            "marks": [{"start": 15, "end": 21}],
             "cut_before": false, "cut_after": false})
     );
     assert_eq!((&hit["v"], &hit["type"], &hit["role"]), (&json!(1), &json!("hit"), &json!("user")));

@@ -28,7 +28,10 @@ fn reports() -> Scene {
     let at = |days: i64| Timestamp::from_micros(START + days * DAY);
     scene.put("support", NewBlob::new(REPORT, at(0)).media_type("text/plain"));
     scene.put("support", NewBlob::new(vec![0, 159, 146, 150], at(1)));
-    scene.put("support", NewBlob::new("x".repeat(20_000), at(2)).media_type("text/\u{1b}[31m\nhtml"));
+    scene.put(
+        "support",
+        NewBlob::new("x".repeat(20_000), at(2)).media_type("text/\u{1b}[31m\nhtml"),
+    );
     scene.put("later", NewBlob::new(REPORT, at(40)).media_type("text/plain"));
     scene.pass(41 * DAY);
     scene
@@ -37,8 +40,10 @@ fn reports() -> Scene {
 #[test]
 fn blobs_are_listed_read_and_dropped() {
     let scene = reports();
-    let (report, short) =
-        (BlobId::of(REPORT.as_bytes()).to_string(), &BlobId::of(REPORT.as_bytes()).to_string()[..8]);
+    let (report, short) = (
+        BlobId::of(REPORT.as_bytes()).to_string(),
+        &BlobId::of(REPORT.as_bytes()).to_string()[..8],
+    );
     assert_snapshot!(
         "spill",
         scene.show(&[
@@ -87,9 +92,13 @@ fn a_beginning_must_mean_one_blob() {
         .iter()
         .map(|blob| blob["blob"].to_string()[1..2].to_owned())
         .collect();
-    let twice = firsts.iter().find(|first| firsts.iter().filter(|other| other == first).count() > 1);
+    let twice =
+        firsts.iter().find(|first| firsts.iter().filter(|other| other == first).count() > 1);
     let told = scene.show(&[&format!("spill read support {}", twice.expect("17 of 16"))]);
-    assert!(told.contains("means more than one blob") && told.contains("write more of the id"), "{told}");
+    assert!(
+        told.contains("means more than one blob") && told.contains("write more of the id"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -113,7 +122,8 @@ fn blobs_have_records() {
     let binary = BlobId::of(&[0, 159, 146, 150]);
     let read = &scene.records(&format!("spill read support {binary}"))[0];
     assert_eq!((&read["text"], &read["base64"]), (&json!(null), &json!("AJ+Slg==")));
-    let pruned = |status| json!({"v": 1, "references": 3, "blobs": 2, "bytes": 20_004, "status": status});
+    let pruned =
+        |status| json!({"v": 1, "references": 3, "blobs": 2, "bytes": 20_004, "status": status});
     assert_eq!(scene.records("spill prune --older-than 36d --dry-run"), [pruned("would_go")]);
     assert_eq!(scene.records("spill prune --older-than 36d"), [pruned("removed")]);
     assert_eq!(scene.records("verify")[0]["blobs"], 1);
@@ -126,7 +136,8 @@ fn bytes_go_to_a_new_file() {
     let scene = reports();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("report.txt");
-    let line = format!("spill read support {} --output {}", BlobId::of(REPORT.as_bytes()), file.display());
+    let line =
+        format!("spill read support {} --output {}", BlobId::of(REPORT.as_bytes()), file.display());
     assert_eq!(scene.records(&line)[0]["file"], json!(file.display().to_string()));
     assert_eq!(std::fs::read_to_string(&file).expect("it was written"), REPORT);
     let again = scene.show(&[&line]);

@@ -23,8 +23,10 @@ impl Scene {
         let streams = self.store.streams().expect("a store in memory keeps streams");
         self.runtime.block_on(async {
             let _created = streams.create_stream(&chat, &id, at).await.expect("the chat is there");
-            let _won =
-                streams.claim_stream(&chat, &id, &StreamClaim::new("w", at)).await.expect("it is there");
+            let _won = streams
+                .claim_stream(&chat, &id, &StreamClaim::new("w", at))
+                .await
+                .expect("it is there");
             let mut append = StreamAppend::new("w", 0, chunks.iter().copied(), at);
             append.end = end;
             let _appended = streams.append_stream(&chat, &id, append).await.expect("it is claimed");
@@ -93,7 +95,9 @@ fn streams_are_listed_shown_and_dropped() {
 #[test]
 fn streams_that_are_not_there_are_said() {
     let scene = answers();
-    for line in ["streams list nobody", "streams show nobody answer-1", "streams prune --chat nobody"] {
+    for line in
+        ["streams list nobody", "streams show nobody answer-1", "streams prune --chat nobody"]
+    {
         says(&scene, line, &["no such chat", "chat nobody"]);
     }
     says(&scene, "streams show support nothing", &["no such stream", "stream nothing"]);

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{DAY, Scene};
 
 fn call(id: &str, name: &str, params: &Value) -> Value {
-    json!({"id": id, "type": "function", "function": {"name": name, "arguments": params.to_string()}})
+    json!({"id": id, "type": "function",
+        "function": {"name": name, "arguments": params.to_string()}})
 }
 
 /// A chat about a trip, imported with its trajectory.
@@ -43,7 +44,8 @@ impl Scene {
         let file = folder.path().join("chat.json");
         std::fs::write(&file, messages.to_string()).expect("the folder can be written to");
         let file = file.display().to_string();
-        let (result, out, beside) = self.run(&["import", "--chat", chat, "--trajectory", &file], false);
+        let (result, out, beside) =
+            self.run(&["import", "--chat", chat, "--trajectory", &file], false);
         assert!(result.is_ok(), "{beside}");
         out + &beside
     }
@@ -149,7 +151,8 @@ fn every_format_is_written_and_read_back_where_it_can_be() {
 #[test]
 fn dead_branches_go_and_what_leads_to_the_end_stays() {
     let scene = Scene::new();
-    let recorder = Trajectories::builder(Arc::clone(&scene.store)).clock(Arc::new(scene.world.clone()));
+    let recorder =
+        Trajectories::builder(Arc::clone(&scene.store)).clock(Arc::new(scene.world.clone()));
     let recorder = recorder.build().expect("the store keeps trajectories");
     let recording = async {
         let round = AgentRef::main("local", "trip").round(0);
@@ -158,7 +161,9 @@ fn dead_branches_go_and_what_leads_to_the_end_stays() {
         let dead = context.add(NewNode::new(NodeBody::state("By plane?"), [query])).await?;
         let plane = NodeBody::action("flights", json!({}));
         let plane = context.add(NewNode::new(plane, [dead]).close()).await?;
-        context.add(NewNode::new(NodeBody::knowledge("note", "no seats"), [plane]).edge("produces")).await?;
+        context
+            .add(NewNode::new(NodeBody::knowledge("note", "no seats"), [plane]).edge("produces"))
+            .await?;
         context.add(NewNode::new(NodeBody::state("By train."), [query]).append()).await
     };
     assert!(scene.runtime.block_on(recording).is_ok());

@@ -21,7 +21,9 @@ fn scene() -> Scene {
         let history = scene.store.history();
         let branch = history.branches(&chat).await?.remove(0);
         let target = Target::Extend { branch: branch.name, expected: branch.head };
-        history.commit(Commit { nodes: vec![Arc::new(node)], ..Commit::new(chat, target, at) }).await
+        history
+            .commit(Commit { nodes: vec![Arc::new(node)], ..Commit::new(chat, target, at) })
+            .await
     };
     let outcome = scene.runtime.block_on(commit).expect("the store takes any bytes");
     assert!(matches!(outcome, CommitOutcome::Applied(_)));
@@ -51,7 +53,10 @@ fn a_body_that_cannot_be_read_is_never_passed_over_in_silence() {
             assert!(!out.contains("assis\"") && !out.contains("base64"), "{line}: {out}");
         }
     }
-    assert!(matches!(scene.run(&["show", "trip", "m1"], false).0, Ok(Done::Fine)), "m1 can be read");
+    assert!(
+        matches!(scene.run(&["show", "trip", "m1"], false).0, Ok(Done::Fine)),
+        "m1 can be read"
+    );
 }
 
 #[test]

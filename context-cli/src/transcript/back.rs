@@ -26,8 +26,12 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// A chat that came in as a tree, as it stood in its file. `nodes` are in the order of the store.
-    pub(crate) fn of_tree(source: &Source, nodes: &[Placed]) -> Result<(Self, Vec<Diagnostic>), Failure> {
+    /// A chat that came in as a tree, as it stood in its file. `nodes` are in the order of the
+    /// store.
+    pub(crate) fn of_tree(
+        source: &Source,
+        nodes: &[Placed],
+    ) -> Result<(Self, Vec<Diagnostic>), Failure> {
         Ok(match source.codec {
             Codec::Toolbench => {
                 let (value, diagnostics) = toolbench::back(source, nodes)?;

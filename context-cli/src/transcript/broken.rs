@@ -11,8 +11,8 @@ pub(crate) struct Broken {
     pub(crate) failure: Failure,
 }
 
-/// All such lines of a file. The first are listed, the others counted, so that a file of nothing else takes no more
-/// memory than one with some.
+/// All such lines of a file. The first are listed, the others counted, so that a file of nothing
+/// else takes no more memory than one with some.
 #[derive(Debug, Default)]
 pub(crate) struct BrokenLines {
     listed: Vec<Broken>,

@@ -11,11 +11,13 @@
 //! | several lines that follow the same one | [branches] |
 //! | `summary` of a line of the session | the title, the last one if there are several |
 //!
-//! Nothing is merged: an answer that was streamed as several lines with one `message.id` is several messages. A
-//! second line with the `uuid` of another is no message; it is kept like a snapshot, and said.
+//! Nothing is merged: an answer that was streamed as several lines with one `message.id` is several
+//! messages. A second line with the `uuid` of another is no message; it is kept like a snapshot,
+//! and said.
 //!
-//! The rest of a line is in the metadata of its message, under [`KEY`]: `{"line": number, "rest": {…}}`, with
-//! null where the message stood. So the way back is exact, whatever else a line holds.
+//! The rest of a line is in the metadata of its message, under [`KEY`]:
+//! `{"line": number, "rest": {…}}`, with null where the message stood. So the way back is exact,
+//! whatever else a line holds.
 
 mod back;
 mod branches;
@@ -25,7 +27,8 @@ use std::collections::{HashMap, HashSet};
 
 use context_runtime::transfer::Tree;
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, Role, Timestamp, limits, store::Node,
+    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, Role, Timestamp, limits,
+    store::Node,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -53,7 +56,8 @@ pub(super) struct Mark {
 
 impl Mark {
     fn metadata(&self) -> Metadata {
-        Metadata::default().with(KEY, Json::from_serialize(self).expect("text keys and JSON values"))
+        Metadata::default()
+            .with(KEY, Json::from_serialize(self).expect("text keys and JSON values"))
     }
 }
 
@@ -72,7 +76,11 @@ pub(super) fn is_line(raw: &RawValue) -> bool {
 }
 
 /// Reads the sessions of a file.
-pub(super) fn read(input: &Input, values: Vec<Value<'_>>, at: Timestamp) -> Result<Reading, Failure> {
+pub(super) fn read(
+    input: &Input,
+    values: Vec<Value<'_>>,
+    at: Timestamp,
+) -> Result<Reading, Failure> {
     let mut reading = Reading::default();
     let mut all = Vec::with_capacity(values.len());
     for Value { line, raw } in values {
@@ -125,7 +133,10 @@ fn draft(
     for (_, entry) in &placed {
         let parent = entry.text("parentUuid").map(|parent| ids.get(&parent).copied());
         if parent == Some(None) {
-            diagnostics.push(misplaced(entry.line, "what it follows is not in its session: it begins anew"));
+            diagnostics.push(misplaced(
+                entry.line,
+                "what it follows is not in its session: it begins anew",
+            ));
         }
         items.push(Item {
             line: entry.line,
@@ -138,7 +149,8 @@ fn draft(
         branches::chain(&mut items);
     }
     for cut in branches::cut_cycles(&mut items) {
-        diagnostics.push(misplaced(items[cut].line, "it follows itself over other lines: it begins anew"));
+        diagnostics
+            .push(misplaced(items[cut].line, "it follows itself over other lines: it begins anew"));
     }
     let summaries: Vec<_> = kept.iter().filter_map(|entry| entry.summary_of(&ids)).collect();
 
@@ -199,5 +211,6 @@ fn message(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Message {
         }
     }
     let part = data(format!("{KEY}.{}", entry.kind()), entry.to_json());
-    Message::new(Role::System, [part]).with_metadata(Mark { line: entry.line, rest: None }.metadata())
+    Message::new(Role::System, [part])
+        .with_metadata(Mark { line: entry.line, rest: None }.metadata())
 }

@@ -55,12 +55,16 @@ impl Codec {
             Self::OpenaiResponses | Self::Codex => Some(Whole::RESPONSES),
             Self::Gemini | Self::GeminiCli => Some(Whole::GEMINI),
             Self::Uimessage => Some(Whole::UIMESSAGE),
-            Self::OpenaiChat | Self::Anthropic | Self::ClaudeCode | Self::Toolbench | Self::SweAgent => None,
+            Self::OpenaiChat
+            | Self::Anthropic
+            | Self::ClaudeCode
+            | Self::Toolbench
+            | Self::SweAgent => None,
         }
     }
 
-    /// Finds out how messages are written: as the one has them that alone has what one of them has, else as OpenAI
-    /// has them.
+    /// Finds out how messages are written: as the one has them that alone has what one of them has,
+    /// else as OpenAI has them.
     pub(super) fn of(messages: &[&RawValue]) -> Self {
         let is_anthropic =
             messages.iter().any(|raw| has_blocks(raw)) && messages.iter().all(|raw| has_role(raw));
@@ -95,8 +99,8 @@ impl Codec {
         })
     }
 
-    /// Writes messages as their source had them. Diagnostics say which message they are about by its position:
-    /// `messages[0]`.
+    /// Writes messages as their source had them. Diagnostics say which message they are about by
+    /// its position: `messages[0]`.
     pub(crate) fn lower_source(self, messages: Vec<Arc<Message>>) -> (Vec<Json>, Vec<Diagnostic>) {
         if let Some(whole) = self.whole() {
             return whole.lower_source(messages);

@@ -1,4 +1,5 @@
-//! Sessions of the Codex CLI, which it calls rollouts: JSON Lines of what was said and what happened.
+//! Sessions of the Codex CLI, which it calls rollouts: JSON Lines of what was said and what
+//! happened.
 //!
 //! | in the file | as a chat |
 //! |---|---|
@@ -7,18 +8,21 @@
 //! | all other lines: `session_meta`, `turn_context`, `event_msg`, `compacted` | [kept](super::kept) with their line |
 //! | the first `user_message` among the events | the title, else what the user said first |
 //!
-//! A file is one chat. Items that follow each other are read together, so what the model did in one turn is one message,
-//! and so are the results of its calls. Ids are `line-` and the number of a message's first line. An item that cannot be
-//! read is a message of the application without text: it keeps its place, and no provider gets it.
+//! A file is one chat. Items that follow each other are read together, so what the model did in one
+//! turn is one message, and so are the results of its calls. Ids are `line-` and the number of a
+//! message's first line. An item that cannot be read is a message of the application without text:
+//! it keeps its place, and no provider gets it.
 //!
-//! What its lines were is in the metadata of a message, under [`KEY`]: a list of `{"line": number, "rest": {…}}`, one
-//! for each item, with null where the payload stood. So the way back is exact, whatever else a line holds.
+//! What its lines were is in the metadata of a message, under [`KEY`]: a list of
+//! `{"line": number, "rest": {…}}`, one for each item, with null where the payload stood. So the
+//! way back is exact, whatever else a line holds.
 
 use std::sync::Arc;
 
 use context_runtime::transfer::Tree;
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, Metadata, Part, Role, Timestamp, limits,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, Metadata, Part, Role, Timestamp,
+    limits,
     store::{Node, NodeKind, Placed},
 };
 use serde::{Deserialize, Serialize};
@@ -28,8 +32,8 @@ use super::kept::{Kept, keep};
 use super::source::{Form, Source};
 use super::whole::Whole;
 use super::{
-    Codec, Draft, Entries, Reading, Value, data, detect, entries, first, no_form, note, text_of, time_of,
-    title,
+    Codec, Draft, Entries, Reading, Value, data, detect, entries, first, no_form, note, text_of,
+    time_of, title,
 };
 use crate::error::Failure;
 use crate::input::Input;
@@ -72,24 +76,28 @@ struct Item<'a> {
 
 /// Whether a line is one that the Codex CLI writes.
 pub(super) fn is_line(raw: &RawValue) -> bool {
-    entries(raw).is_some_and(|entries| kind(&entries).is_some_and(|kind| TYPES.contains(&kind.as_str())))
+    entries(raw)
+        .is_some_and(|entries| kind(&entries).is_some_and(|kind| TYPES.contains(&kind.as_str())))
 }
 
 /// The type of a line with a payload.
 fn kind(entries: &Entries<'_>) -> Option<String> {
-    let has = |key: &str, begins: char| entries.get(key).is_some_and(|value| first(value) == begins);
+    let has =
+        |key: &str, begins: char| entries.get(key).is_some_and(|value| first(value) == begins);
     if !has("timestamp", '"') || !has("payload", '{') {
         return None;
     }
     text_of(entries.get("type")?)
 }
 
-/// Whether lines are a rollout: one of the first is a line of it, or they are as older versions wrote them, which
-/// begin with a line about the session and go on with items.
+/// Whether lines are a rollout: one of the first is a line of it, or they are as older versions
+/// wrote them, which begin with a line about the session and go on with items.
 pub(super) fn is_rollout(values: &[Value<'_>]) -> bool {
     let is_old = || {
         let [start, next, ..] = values else { return false };
-        let (Some(start), Some(next)) = (entries(start.raw), entries(next.raw)) else { return false };
+        let (Some(start), Some(next)) = (entries(start.raw), entries(next.raw)) else {
+            return false;
+        };
         let is_session = ["id", "timestamp"].iter().all(|key| start.contains_key(*key))
             && ["type", "role", "messages"].iter().all(|key| !start.contains_key(*key));
         is_session && (next.contains_key("record_type") || is_old_item(&next))
@@ -104,7 +112,11 @@ fn is_old_item(entries: &Entries<'_>) -> bool {
 }
 
 /// Reads the session of a file.
-pub(super) fn read(input: &Input, values: Vec<Value<'_>>, at: Timestamp) -> Result<Reading, Failure> {
+pub(super) fn read(
+    input: &Input,
+    values: Vec<Value<'_>>,
+    at: Timestamp,
+) -> Result<Reading, Failure> {
     let mut reading = Reading::default();
     let (mut nodes, mut diagnostics) = (Vec::new(), Vec::new());
     let (mut run, mut kept, mut named) = (Vec::new(), Vec::new(), None);
@@ -131,7 +143,11 @@ pub(super) fn read(input: &Input, values: Vec<Value<'_>>, at: Timestamp) -> Resu
             None => run.push(Item { raw: item, mark: Mark { line, rest }, at: now }),
             Some(problem) => {
                 close(&mut run, &mut nodes, &mut diagnostics);
-                diagnostics.push(note(DiagnosticCode::Unrepresentable, format!("line {line}"), problem));
+                diagnostics.push(note(
+                    DiagnosticCode::Unrepresentable,
+                    format!("line {line}"),
+                    problem,
+                ));
                 let part = data(format!("{KEY}.line"), Json::from(raw.to_owned()).compact());
                 let message = Message::new(Role::System, [part]).with_metadata(Mark::note(line));
                 nodes.push(Node::new(format!("line-{line}"), message, now));
@@ -172,23 +188,23 @@ fn close(run: &mut Vec<Item<'_>>, nodes: &mut Vec<Node>, diagnostics: &mut Vec<D
     let items = std::mem::take(run);
     let raws: Vec<_> = items.iter().map(|item| item.raw).collect();
     let (mut messages, mut said) = Whole::RESPONSES.lift(&raws).unwrap_or_default();
-    let mut counts: Vec<_> = messages.iter().map(|message| count(std::slice::from_ref(message))).collect();
+    let mut counts: Vec<_> =
+        messages.iter().map(|message| count(std::slice::from_ref(message))).collect();
     if counts.iter().sum::<usize>() != items.len() {
         // They stand alone well, as was seen before.
         let alone = raws.iter().filter_map(|raw| Whole::RESPONSES.lift(&[raw]).ok());
-        (messages, said) = alone.fold((Vec::new(), Vec::new()), |(mut all, mut notes), (messages, said)| {
-            all.extend(messages);
-            notes.extend(said);
-            (all, notes)
-        });
+        (messages, said) =
+            alone.fold((Vec::new(), Vec::new()), |(mut all, mut notes), (messages, said)| {
+                all.extend(messages);
+                notes.extend(said);
+                (all, notes)
+            });
         counts = vec![1; messages.len()];
     }
     let from = items.first().map_or(0, |item| item.mark.line);
-    diagnostics.extend(
-        said.into_iter().map(|diagnostic| {
-            note(diagnostic.code, format!("line {from} and following"), diagnostic.message)
-        }),
-    );
+    diagnostics.extend(said.into_iter().map(|diagnostic| {
+        note(diagnostic.code, format!("line {from} and following"), diagnostic.message)
+    }));
     let mut items = items.into_iter();
     for (message, count) in messages.into_iter().zip(counts) {
         let mut message = Arc::unwrap_or_clone(message);
@@ -230,9 +246,14 @@ pub(super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diag
     let (mut diagnostics, mut last, mut wraps) = (Vec::new(), 0, None);
     for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
         let message = placed.node.message().map_err(Error::from)?;
-        let marks =
-            message.metadata.get(KEY).and_then(|json| json.parse::<Vec<Mark>>().ok()).unwrap_or_default();
-        if let ([Mark { line, .. }], [Part::Data(data)]) = (marks.as_slice(), message.parts.as_slice()) {
+        let marks = message
+            .metadata
+            .get(KEY)
+            .and_then(|json| json.parse::<Vec<Mark>>().ok())
+            .unwrap_or_default();
+        if let ([Mark { line, .. }], [Part::Data(data)]) =
+            (marks.as_slice(), message.parts.as_slice())
+        {
             last = *line;
             lines.push((last, data.value.clone()));
             continue;
@@ -244,7 +265,11 @@ pub(super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diag
         }));
         if items.is_empty() {
             let id = placed.node.id.to_string();
-            diagnostics.push(note(DiagnosticCode::Unrepresentable, id, "left out: it has no form here"));
+            diagnostics.push(note(
+                DiagnosticCode::Unrepresentable,
+                id,
+                "left out: it has no form here",
+            ));
         }
         let mut marks = marks.into_iter();
         // What an edit made more of stands where the last of it stood.

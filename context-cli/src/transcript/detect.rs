@@ -1,15 +1,18 @@
-//! Whose messages they are, told by what only one form has. Nothing is said of what several forms could be.
+//! Whose messages they are, told by what only one form has. Nothing is said of what several forms
+//! could be.
 
 use serde_json::value::RawValue;
 
 use super::{Codec, Entries, Wire, entries, first, text_of, value_of};
 
-/// The types of items that only OpenAI's Responses has, besides those that end in `_call` and `_call_output`.
+/// The types of items that only OpenAI's Responses has, besides those that end in `_call` and
+/// `_call_output`.
 const ITEMS: [&str; 3] = ["reasoning", "item_reference", "compaction"];
 /// The types of parts that only OpenAI's Responses has.
 const PARTS: [&str; 4] = ["input_text", "output_text", "input_image", "input_file"];
 
-/// Whether an object may stand in a list of messages although it says no role: an item of Responses.
+/// Whether an object may stand in a list of messages although it says no role: an item of
+/// Responses.
 pub(super) fn is_item(raw: &RawValue) -> bool {
     entries(raw).is_some_and(|entries| !entries.contains_key("role") && is_item_type(&entries))
 }
@@ -66,7 +69,8 @@ fn parts<'a>(message: &Entries<'a>) -> Option<Vec<Entries<'a>>> {
 /// Whether a message has parts as the AI SDK has them, or calls as it had them.
 fn is_ui(message: &Entries<'_>) -> bool {
     let typed = |part: &Entries<'_>| part.get("type").is_some_and(|kind| first(kind) == '"');
-    let has_parts = parts(message).is_some_and(|parts| !parts.is_empty() && parts.iter().all(typed));
+    let has_parts =
+        parts(message).is_some_and(|parts| !parts.is_empty() && parts.iter().all(typed));
     has_parts || message.get("toolInvocations").is_some_and(|calls| first(calls) == '[')
 }
 
@@ -87,8 +91,9 @@ pub(super) fn of_envelope(item: &RawValue, from: Wire) -> Option<Codec> {
     let is_told = value_of(item, "trajectory", '[').is_some();
     let agents = || {
         let messages: Vec<&RawValue> = serde_json::from_str(history.get()).unwrap_or_default();
-        let has_agent =
-            |raw: &&RawValue| value_of(raw, "agent", '"').is_some() && value_of(raw, "role", '"').is_some();
+        let has_agent = |raw: &&RawValue| {
+            value_of(raw, "agent", '"').is_some() && value_of(raw, "role", '"').is_some()
+        };
         !messages.is_empty() && messages.iter().all(has_agent)
     };
     (is_told || agents()).then_some(Codec::SweAgent)

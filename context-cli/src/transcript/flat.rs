@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::source::{Form, Source};
 use super::{
-    BrokenLines, Codec, Draft, Reading, Value, Wire, detect, first, gemini_cli, no_form, title, toolbench,
-    value_of,
+    BrokenLines, Codec, Draft, Reading, Value, Wire, detect, first, gemini_cli, no_form, title,
+    toolbench, value_of,
 };
 use crate::error::Failure;
 use crate::input::Input;
@@ -28,7 +28,9 @@ pub(super) fn read_whole(
 ) -> Result<Reading, Failure> {
     let reader = Reader { input, from, at };
     let drafts = match first(whole) {
-        '{' if reader.is_message(whole) => vec![reader.draft(Form::MessageLines, (0, 1), &[whole], None)?],
+        '{' if reader.is_message(whole) => {
+            vec![reader.draft(Form::MessageLines, (0, 1), &[whole], None)?]
+        }
         '{' => vec![reader.item(Form::One, (0, 1), whole)?],
         '[' => {
             let items = reader.items(whole)?;
@@ -47,7 +49,12 @@ pub(super) fn read_whole(
 }
 
 /// Reads JSON Lines: of messages if the first line is one, else of conversations.
-pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: Timestamp) -> Reading {
+pub(super) fn read_lines(
+    input: &Input,
+    values: Vec<Value<'_>>,
+    from: Wire,
+    at: Timestamp,
+) -> Reading {
     let reader = Reader { input, from, at };
     let mut broken = BrokenLines::default();
     if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
@@ -67,7 +74,9 @@ pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: 
     for Value { line, raw } in values {
         // Those that are read together must first be readable alone.
         let added = match codec.whole() {
-            Some(_) => Lifting::default().add_all(&reader, codec, 0, &[raw]).map(|()| good.push(raw)),
+            Some(_) => {
+                Lifting::default().add_all(&reader, codec, 0, &[raw]).map(|()| good.push(raw))
+            }
             None => lifting.add(&reader, codec, 0, raw),
         };
         if let Err(failure) = added {
@@ -79,7 +88,9 @@ pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: 
     }
     let drafts = match lifting.nodes.is_empty() {
         true => Ok(Vec::new()),
-        false => reader.finish(lifting, codec, Form::MessageLines, (0, 1), None).map(|draft| vec![draft]),
+        false => {
+            reader.finish(lifting, codec, Form::MessageLines, (0, 1), None).map(|draft| vec![draft])
+        }
     };
     let drafts = drafts.expect("messages that are counted have ids of their own");
     Reading { drafts, broken }
@@ -196,10 +207,14 @@ impl Reader<'_> {
             return self.draft(form, place, &self.items(item)?, None);
         }
         if first(item) != '{' {
-            return Err(no_form(self.input, item.get(), "a conversation is neither a list nor an object"));
+            return Err(no_form(
+                self.input,
+                item.get(),
+                "a conversation is neither a list nor an object",
+            ));
         }
-        let envelope: JsonMap =
-            serde_json::from_str(item.get()).map_err(|error| self.input.syntax(item.get(), error))?;
+        let envelope: JsonMap = serde_json::from_str(item.get())
+            .map_err(|error| self.input.syntax(item.get(), error))?;
         let found = KEYS.iter().find_map(|key| Some((*key, value_of(item, key, '[')?, None)));
         let body = || {
             let body = |(key, codec): &(&'static str, Codec)| {
@@ -214,8 +229,9 @@ impl Reader<'_> {
             .ok_or_else(|| no_form(self.input, item.get(), "an object has no list of messages"))?;
         let messages = self.items(list)?;
         let told = detect::of_envelope(item, self.from).filter(|_| key == "history");
-        let codec =
-            told.or(codec.filter(|_| self.from == Wire::Auto)).unwrap_or_else(|| self.codec(&messages));
+        let codec = told
+            .or(codec.filter(|_| self.from == Wire::Auto))
+            .unwrap_or_else(|| self.codec(&messages));
         self.draft_of(codec, form, place, &messages, Some((key, envelope)))
     }
 

@@ -8,16 +8,17 @@
 //! | `info`, `error` and any other | a message of the application without text: it keeps its place, and no provider gets it |
 //! | everything else in the object | the envelope |
 //!
-//! What a message does not say of its record, such as its `tokens`, is in its metadata under [`KEY`]. So the way back is
-//! exact. What the command saves on request (`/chat save`) is a list of contents, which is Gemini's own form.
+//! What a message does not say of its record, such as its `tokens`, is in its metadata under
+//! [`KEY`]. So the way back is exact. What the command saves on request (`/chat save`) is a list of
+//! contents, which is Gemini's own form.
 
 mod back;
 mod record;
 
 use context_runtime::transfer::Tree;
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, Metadata, Role, Timestamp,
-    store::Node,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, Metadata, Role,
+    Timestamp, store::Node,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -66,8 +67,9 @@ pub(super) fn is_session(item: &RawValue) -> bool {
         let list = entries.get(MESSAGES).filter(|list| first(list) == '[')?;
         up_to(list, MAX_ITEMS).ok()
     };
-    let is_record =
-        |raw: &&RawValue| value_of(raw, "type", '"').is_some() && value_of(raw, "role", '"').is_none();
+    let is_record = |raw: &&RawValue| {
+        value_of(raw, "type", '"').is_some() && value_of(raw, "role", '"').is_none()
+    };
     has("sessionId")
         && (has("projectHash") || has("startTime"))
         && records().is_some_and(|records| records.iter().all(is_record))
@@ -96,8 +98,8 @@ pub(super) fn read(
         }
     }
     let tree = Tree::of_chain(nodes).map_err(Error::from)?;
-    let source =
-        Source::new(&input.name, Codec::GeminiCli, form, place).in_envelope(Some((MESSAGES, envelope)));
+    let source = Source::new(&input.name, Codec::GeminiCli, form, place)
+        .in_envelope(Some((MESSAGES, envelope)));
     let title = title(tree.nodes());
     Ok(Draft { source, title, tree, diagnostics })
 }

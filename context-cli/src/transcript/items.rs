@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use crate::error::Failure;
 use crate::input::Input;
 
-/// The most lines, or entries of a list, that are read of a file as a whole. A message takes about a kibibyte of memory
-/// beside its text.
+/// The most lines, or entries of a list, that are read of a file as a whole. A message takes about
+/// a kibibyte of memory beside its text.
 pub(super) const MAX_ITEMS: usize = 1_000_000;
 
 /// The error of a file with more.

@@ -1,11 +1,12 @@
-//! What a file holds beside its messages: kept with the chat where it is little, else on a branch of its own.
+//! What a file holds beside its messages: kept with the chat where it is little, else on a branch
+//! of its own.
 //!
-//! The metadata of a chat is limited and read with every listing, so it takes no more than [`MOST`]. Anything
-//! beyond goes into messages without text on the branch [`BRANCH`], which begins with a root of its own: a branch
-//! takes any number of them, and no prompt has it.
+//! The metadata of a chat is limited and read with every listing, so it takes no more than
+//! [`MOST`]. Anything beyond goes into messages without text on the branch [`BRANCH`], which begins
+//! with a root of its own: a branch takes any number of them, and no prompt has it.
 //!
-//! A file may say things twice, such as the answer of a tree beside the tree. Redacting a message does not reach
-//! what is kept of its file.
+//! A file may say things twice, such as the answer of a tree beside the tree. Redacting a message
+//! does not reach what is kept of its file.
 
 use context_runtime::transfer::{Tree, TreeError};
 use context_runtime::{Json, Message, Metadata, Role, Timestamp, store::Node};
@@ -27,8 +28,8 @@ pub(super) struct Kept {
     pub(super) value: Json,
 }
 
-/// Gives back what fits into the metadata; if not all of it does, nothing, and all of it goes to the branch.
-/// `mark` is the metadata of a message for what was at this place.
+/// Gives back what fits into the metadata; if not all of it does, nothing, and all of it goes to
+/// the branch. `mark` is the metadata of a message for what was at this place.
 pub(super) fn keep(
     kept: Vec<Kept>,
     tree: &mut Tree,

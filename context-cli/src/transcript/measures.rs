@@ -21,8 +21,8 @@ use super::{Source, codex, gemini_cli};
 /// The metadata key of what Anthropic says of an answer, beside the answer.
 const ANTHROPIC: &str = "anthropic.response";
 
-/// Reads the measures of the answers among these messages. `kept` are the messages of the branch for what else was in the
-/// file, if it has one.
+/// Reads the measures of the answers among these messages. `kept` are the messages of the branch
+/// for what else was in the file, if it has one.
 pub(crate) fn measures<'a>(
     source: Option<&Source>,
     kept: impl IntoIterator<Item = &'a Arc<Node>>,
@@ -45,7 +45,8 @@ pub(crate) fn measures<'a>(
             continue;
         }
         let told = line.and(model.clone()).or_else(|| run.as_ref()?.model.clone());
-        let measured = anthropic(&node.id, message, &mut seen, &mut all).or_else(|| gemini(message));
+        let measured =
+            anthropic(&node.id, message, &mut seen, &mut all).or_else(|| gemini(message));
         if let Some(measures) = measured.or_else(|| told.map(of_model)) {
             all.insert(node.id.clone(), measures);
         }
@@ -78,8 +79,8 @@ fn text(value: &Value, key: &str) -> Option<Arc<str>> {
     value.get(key)?.as_str().filter(|text| !text.is_empty()).map(Arc::from)
 }
 
-/// One answer may be several lines, and each has the usage of the answer until then: `seen` are the answers that were
-/// counted, each with its line.
+/// One answer may be several lines, and each has the usage of the answer until then: `seen` are the
+/// answers that were counted, each with its line.
 fn anthropic(
     id: &MessageId,
     message: &Message,
@@ -99,8 +100,10 @@ fn anthropic(
         }
         measures.cache_read_tokens = number(usage, "cache_read_input_tokens");
         measures.cache_write_tokens = number(usage, "cache_creation_input_tokens");
-        let cached = measures.cache_read_tokens.unwrap_or(0) + measures.cache_write_tokens.unwrap_or(0);
-        measures.input_tokens = number(usage, "input_tokens").map(|tokens| tokens.saturating_add(cached));
+        let cached =
+            measures.cache_read_tokens.unwrap_or(0) + measures.cache_write_tokens.unwrap_or(0);
+        measures.input_tokens =
+            number(usage, "input_tokens").map(|tokens| tokens.saturating_add(cached));
         measures.output_tokens = number(usage, "output_tokens");
     }
     (measures != Measures::default()).then_some(measures)
@@ -115,12 +118,14 @@ fn gemini(message: &Message) -> Option<Measures> {
         measures.cache_read_tokens = number(tokens, "cached");
         measures.reasoning_tokens = number(tokens, "thoughts");
         let thoughts = measures.reasoning_tokens.unwrap_or(0);
-        measures.output_tokens = number(tokens, "output").map(|tokens| tokens.saturating_add(thoughts));
+        measures.output_tokens =
+            number(tokens, "output").map(|tokens| tokens.saturating_add(thoughts));
     }
     (measures != Measures::default()).then_some(measures)
 }
 
-/// The value of a key that the difference between a record and what its messages say sets, which is not nested deeply.
+/// The value of a key that the difference between a record and what its messages say sets, which is
+/// not nested deeply.
 fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     let entries = value.as_object()?;
     match entries.get(key).and_then(|change| change.get("set")) {
@@ -133,10 +138,14 @@ fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 fn whole_run(source: &Source) -> Option<Measures> {
     let entry = |key: &str| source.envelope.get(key)?.parse::<Value>().ok();
     let mut measures = Measures::default();
-    if let Some(stats) = entry("info").and_then(|mut info| Some(info.get_mut("model_stats")?.take())) {
+    if let Some(stats) =
+        entry("info").and_then(|mut info| Some(info.get_mut("model_stats")?.take()))
+    {
         let some = |key: &str| number(&stats, key).filter(|tokens| *tokens > 0);
-        (measures.input_tokens, measures.output_tokens) = (some("tokens_sent"), some("tokens_received"));
-        measures.cost_usd = stats.get("instance_cost").and_then(Value::as_f64).filter(|cost| *cost > 0.0);
+        (measures.input_tokens, measures.output_tokens) =
+            (some("tokens_sent"), some("tokens_received"));
+        measures.cost_usd =
+            stats.get("instance_cost").and_then(Value::as_f64).filter(|cost| *cost > 0.0);
     }
     let config = entry("replay_config").and_then(|config| match config {
         Value::String(text) => serde_json::from_str(&text).ok(),
@@ -153,7 +162,10 @@ enum Event {
 }
 
 /// The events in the chat's metadata, or on the branch that has what is too much for it.
-fn codex_events<'a>(source: &Source, kept: impl IntoIterator<Item = &'a Arc<Node>>) -> Vec<(usize, Event)> {
+fn codex_events<'a>(
+    source: &Source,
+    kept: impl IntoIterator<Item = &'a Arc<Node>>,
+) -> Vec<(usize, Event)> {
     let event = |line: &Json| {
         let line: Value = line.parse().ok()?;
         let payload = line.get("payload")?;

@@ -55,7 +55,17 @@ impl Source {
 
     pub(super) fn new(file: &str, codec: Codec, form: Form, (index, of): (usize, usize)) -> Self {
         let (key, envelope, kept) = (None, JsonMap::default(), Vec::new());
-        Self { v: Self::VERSION, codec, file: file.to_owned(), form, index, of, key, envelope, kept }
+        Self {
+            v: Self::VERSION,
+            codec,
+            file: file.to_owned(),
+            form,
+            index,
+            of,
+            key,
+            envelope,
+            kept,
+        }
     }
 
     /// The same, in an object whose messages are under this key.

@@ -32,7 +32,8 @@ impl Stored {
     /// The ids of a branch, from its root.
     fn chain(&self, branch: &str) -> Vec<String> {
         let find = |id: &str| self.nodes.iter().find(|placed| placed.node.id == id);
-        let mut at = self.heads.iter().find(|(name, _)| name == branch).and_then(|(_, head)| find(head));
+        let mut at =
+            self.heads.iter().find(|(name, _)| name == branch).and_then(|(_, head)| find(head));
         let mut chain = Vec::new();
         while let Some(placed) = at {
             chain.push(placed.node.id.to_string());
@@ -102,14 +103,16 @@ async fn pass_one(store: &dyn Store, number: usize, draft: Draft) -> (Stored, Ex
         codec => {
             let end = ChainEnd::Branch("main".into());
             let chain = history.chain(&chat, &end, &Window::Whole).await.unwrap();
-            let messages = chain.iter().map(|node| std::sync::Arc::clone(node.message().unwrap())).collect();
+            let messages =
+                chain.iter().map(|node| std::sync::Arc::clone(node.message().unwrap())).collect();
             let (messages, said) = codec.lower_source(messages);
             (Content::Messages(messages), said)
         }
     };
     assert_eq!(said, []);
     let head = |head: &Option<context_runtime::MessageId>| head.as_ref().map(ToString::to_string);
-    let heads = branches.iter().filter_map(|branch| Some((branch.name.to_string(), head(&branch.head)?)));
+    let heads =
+        branches.iter().filter_map(|branch| Some((branch.name.to_string(), head(&branch.head)?)));
     let stored = Stored {
         title: kept.title,
         heads: heads.collect(),
@@ -120,7 +123,15 @@ async fn pass_one(store: &dyn Store, number: usize, draft: Draft) -> (Stored, Ex
             .map(|diagnostic| format!("{}: {}", diagnostic.path, diagnostic.message))
             .collect(),
     };
-    (stored, Exported { chat: chat.chat.to_string(), source: Some(source), content, diagnostics: Vec::new() })
+    (
+        stored,
+        Exported {
+            chat: chat.chat.to_string(),
+            source: Some(source),
+            content,
+            diagnostics: Vec::new(),
+        },
+    )
 }
 
 /// What is exported of a chat that was imported from this text and changed since.
@@ -130,7 +141,8 @@ fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (String, Vec<St
     change(&mut stored.nodes);
     let source = read(&input, Wire::Auto, Timestamp::default()).unwrap().drafts.remove(0).source;
     let (content, said) = Content::of_tree(&source, &stored.nodes).unwrap();
-    let exported = Exported { chat: "c".to_owned(), source: Some(source), content, diagnostics: Vec::new() };
+    let exported =
+        Exported { chat: "c".to_owned(), source: Some(source), content, diagnostics: Vec::new() };
     (single(&exported), said.iter().map(ToString::to_string).collect())
 }
 
@@ -174,8 +186,7 @@ fn every_form_comes_back() {
 
 #[test]
 fn whose_messages_they_are_is_told_by_what_only_one_has() {
-    let call =
-        r#"{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}"#;
+    let call = r#"{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}"#;
     let image = r#"{"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "u"}}]}"#;
     let user = r#"{"role": "user", "content": "about tool_use and the \"source\" of thinking"}"#;
     let tool = r#"{"role": "tool", "tool_call_id": "c", "content": "x"}"#;
@@ -184,23 +195,32 @@ fn whose_messages_they_are_is_told_by_what_only_one_has() {
         same("a.json", &format!("{{\"system\": \"s\", \"messages\": [{image}]}}"), 1),
         [Codec::Anthropic]
     );
-    assert_eq!(same("a.json", &format!("[[{user}], [{call}]]"), 2), [Codec::OpenaiChat, Codec::Anthropic]);
+    assert_eq!(
+        same("a.json", &format!("[[{user}], [{call}]]"), 2),
+        [Codec::OpenaiChat, Codec::Anthropic]
+    );
     assert_eq!(same("a.json", &format!("[{call}, {tool}]"), 1), [Codec::OpenaiChat]);
-    let forced = read(&input("a", format!("[{user}]")), Wire::Anthropic, Timestamp::default()).unwrap();
+    let forced =
+        read(&input("a", format!("[{user}]")), Wire::Anthropic, Timestamp::default()).unwrap();
     assert_eq!(forced.drafts[0].source.codec, Codec::Anthropic);
 }
 
 #[track_caller]
 fn refused(name: &str, text: &str, expected: &str) {
     let failure = read(&input(name, text), Wire::Auto, Timestamp::default()).unwrap_err();
-    let facts: Vec<_> = failure.context().into_iter().map(|(key, value)| format!("{key} {value}")).collect();
+    let facts: Vec<_> =
+        failure.context().into_iter().map(|(key, value)| format!("{key} {value}")).collect();
     assert_eq!(format!("{failure} ({})", facts.join(", ")), expected);
 }
 
 #[test]
 fn what_is_none_is_refused_with_its_place() {
     refused("a", " \n", "a is not a transcript we know: it is empty (file a, line 1)");
-    refused("a", "7", "a is not a transcript we know: it is neither a list nor an object (file a, line 1)");
+    refused(
+        "a",
+        "7",
+        "a is not a transcript we know: it is neither a list nor an object (file a, line 1)",
+    );
     refused("a", "[\n{]", "a is not JSON: key must be a string (file a, line 2, column 2)");
     refused(
         "a",
@@ -239,6 +259,7 @@ fn a_line_that_cannot_be_read_does_not_keep_the_others_out() {
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[\\[\\]{}\":,a \n0-9é]{0,40}", lines: bool) {
-        let _ = read(&input(if lines { "a.jsonl" } else { "a" }, text), Wire::Auto, Timestamp::default());
+        let _ = read(&input(if lines { "a.jsonl" } else { "a" }, text), Wire::Auto,
+            Timestamp::default());
     }
 }

@@ -1,4 +1,5 @@
-//! Answer trees of ToolBench: a search over thoughts, actions and their inputs, with every attempt in it.
+//! Answer trees of ToolBench: a search over thoughts, actions and their inputs, with every attempt
+//! in it.
 //!
 //! | in the file | as a chat |
 //! |---|---|
@@ -11,16 +12,17 @@
 //! | every leaf | the end of a branch; `main` leads to the final answer, `main-v2` and so on to the others |
 //! | everything beside the tree | [kept](super::kept) |
 //!
-//! What else the nodes say (scores, states) is in the metadata of the messages under [`KEY`]: where the first of
-//! its nodes stands, counted from the root down and from left to right, and the difference between the nodes
-//! and what the message says by itself. So no text is kept twice.
+//! What else the nodes say (scores, states) is in the metadata of the messages under [`KEY`]: where
+//! the first of its nodes stands, counted from the root down and from left to right, and the
+//! difference between the nodes and what the message says by itself. So no text is kept twice.
 
 mod back;
 mod nodes;
 
 use context_runtime::transfer::{Tree, TreeError};
 use context_runtime::{
-    Json, JsonMap, JsonPatch, Message, Metadata, Part, Role, Timestamp, ToolCall, ToolInput, store::Node,
+    Json, JsonMap, JsonPatch, Message, Metadata, Part, Role, Timestamp, ToolCall, ToolInput,
+    store::Node,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -42,7 +44,8 @@ const FILE: &str = "toolbench.file";
 /// What the nodes of a message were.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Mark {
-    /// Where the first of them stands; nothing for a message that was made of other parts of the file.
+    /// Where the first of them stands; nothing for a message that was made of other parts of the
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<usize>,
     /// What they are beside what the message says.
@@ -52,7 +55,8 @@ struct Mark {
 
 impl Mark {
     fn metadata(&self) -> Metadata {
-        Metadata::default().with(KEY, Json::from_serialize(self).expect("text keys and JSON values"))
+        Metadata::default()
+            .with(KEY, Json::from_serialize(self).expect("text keys and JSON values"))
     }
 }
 
@@ -74,16 +78,21 @@ pub(super) fn read(
     if first(raw) != '{' {
         return Err(no_tree());
     }
-    let object =
-        |text: &str| serde_json::from_str::<JsonMap>(text).map_err(|error| input.syntax(raw.get(), error));
+    let object = |text: &str| {
+        serde_json::from_str::<JsonMap>(text).map_err(|error| input.syntax(raw.get(), error))
+    };
     let mut file = object(raw.get())?;
-    let holder = file.get("tree").filter(|tree| tree.as_str().starts_with('{')).ok_or_else(no_tree)?;
+    let holder =
+        file.get("tree").filter(|tree| tree.as_str().starts_with('{')).ok_or_else(no_tree)?;
     let mut holder = object(holder.as_str())?;
     let root = holder.insert("tree".to_owned(), serde_json::Value::Null.into());
     let root = root.filter(|root| root.as_str().starts_with('{')).ok_or_else(no_tree)?;
     let arena = Arena::read(&root).map_err(|problem| no_form(input, raw.get(), problem))?;
     let asked = Asked::read(&file);
-    file.insert("tree".to_owned(), Json::from_serialize(&holder).expect("text keys and JSON values"));
+    file.insert(
+        "tree".to_owned(),
+        Json::from_serialize(&holder).expect("text keys and JSON values"),
+    );
 
     let mut source = Source::new(&input.name, Codec::Toolbench, form, place);
     let (tree, kept) = draft(&arena, &asked, file, at).map_err(context_runtime::Error::from)?;
@@ -110,13 +119,16 @@ impl Asked {
             final_answer: Option<Json>,
             train_messages: Option<Json>,
         }
-        let generation = file.get("answer_generation").and_then(|json| json.parse::<Generation>().ok());
+        let generation =
+            file.get("answer_generation").and_then(|json| json.parse::<Generation>().ok());
         let generation = generation.unwrap_or_default();
-        let chats = generation.train_messages.and_then(|json| json.parse::<Vec<Vec<JsonMap>>>().ok());
+        let chats =
+            generation.train_messages.and_then(|json| json.parse::<Vec<Vec<JsonMap>>>().ok());
         let chat = chats.and_then(|chats| chats.into_iter().next()).unwrap_or_default();
         let said_by = |role: &str| {
-            let is =
-                |message: &&JsonMap| message.get("role").and_then(Json::to_text).as_deref() == Some(role);
+            let is = |message: &&JsonMap| {
+                message.get("role").and_then(Json::to_text).as_deref() == Some(role)
+            };
             chat.iter().find(is)?.get("content")?.to_text()
         };
         let text = |json: Option<Json>| json.and_then(|json| json.to_text());
@@ -128,11 +140,17 @@ impl Asked {
     }
 }
 
-fn draft(arena: &Arena, asked: &Asked, file: JsonMap, at: Timestamp) -> Result<(Tree, Vec<Kept>), TreeError> {
+fn draft(
+    arena: &Arena,
+    asked: &Asked,
+    file: JsonMap,
+    at: Timestamp,
+) -> Result<(Tree, Vec<Kept>), TreeError> {
     let mut tree = Tree::default();
     let mut before = None;
     if let Some(system) = &asked.system {
-        let message = Message::text(Role::System, system.as_str()).with_metadata(Mark::default().metadata());
+        let message =
+            Message::text(Role::System, system.as_str()).with_metadata(Mark::default().metadata());
         before = Some(tree.add(Node::new("system", message, at), None)?);
     }
     // Where the messages of a node end, for every node that is the last one of its message.
@@ -191,14 +209,17 @@ fn messages(arena: &Arena, group: &Group, asked: &Asked) -> (Message, Option<Mes
             })),
             // The call that follows it names it.
             "Action" if group.last() != *index => {}
-            kind => parts.push(data(format!("{KEY}.{kind}"), Json::from(node.description.as_str()))),
+            kind => {
+                parts.push(data(format!("{KEY}.{kind}"), Json::from(node.description.as_str())))
+            }
         }
     }
     let observation = last.observation.as_deref().filter(|_| last.kind == "Action Input");
     let said = Message::new(Role::Assistant, parts);
     let said = marked(said, place, &arena.originals(group, observation.is_some()));
     let answer = observation.map(|text| {
-        let message = Message::new(Role::Tool, [Part::tool_result(format!("call_{}", group.last()), text)]);
+        let message =
+            Message::new(Role::Tool, [Part::tool_result(format!("call_{}", group.last()), text)]);
         marked(message, group.last(), &last.answer())
     });
     (said, answer)

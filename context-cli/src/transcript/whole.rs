@@ -1,5 +1,5 @@
-//! Forms whose messages are read and written together, because what one says hangs on others: a turn in several
-//! items, one object for several messages, calls without ids.
+//! Forms whose messages are read and written together, because what one says hangs on others: a
+//! turn in several items, one object for several messages, calls without ids.
 
 use std::sync::Arc;
 
@@ -32,7 +32,10 @@ impl Whole {
     pub(crate) const UIMESSAGE: Self = Self { codec: &UiMessageCodec, key: "messages" };
 
     /// Reads the messages of a list.
-    pub(super) fn lift(self, list: &[&RawValue]) -> Result<(Vec<Arc<Message>>, Vec<Diagnostic>), WireError> {
+    pub(super) fn lift(
+        self,
+        list: &[&RawValue],
+    ) -> Result<(Vec<Arc<Message>>, Vec<Diagnostic>), WireError> {
         let lifted = self.codec.lift(&self.body(list))?;
         Ok((lifted.request.messages, lifted.diagnostics))
     }
@@ -56,13 +59,18 @@ impl Whole {
         (list.unwrap_or_default(), body.diagnostics)
     }
 
-    /// Writes messages for who takes this form: a list, or an object where there is more than that, such as a system
-    /// prompt.
-    pub(crate) fn lower(self, messages: Vec<Arc<Message>>) -> Result<(Content, Vec<Diagnostic>), WireError> {
+    /// Writes messages for who takes this form: a list, or an object where there is more than that,
+    /// such as a system prompt.
+    pub(crate) fn lower(
+        self,
+        messages: Vec<Arc<Message>>,
+    ) -> Result<(Content, Vec<Diagnostic>), WireError> {
         let lowered = match self.codec.lower(&ModelRequest::new(messages)) {
             Ok(lowered) => lowered,
             // An empty chat is an empty list.
-            Err(WireError::NothingToSend) => return Ok((Content::Messages(Vec::new()), Vec::new())),
+            Err(WireError::NothingToSend) => {
+                return Ok((Content::Messages(Vec::new()), Vec::new()));
+            }
             Err(error) => return Err(error),
         };
         let alone = match lowered.body.parse::<JsonMap>() {

@@ -1,5 +1,5 @@
-//! Every command, with what it does to a store. Read by tests of the parser, which say if one is missing, and by
-//! those of the executable, which run them all.
+//! Every command, with what it does to a store. Read by tests of the parser, which say if one is
+//! missing, and by those of the executable, which run them all.
 
 /// What a command does to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub(crate) enum Use {
 
 use Use::{Looks, Makes, None, Writes};
 
-/// Name, use, and a command line. The store is the default one and has a chat `notes`; files are `notes.json`
-/// and `runs.json`.
+/// Name, use, and a command line. The store is the default one and has a chat `notes`; files are
+/// `notes.json` and `runs.json`.
 pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("chats", Looks, "chats"),
     ("log", Looks, "log notes"),

@@ -43,7 +43,10 @@ fn chats_go_to_another_store() {
         ])
     );
     assert_eq!(bench.ok("--store sqlite:archive.db export notes"), bench.ok("export notes"));
-    assert_eq!(bench.records("--store sqlite:archive.db graph notes"), bench.records("graph notes"));
+    assert_eq!(
+        bench.records("--store sqlite:archive.db graph notes"),
+        bench.records("graph notes")
+    );
 }
 
 #[test]
@@ -65,7 +68,10 @@ fn the_chats_of_everybody_go() {
         ])
     );
     let again = bench.records("copy sqlite:archive.db sqlite:fourth.db --all-users");
-    assert_eq!(brief(&again), ["eve trip copied 1", "local trip copied 1", "local notes copied 17"]);
+    assert_eq!(
+        brief(&again),
+        ["eve trip copied 1", "local trip copied 1", "local notes copied 17"]
+    );
 }
 
 #[test]
@@ -138,7 +144,11 @@ fn what_does_not_go_along_has_to_be_named() {
     ] {
         let ran = bench.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{line}");
-        assert!(ran.err.contains("would stay behind") && ran.err.contains("without rounds"), "{}", ran.err);
+        assert!(
+            ran.err.contains("would stay behind") && ran.err.contains("without rounds"),
+            "{}",
+            ran.err
+        );
         let ran = bench.run(&format!("{line} --without memories,streams"));
         assert_eq!(ran.status, 1, "{line}");
         assert!(!bench.path().join("archive.db").exists(), "{line}");

@@ -44,7 +44,8 @@ fn come_back(folder: &str, extension: &str, look: impl Fn(&Bench, &[Value])) -> 
         let name = if extension == "jsonl" { "original.jsonl" } else { "original.json" };
         bench.file(name, &text);
         let imported = bench.records(&format!("import {name}"));
-        let sum = |key: &str| imported.iter().filter_map(|record| record[key].as_u64()).sum::<u64>();
+        let sum =
+            |key: &str| imported.iter().filter_map(|record| record[key].as_u64()).sum::<u64>();
         (chats, messages, branches) =
             (chats + imported.len(), messages + sum("messages"), branches + sum("branches"));
         assert_eq!(sum("broken"), 0);
@@ -74,7 +75,8 @@ fn coding_trajectories_come_back() {
 /// The heads of all branches, sorted.
 fn heads(bench: &Bench) -> Vec<String> {
     let text = |branch: Value| branch["head"].as_str().map(str::to_owned);
-    let mut heads: Vec<_> = bench.records("branches original").into_iter().filter_map(text).collect();
+    let mut heads: Vec<_> =
+        bench.records("branches original").into_iter().filter_map(text).collect();
     heads.sort();
     heads
 }
@@ -106,7 +108,9 @@ fn answer_trees_come_back_and_each_leaf_is_a_branch() {
         }
         let mut ends = heads(bench);
         let branches = bench.records("branches original");
-        ends.retain(|end| !branches.iter().any(|b| b["branch"] == "source" && b["head"] == end.as_str()));
+        ends.retain(|end| {
+            !branches.iter().any(|b| b["branch"] == "source" && b["head"] == end.as_str())
+        });
         assert_eq!(ends.len(), leaves);
         ends.dedup();
         assert_eq!(ends.len(), leaves);
@@ -127,7 +131,9 @@ fn the_rounds_of_a_session_have_its_times_model_and_tokens() {
     let stats = bench.records("trajectory stats session");
     let sum = |key: &str| stats.iter().filter_map(|round| round[key].as_u64()).sum::<u64>();
     assert!(sum("input_tokens") > 0 && sum("output_tokens") > 0, "{stats:?}");
-    assert!(stats.iter().any(|round| round["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0)));
+    assert!(
+        stats.iter().any(|round| round["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0))
+    );
     let states = bench.records("trajectory list session");
     assert!(states.iter().all(|round| round["state"] != "open"), "{states:?}");
 }

@@ -68,7 +68,8 @@ fn a_file_that_cannot_be_imported_makes_no_store() {
     assert!(!bench.path().join("context.db").exists());
 }
 
-/// Half a file is worse than none: the second conversation is bad, so the first is not imported either.
+/// Half a file is worse than none: the second conversation is bad, so the first is not imported
+/// either.
 #[test]
 fn a_bad_conversation_keeps_its_whole_file_out() {
     let bench = Bench::with_sample();
@@ -86,7 +87,10 @@ fn limits_are_named_before_anything_is_written() {
     let ran = bench.run("--json import large.json");
     assert_eq!(ran.status, 1);
     let error = &values(&ran.err)[0]["error"];
-    assert_eq!((&error["kind"], &error["context"]["limit"]), (&json!("invalid"), &json!("1048576")));
+    assert_eq!(
+        (&error["kind"], &error["context"]["limit"]),
+        (&json!("invalid"), &json!("1048576"))
+    );
     assert_eq!(bench.records("chats").len(), 1);
 }
 
@@ -132,8 +136,12 @@ fn none_at_all_is_no_number_of_things_to_show() {
 #[test]
 fn what_was_typed_is_repeated_without_sequences() {
     let bench = Bench::new();
-    let output = context(bench.path(), &["chats", "--\u{1b}]0;x\u{7}\u{202e}"]).output().expect("it runs");
+    let output =
+        context(bench.path(), &["chats", "--\u{1b}]0;x\u{7}\u{202e}"]).output().expect("it runs");
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains(r"\u202e") && !said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+    assert!(
+        said.contains(r"\u202e") && !said.contains(['\u{1b}', '\u{7}', '\u{202e}']),
+        "{said:?}"
+    );
 }

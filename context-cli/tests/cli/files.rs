@@ -29,8 +29,16 @@ fn every_form_of_file_comes_back() {
     comes_back("notes.json", &sample(), 1);
     comes_back("list.json", &format!("[{m}, {CALL}]"), 1);
     comes_back("empty.json", "[]", 1);
-    comes_back("object.json", &format!(r#"{{"id": 7, "history": [{m}, {CALL}], "b": {{"a": null}}}}"#), 1);
-    comes_back("objects.json", &format!(r#"[{{"traj": [{m}], "r": 0.0}}, {{"r": 1, "traj": [{CALL}]}}]"#), 2);
+    comes_back(
+        "object.json",
+        &format!(r#"{{"id": 7, "history": [{m}, {CALL}], "b": {{"a": null}}}}"#),
+        1,
+    );
+    comes_back(
+        "objects.json",
+        &format!(r#"[{{"traj": [{m}], "r": 0.0}}, {{"r": 1, "traj": [{CALL}]}}]"#),
+        2,
+    );
     comes_back("lists.json", &format!("[[{m}], [], [{CALL}]]"), 3);
     comes_back("lines.jsonl", &format!("{m}\n{m}\n"), 1);
     comes_back("objects.jsonl", &format!("{{\"messages\": [{m}]}}\n\n{{\"messages\": []}}\n"), 2);
@@ -104,7 +112,9 @@ fn what_is_not_understood_is_kept_and_said() {
 fn reading_a_file_again_changes_nothing_and_another_one_is_refused() {
     let bench = Bench::with_sample();
     let before = bench.ok("export notes");
-    assert!(bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json stored before"));
+    assert!(
+        bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json stored before")
+    );
     assert_eq!(bench.records("import notes.json")[0]["status"], "unchanged");
     bench.file("notes.json", sample().replace("Lindenhof", "Hafenhalle"));
     let ran = bench.run("import notes.json");
@@ -128,7 +138,8 @@ fn a_chat_that_has_branched_since_is_still_unchanged() {
 #[test]
 fn a_chat_of_more_messages_than_one_commit_takes() {
     let bench = Bench::new();
-    let text: String = (0..10_050).map(|i| format!("{{\"role\":\"user\",\"content\":\"{i}\"}}\n")).collect();
+    let text: String =
+        (0..10_050).map(|i| format!("{{\"role\":\"user\",\"content\":\"{i}\"}}\n")).collect();
     bench.file("long.jsonl", &text);
     assert_eq!(bench.records("import long.jsonl")[0]["messages"], 10_050);
     assert_eq!(bench.records("import long.jsonl")[0]["status"], "unchanged");
@@ -141,7 +152,8 @@ fn standard_input_and_what_a_provider_gets() {
     let ran = bench.run_with("import - --chat day", &format!("[{CALL}]"));
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     let sent = json!([{"role": "assistant", "tool_calls": [
-        {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1.50}"}}]}]);
+        {"id": "c", "type": "function",
+            "function": {"name": "f", "arguments": "{\"a\": 1.50}"}}]}]);
     assert_eq!(values(&bench.ok("export day --to openai")), [sent]);
 }
 
@@ -170,7 +182,10 @@ fn fragments_become_a_prompt() {
       </hints>
     </rules>
     ");
-    assert_eq!(bench.run_with("render", r#"{"name": "hint", "data": "x"}"#).out, "<hint>x</hint>\n");
+    assert_eq!(
+        bench.run_with("render", r#"{"name": "hint", "data": "x"}"#).out,
+        "<hint>x</hint>\n"
+    );
     let text = &bench.records("render rules.json")[0]["text"];
     assert_eq!(format!("{}\n", text.as_str().unwrap()), bench.ok("render rules.json"));
     assert!(!bench.path().join("context.db").exists());
@@ -211,8 +226,8 @@ fn what_is_no_fragment_is_told_in_the_words_of_the_form() {
     told("{", "nothing of this file was used");
 }
 
-/// A session that went on since it was imported is a chat that holds something else. It must not keep the other
-/// files of a folder out.
+/// A session that went on since it was imported is a chat that holds something else. It must not
+/// keep the other files of a folder out.
 #[test]
 fn a_chat_that_holds_something_else_stops_only_its_own_file() {
     let bench = Bench::new();

@@ -30,7 +30,11 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
     let said: Vec<_> = crate::harness::values(&ran.out)
         .into_iter()
         .map(|record| {
-            (record["status"].clone(), record["chat"].as_str().map(str::to_owned), record["file"].clone())
+            (
+                record["status"].clone(),
+                record["chat"].as_str().map(str::to_owned),
+                record["file"].clone(),
+            )
         })
         .collect();
     let failed: Vec<_> =
@@ -60,14 +64,24 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
 fn a_damaged_chat_of_a_transfer_file_is_refused_and_the_store_is_sound() {
     let bench = Bench::with_sample();
     let text = bench.ok("export notes --to jsonl");
-    let damaged =
-        text.replacen("\"role\":\"assistant\"", "\"role\":\"judge\"", 1).replace("\"notes\"", "\"bad\"");
-    let line = 1 + damaged.lines().position(|line| line.contains("judge")).expect("there is an answer");
+    let damaged = text
+        .replacen("\"role\":\"assistant\"", "\"role\":\"judge\"", 1)
+        .replace("\"notes\"", "\"bad\"");
+    let line =
+        1 + damaged.lines().position(|line| line.contains("judge")).expect("there is an answer");
     bench.file("both.jsonl", format!("{damaged}{}", text.replace("\"notes\"", "\"good\"")));
     let ran = bench.run("import both.jsonl --store sqlite:new.db");
     assert_eq!(ran.status, 1, "{}", ran.out);
-    assert!(ran.out.contains("imported 1 chat") && ran.out.contains("1 chat refused"), "{}", ran.out);
-    assert!(ran.err.contains("both.jsonl") && ran.err.contains(&format!("line {line}")), "{}", ran.err);
+    assert!(
+        ran.out.contains("imported 1 chat") && ran.out.contains("1 chat refused"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.err.contains("both.jsonl") && ran.err.contains(&format!("line {line}")),
+        "{}",
+        ran.err
+    );
     bench.ok("verify --store sqlite:new.db");
     let chats = bench.records("chats --store sqlite:new.db");
     assert_eq!((chats.len(), &chats[0]["chat"]), (1, &json!("good")));
@@ -84,11 +98,17 @@ fn a_damaged_chat_of_a_transfer_file_is_refused_and_the_store_is_sound() {
 #[test]
 fn what_never_ends_is_refused_with_the_limit() {
     let bench = Bench::with_sample();
-    for line in
-        ["import /dev/zero", "render /dev/zero", "prepare notes --provider openai --fragments /dev/zero"]
-    {
+    for line in [
+        "import /dev/zero",
+        "render /dev/zero",
+        "prepare notes --provider openai --fragments /dev/zero",
+    ] {
         let ran = bench.run(line);
         assert_eq!(ran.status, 1, "{line}");
-        assert!(ran.err.contains("/dev/zero is larger than 268435456 bytes"), "{line}: {}", ran.err);
+        assert!(
+            ran.err.contains("/dev/zero is larger than 268435456 bytes"),
+            "{line}: {}",
+            ran.err
+        );
     }
 }

@@ -48,7 +48,8 @@ fn a_chat_goes_out_in_every_form() {
     for form in FORMS {
         let ran = bench.run(&format!("export chat --to {form}"));
         assert_eq!(ran.status, 0);
-        let out: String = values(&ran.out).iter().map(|value| format!("{:#}", sorted(value))).collect();
+        let out: String =
+            values(&ran.out).iter().map(|value| format!("{:#}", sorted(value))).collect();
         shown.push_str(&format!("--- {form}\n{out}\n{}", ran.err));
     }
     assert_snapshot!(shown);
@@ -142,7 +143,8 @@ fn sessions_of_other_commands_come_back_and_go_anywhere() {
         {"id": "1", "timestamp": "t", "type": "user", "content": "what is here?"},
         {"id": "2", "timestamp": "t", "type": "gemini", "content": "", "toolCalls": [{"id": "c", "name": "shell",
             "args": {"command": ["ls"]}, "status": "success", "result": [
-                {"functionResponse": {"id": "c", "name": "shell", "response": {"output": "a.txt"}}}]}]},
+                {"functionResponse": {"id": "c", "name": "shell",
+                    "response": {"output": "a.txt"}}}]}]},
         {"id": "3", "timestamp": "t", "type": "gemini", "content": "a.txt", "tokens": {"total": 3}},
     ]})
     .to_string();

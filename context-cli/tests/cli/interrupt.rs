@@ -9,22 +9,24 @@ use serde_json::{Value, json};
 
 use crate::harness::{Bench, context, values};
 
-/// Conversations in one file. With a name this long, their records are more than the pipe and all buffers hold.
+/// Conversations in one file. With a name this long, their records are more than the pipe and all
+/// buffers hold.
 const CHATS: usize = 600;
 
 /// A folder with a file of that many conversations.
 fn many() -> (Bench, String) {
     let bench = Bench::new();
     let text = "words ".repeat(20);
-    let conversation = |i: usize| json!({"messages": [{"role": "user", "content": format!("{text}{i}")}]});
+    let conversation =
+        |i: usize| json!({"messages": [{"role": "user", "content": format!("{text}{i}")}]});
     let file = Value::from((0..CHATS).map(conversation).collect::<Vec<_>>());
     let name = format!("{}.json", "many".repeat(30));
     bench.file(&name, file.to_string());
     (bench, name)
 }
 
-/// Lets Ctrl-C come when a command has written its first line, and gives all that it wrote. Nobody reads on until then, so
-/// it cannot have come to its end.
+/// Lets Ctrl-C come when a command has written its first line, and gives all that it wrote. Nobody
+/// reads on until then, so it cannot have come to its end.
 fn interrupted(bench: &Bench, command: &str) -> String {
     let args: Vec<_> = ["--json"].into_iter().chain(command.split(' ')).collect();
     let mut child = context(bench.path(), &args)
@@ -96,7 +98,8 @@ fn an_interrupted_export_ends_with_a_whole_line() {
     assert!(said.ends_with('\n') && !values(&said).is_empty(), "{said}");
 }
 
-/// Nothing tells how far a check is, so Ctrl-C comes at once: it may come too early to be heard, or in the middle.
+/// Nothing tells how far a check is, so Ctrl-C comes at once: it may come too early to be heard, or
+/// in the middle.
 #[test]
 fn an_interrupted_check_leaves_nothing_behind() {
     let (bench, name) = many();

@@ -15,7 +15,10 @@ fn check(bench: &Bench, line: &str, expected: Value) {
 #[test]
 fn every_command_has_a_record() {
     let bench = Bench::new();
-    bench.file("a.json", "{\"id\": 1,\n \"messages\": [{\"role\": \"user\",\n \"content\": \"hi\"}]}");
+    bench.file(
+        "a.json",
+        "{\"id\": 1,\n \"messages\": [{\"role\": \"user\",\n \"content\": \"hi\"}]}",
+    );
     let message = json!({"role": "user", "parts": [{"type": "text", "text": "hi"}]});
     check(
         &bench,

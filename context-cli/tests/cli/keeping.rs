@@ -50,14 +50,20 @@ fn a_chat_goes_to_another_store_and_back() {
     bench.ok("rewind notes m4");
     bench.ok("copy notes notes --to sqlite:archive.db");
     assert_eq!(bench.ok("--store sqlite:archive.db export notes"), bench.ok("export notes"));
-    assert_eq!(bench.records("--store sqlite:archive.db graph notes"), bench.records("graph notes"));
+    assert_eq!(
+        bench.records("--store sqlite:archive.db graph notes"),
+        bench.records("graph notes")
+    );
     assert_eq!(bench.records("--store sqlite:archive.db verify")[0]["findings"], json!([]));
 }
 
 /// Whether a store's file, or the log beside it, has these words anywhere.
 fn holds(bench: &Bench, file: &str, words: &str) -> bool {
     let files = ["", "-wal"].map(|end| std::fs::read(bench.path().join(format!("{file}{end}"))));
-    files.iter().flatten().any(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
+    files
+        .iter()
+        .flatten()
+        .any(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
 }
 
 #[test]
@@ -105,7 +111,8 @@ fn what_an_operator_of_a_file_does() {
     let sizes = &bench.records("vacuum")[0];
     assert!(sizes["after"].as_u64().is_some_and(|after| after > 0), "{sizes}");
     let written = &bench.records("backup later.db")[0];
-    let bytes = std::fs::metadata(bench.path().join("later.db")).expect("the backup is there").len();
+    let bytes =
+        std::fs::metadata(bench.path().join("later.db")).expect("the backup is there").len();
     assert_eq!(*written, json!({"v": 1, "file": "later.db", "bytes": bytes}));
 }
 

@@ -9,7 +9,8 @@ const GOOD: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
 
 /// A file that was cut in the middle of a line, and in the middle of a letter.
 fn cut() -> Vec<u8> {
-    let mut bytes = format!("{GOOD}[1]\n{GOOD}{{\"role\": \"user\", \"content\": \"caf").into_bytes();
+    let mut bytes =
+        format!("{GOOD}[1]\n{GOOD}{{\"role\": \"user\", \"content\": \"caf").into_bytes();
     bytes.push(0xc3);
     bytes
 }
@@ -22,7 +23,9 @@ fn of_many_broken_lines_the_first_are_listed_and_the_others_counted() {
     let shown = bench.ok("import many.jsonl --broken");
     assert!(shown.contains("50,000 broken lines"), "{}", &shown[..400]);
     assert_eq!(shown.matches("many.jsonl line ").count(), 10_000);
-    assert!(shown.contains("line 10000: ") && shown.ends_with("many.jsonl: 40,000 more broken lines\n"));
+    assert!(
+        shown.contains("line 10000: ") && shown.ends_with("many.jsonl: 40,000 more broken lines\n")
+    );
 }
 
 /// Each message takes much more memory than its two bytes in the file.
@@ -33,8 +36,9 @@ fn more_lines_or_messages_than_the_limit_are_refused() {
     bench.file("list.json", format!("[{}1]", "1,".repeat(1_000_000)));
     for file in ["lines.jsonl", "list.json"] {
         let ran = bench.run(&format!("import {file}"));
-        let said =
-            format!("{file} has more than 1000000 lines or messages, the most that is read as a whole");
+        let said = format!(
+            "{file} has more than 1000000 lines or messages, the most that is read as a whole"
+        );
         assert_eq!(ran.status, 1, "{}", ran.err);
         assert!(ran.err.contains(&said), "{}", ran.err);
     }
@@ -90,7 +94,8 @@ fn records_count_the_lines_of_a_file_once() {
     let chat = "{\"messages\": []}\n";
     bench.file("a.jsonl", format!("{chat}{{\n{chat}7\n"));
     let records = bench.records("import a.jsonl");
-    let counts: Vec<_> = records.iter().map(|record| (&record["chat"], &record["broken"])).collect();
+    let counts: Vec<_> =
+        records.iter().map(|record| (&record["chat"], &record["broken"])).collect();
     assert_eq!(counts, [(&json!("a-0001"), &json!(2)), (&json!("a-0002"), &json!(0))]);
     let listed = bench.records("import a.jsonl --broken");
     assert_eq!(
@@ -109,7 +114,10 @@ fn strict_writes_nothing() {
     let ran = bench.run("--json import --strict good.jsonl cut.jsonl");
     assert_eq!((ran.status, ran.out.as_str()), (1, ""));
     let error = &values(&ran.err)[0]["error"];
-    assert_eq!((&error["context"]["file"], &error["context"]["line"]), (&json!("cut.jsonl"), &json!("2")));
+    assert_eq!(
+        (&error["context"]["file"], &error["context"]["line"]),
+        (&json!("cut.jsonl"), &json!("2"))
+    );
     assert!(!bench.path().join("context.db").exists());
     assert_eq!(bench.run("import good.jsonl --strict").status, 0);
 }

@@ -49,9 +49,17 @@ fn a_chat_comes_through_a_pipe_and_under_another_name() {
     let bench = bench();
     let ran = bench.run_with("import - --chat again --json", &bench.ok("export trip --to jsonl"));
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
-    assert!(ran.out.contains(r#""chat":"again","file":"-","messages":3,"branches":2"#), "{}", ran.out);
+    assert!(
+        ran.out.contains(r#""chat":"again","file":"-","messages":3,"branches":2"#),
+        "{}",
+        ran.out
+    );
     for line in ["graph", "checkpoint", "branches"] {
-        assert_eq!(bench.records(&format!("{line} again")), bench.records(&format!("{line} trip")), "{line}");
+        assert_eq!(
+            bench.records(&format!("{line} again")),
+            bench.records(&format!("{line} trip")),
+            "{line}"
+        );
     }
 }
 
@@ -59,13 +67,16 @@ fn a_chat_comes_through_a_pipe_and_under_another_name() {
 fn a_broken_line_costs_its_chat_or_with_strict_everything() {
     let bench = bench();
     let lines = bench.ok("export trip --to jsonl");
-    let broken: String =
-        lines
-            .lines()
-            .map(|line| {
-                if line.contains("On Friday") { "{\"type\":\"mess\n".to_owned() } else { format!("{line}\n") }
-            })
-            .collect();
+    let broken: String = lines
+        .lines()
+        .map(|line| {
+            if line.contains("On Friday") {
+                "{\"type\":\"mess\n".to_owned()
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect();
     bench.file("broken.jsonl", broken);
     assert_snapshot!(bench.show(&[
         "import broken.jsonl --chat strict --strict",

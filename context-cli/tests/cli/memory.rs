@@ -29,7 +29,11 @@ fn memories_stay_from_one_process_to_the_next() {
 
     assert_eq!(bench.records("memory forget --message m1 --in monday")[0]["removed"], 1);
     assert!(bench.records("memory recall Berlin").is_empty());
-    assert_eq!(values(&bench.run_with(add, lines).out)[0]["left_out"], 1, "what was forgotten stays so");
+    assert_eq!(
+        values(&bench.run_with(add, lines).out)[0]["left_out"],
+        1,
+        "what was forgotten stays so"
+    );
     let ran = bench.run("memory forget --all");
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert_eq!(bench.records("memory forget --all --yes")[0]["removed"], memories - 1);

@@ -58,7 +58,8 @@ fn long() -> String {
             "function": {"name": "run", "arguments": "{}"}});
         messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
         let result = format!("step {step}: all is well. ").repeat(60);
-        messages.push(json!({"role": "tool", "tool_call_id": format!("c{step}"), "content": result}));
+        messages
+            .push(json!({"role": "tool", "tool_call_id": format!("c{step}"), "content": result}));
     }
     messages.push(json!({"role": "user", "content": "And now?"}));
     Value::from(messages).to_string()
@@ -72,7 +73,10 @@ fn what_does_not_fit_is_cut_and_the_cut_is_explained() {
     let ran = bench.run(&format!("{line} --explain"));
     let sent = body(&ran.out)["messages"].as_array().cloned().expect("messages");
     assert!(sent.len() < 42, "{}", ran.err);
-    assert_eq!(sent.first().map(|first| &first["content"]), Some(&json!("Find out why the build fails.")));
+    assert_eq!(
+        sent.first().map(|first| &first["content"]),
+        Some(&json!("Find out why the build fails."))
+    );
     assert_eq!(sent.last().map(|last| &last["content"]), Some(&json!("And now?")));
     for told in ["left out", "kept", "history", "of 3,000 that fit"] {
         assert!(ran.err.contains(told), "{told}: {}", ran.err);
@@ -115,7 +119,8 @@ fn a_healthy_chat_goes_whole_into_the_window_that_the_readme_names() {
     bench.file("support.json", healthy());
     bench.ok("import support.json --chat support-7");
     for (provider, asked) in [("anthropic", "max_tokens"), ("openai", "max_completion_tokens")] {
-        let ran = bench.run(&format!("prepare support-7 --provider {provider} --window 32000 --explain"));
+        let ran =
+            bench.run(&format!("prepare support-7 --provider {provider} --window 32000 --explain"));
         let body = body(&ran.out);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(body["messages"].as_array().map(Vec::len), Some(41), "{provider}: {}", ran.err);
@@ -137,7 +142,8 @@ fn a_body_that_does_not_fit_is_not_printed_and_nothing_is_saved() {
     let bench = Bench::new();
     // No picture, no result of a tool: microcompact finds nothing to shorten.
     let instructions = "Why? ".repeat(4_000);
-    let messages = json!([{"role": "system", "content": instructions}, {"role": "user", "content": "hi"}]);
+    let messages =
+        json!([{"role": "system", "content": instructions}, {"role": "user", "content": "hi"}]);
     bench.file("large.json", messages.to_string());
     bench.ok("import large.json --chat large");
     for line in [
@@ -148,11 +154,17 @@ fn a_body_that_does_not_fit_is_not_printed_and_nothing_is_saved() {
     ] {
         let ran = bench.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{line}: {}", ran.err);
-        assert!(ran.err.contains("tokens too many") && ran.err.contains("--window"), "{line}: {}", ran.err);
+        assert!(
+            ran.err.contains("tokens too many") && ran.err.contains("--window"),
+            "{line}: {}",
+            ran.err
+        );
         let ran = bench.run(&format!("{line} --json"));
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{line}: {}", ran.err);
         let error = body(&ran.err)["error"].clone();
-        let number = |key: &str| error["context"][key].as_str().and_then(|number| number.parse::<u64>().ok());
+        let number = |key: &str| {
+            error["context"][key].as_str().and_then(|number| number.parse::<u64>().ok())
+        };
         assert_eq!((number("window"), number("reserve")), (Some(2_000), Some(500)), "{error}");
         assert_eq!(number("missing"), number("tokens").map(|tokens| tokens - 1_500), "{error}");
     }
@@ -171,11 +183,17 @@ fn a_reserve_that_leaves_no_room_is_wrong_usage() {
     ] {
         let ran = bench.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{line}: {}", ran.err);
-        assert!(ran.err.contains("no room") && ran.err.contains("smaller --reserve"), "{line}: {}", ran.err);
+        assert!(
+            ran.err.contains("no room") && ran.err.contains("smaller --reserve"),
+            "{line}: {}",
+            ran.err
+        );
     }
-    for line in
-        ["prepare notes --provider openai --reserve 0", "compact notes --window 0", "tokens notes --window 0"]
-    {
+    for line in [
+        "prepare notes --provider openai --reserve 0",
+        "compact notes --window 0",
+        "tokens notes --window 0",
+    ] {
         assert_eq!(bench.run(line).status, 2, "{line}");
     }
 }
@@ -189,7 +207,8 @@ fn a_body_asks_for_no_more_than_is_kept_whatever_the_file_asked_for() {
     };
     for (own, asked) in [(9, 9), (64_000, 8_000)] {
         bench.file("body.json", file(own));
-        let ran = bench.run("prepare body.json --from anthropic --provider anthropic --window 32000");
+        let ran =
+            bench.run("prepare body.json --from anthropic --provider anthropic --window 32000");
         assert_eq!(body(&ran.out)["max_tokens"], asked, "{}", ran.err);
         assert_eq!(ran.err.contains("over_limit"), own > asked, "{}", ran.err);
     }
@@ -212,7 +231,8 @@ fn a_window_that_is_assumed_is_told_and_one_that_is_unknown_is_asked_for() {
         let ran = bench.run(&format!("{line} --window 64000"));
         assert!(!ran.err.contains("assumed"), "{line}: {}", ran.err);
     }
-    for line in ["prepare notes --provider openai --model house-1", "compact notes --model house-1"] {
+    for line in ["prepare notes --provider openai --model house-1", "compact notes --model house-1"]
+    {
         let ran = bench.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{line}: {}", ran.err);
         assert!(ran.err.contains("say --window"), "{line}: {}", ran.err);
@@ -235,7 +255,8 @@ fn a_conversation_with_nothing_to_send_does_not_stop_the_others() {
     assert!(ran.err.contains("conversation 2 of three.json cannot be sent"), "{}", ran.err);
     let ran = bench.run("prepare three.json --provider gemini --json");
     assert_eq!((ran.status, ran.out.lines().count()), (1, 2), "{}", ran.err);
-    let told: Vec<Value> = ran.err.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let told: Vec<Value> =
+        ran.err.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     assert_eq!(told.len(), 3, "{}", ran.err);
     assert_eq!(told[1]["error"]["context"]["conversation"], "conversation 2 of three.json");
     assert_eq!(bench.records("tokens three.json").len(), 3);
@@ -303,7 +324,10 @@ fn a_chat_of_the_store_becomes_a_body() {
 #[test]
 fn each_conversation_of_a_file_is_a_line() {
     let bench = Bench::new();
-    bench.file("two.json", r#"[[{"role": "user", "content": "a"}], [{"role": "user", "content": "b"}]]"#);
+    bench.file(
+        "two.json",
+        r#"[[{"role": "user", "content": "a"}], [{"role": "user", "content": "b"}]]"#,
+    );
     assert_eq!(prepared(&bench, "prepare two.json --provider gemini").lines().count(), 2);
     let second = prepared(&bench, "prepare two.json --provider gemini --conversation 2");
     assert_eq!(body(&second)["contents"][0]["parts"][0]["text"], "b");
@@ -323,8 +347,10 @@ fn a_body_takes_its_prompt_and_tools_to_another_provider() {
             "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}]}"#,
     );
     bench.file("fragments.json", r#"[{"name": "role", "data": "You look."}]"#);
-    let sent =
-        body(&prepared(&bench, "prepare body.json --provider openai-responses --fragments fragments.json"));
+    let sent = body(&prepared(
+        &bench,
+        "prepare body.json --provider openai-responses --fragments fragments.json",
+    ));
     let instructions = sent["instructions"].as_str().expect("a text");
     assert!(
         instructions.starts_with("<role>You look.</role>") && instructions.ends_with("Be brief."),
@@ -352,7 +378,8 @@ fn what_cannot_be_sent_is_told() {
     }
 }
 
-/// A chat may have a name that looks like a file's: what is wrong with it, or with its store, is told all the same.
+/// A chat may have a name that looks like a file's: what is wrong with it, or with its store, is
+/// told all the same.
 #[test]
 fn faults_of_a_store_are_not_taken_for_a_missing_file() {
     let bench = Bench::new();
@@ -374,7 +401,10 @@ fn tokens_of_texts_are_exact_for_published_vocabularies() {
     let ran = bench.run_with("tokens - --text --model gpt-4o --json", "<|endoftext|>");
     let record = body(&ran.out);
     assert_eq!(record["tokens"]["low"], record["tokens"]["high"]);
-    assert!(record["tokens"]["tokens"].as_u64() > Some(1), "text that looks special is text: {record}");
+    assert!(
+        record["tokens"]["tokens"].as_u64() > Some(1),
+        "text that looks special is text: {record}"
+    );
 }
 
 #[test]
@@ -390,5 +420,8 @@ fn tokens_of_conversations_come_with_costs_and_room() {
     let ran = bench.run("tokens a.json --model nobody-knows");
     assert!(ran.err.contains("not in the table of models"), "{}", ran.err);
     let models = bench.records("tokens --models");
-    assert!(models.len() > 10 && models.iter().all(|model| model["as_of"].is_string()), "{models:?}");
+    assert!(
+        models.len() > 10 && models.iter().all(|model| model["as_of"].is_string()),
+        "{models:?}"
+    );
 }

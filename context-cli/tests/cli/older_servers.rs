@@ -1,10 +1,12 @@
-//! Stores of the version before on servers: what is said of them, and that `context upgrade` brings them up to date.
+//! Stores of the version before on servers: what is said of them, and that `context upgrade` brings
+//! them up to date.
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;
 use crate::server_lab::{Asked, Lab, OwnRedis, Postgres, on_store};
 
-/// Packed messages without the checksum in front of each: four bytes, then how long the message is, then the message.
+/// Packed messages without the checksum in front of each: four bytes, then how long the message is,
+/// then the message.
 fn without_checksums(run: &[u8]) -> Vec<u8> {
     let (mut older, mut at) = (Vec::new(), 0);
     while at < run.len() {
@@ -32,7 +34,10 @@ fn is_looked_at_after_an_upgrade(asked: &Asked, lab: &dyn Lab, (from, to): (&str
         }
     }
     let said = asked.0.run(&on_store("chats", &url)).err;
-    assert!(said.contains("nothing was changed · `context upgrade` brings the store up to date"), "{said}");
+    assert!(
+        said.contains("nothing was changed · `context upgrade` brings the store up to date"),
+        "{said}"
+    );
     assert!(lab.everything() == older);
     let record = |line: &str| {
         let ran = asked.0.run(&format!("--json {}", on_store(line, &url)));
@@ -63,7 +68,8 @@ fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
             let update = "UPDATE shop.run SET data = $2 WHERE pos = $1";
             client.execute(update, &[&pos, &without_checksums(&data)]).await.expect("a run");
         }
-        let older = "UPDATE shop.chat SET metadata = substring(metadata FOR octet_length(metadata) - 4);
+        let older =
+            "UPDATE shop.chat SET metadata = substring(metadata FOR octet_length(metadata) - 4);
             DELETE FROM shop.context_migrations WHERE version = 14";
         client.batch_execute(older).await.expect("an older schema");
         let columns = "SELECT table_name::text, column_name::text FROM information_schema.columns
@@ -101,15 +107,24 @@ fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
                 }
                 _ => continue,
             };
-            let _set: u8 =
-                redis::cmd("HSET").arg(&key).arg(field).arg(older).query(&mut server).expect("a field");
+            let _set: u8 = redis::cmd("HSET")
+                .arg(&key)
+                .arg(field)
+                .arg(older)
+                .query(&mut server)
+                .expect("a field");
         }
         // What the chat counts as its bytes had no checksums in it.
-        let counts: String = redis::cmd("HGET").arg(&key).arg("a").query(&mut server).expect("counts");
+        let counts: String =
+            redis::cmd("HGET").arg(&key).arg("a").query(&mut server).expect("counts");
         let mut counts: Vec<String> = counts[9..].split(' ').map(str::to_owned).collect();
         counts[1] = (counts[1].parse::<usize>().expect("a count") - 4 * records).to_string();
-        let _set: u8 =
-            redis::cmd("HSET").arg(&key).arg("a").arg(counts.join(" ")).query(&mut server).expect("counts");
+        let _set: u8 = redis::cmd("HSET")
+            .arg(&key)
+            .arg("a")
+            .arg(counts.join(" "))
+            .query(&mut server)
+            .expect("counts");
         lab.run(&format!("RENAME {key} {}", key.replace(":chat2", ":chat")));
     }
     lab.run("DEL shop:{store}:layout");

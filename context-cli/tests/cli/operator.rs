@@ -82,7 +82,10 @@ fn escape_sequences_are_not_passed_on() {
     bench.ok("import evil.json");
     for line in ["chats", "log evil", "show evil m1", "prompt evil", "graph evil"] {
         let shown = bench.ok(line);
-        assert!(shown.contains("gone") && !shown.contains(['\u{1b}', '\u{7}']), "{line}: {shown:?}");
+        assert!(
+            shown.contains("gone") && !shown.contains(['\u{1b}', '\u{7}']),
+            "{line}: {shown:?}"
+        );
     }
 }
 
@@ -95,8 +98,11 @@ fn a_reader_that_goes_away_is_no_error() {
     bench.ok("import long.jsonl");
     let jsonl = ["export", "long", "--to", "jsonl"];
     for args in [&["log", "long"][..], &["--json", "log", "long"], &["export", "long"], &jsonl] {
-        let mut child =
-            context(bench.path(), args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = context(bench.path(), args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut first = [0; 10];
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut first).unwrap();

@@ -1,4 +1,5 @@
-//! Files that are not ours are left alone, looking changes nothing, and no log stays behind: asked of every command.
+//! Files that are not ours are left alone, looking changes nothing, and no log stays behind: asked
+//! of every command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,8 @@ fn contents(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
 
 /// A file of another program, with a table of the name of one of ours, as SQLite 3 writes it.
 fn foreign_database() -> Vec<u8> {
-    // Page 1 of 512 bytes: the header, and a leaf of the schema with one table whose root is page 2.
+    // Page 1 of 512 bytes: the header, and a leaf of the schema with one table whose root is page
+    // 2.
     let sql = b"CREATE TABLE chat(id)";
     let mut record: Vec<u8> = vec![6, 23, 21, 21, 1, 13 + 2 * sql.len() as u8];
     record.extend(b"tablechatchat\x02");
@@ -116,13 +118,20 @@ fn looking_changes_nothing_and_no_command_leaves_a_log_behind() {
     let bench = bench();
     bench.ok("import notes.json");
     let whole = contents(bench.path());
-    assert!(whole.contains_key("context.db") && !whole.keys().any(|name| name.contains("db-")), "{whole:?}");
+    assert!(
+        whole.contains_key("context.db") && !whole.keys().any(|name| name.contains("db-")),
+        "{whole:?}"
+    );
     for (_, usage, line) in uses_a_store() {
         let store = fs::read(bench.path().join("context.db")).expect("the store");
         let ran = bench.run(line);
         assert!(matches!(ran.status, 0 | 1), "{line}: {ran:?}");
         let now = contents(bench.path());
-        assert_eq!(now.keys().collect::<Vec<_>>(), whole.keys().collect::<Vec<_>>(), "`{line}`: {ran:?}");
+        assert_eq!(
+            now.keys().collect::<Vec<_>>(),
+            whole.keys().collect::<Vec<_>>(),
+            "`{line}`: {ran:?}"
+        );
         if *usage == Use::Looks {
             assert!(now["context.db"].as_deref() == Some(&store), "`{line}` only looks");
         }
@@ -140,7 +149,11 @@ fn a_store_of_an_older_version_is_looked_at_after_an_upgrade() {
     assert!(message.contains("context upgrade"), "{message}");
     assert!(contents(bench.path())["context.db"].as_deref() == Some(&old));
     let upgraded = bench.records("upgrade").remove(0);
-    assert_eq!((&upgraded["status"], &upgraded["from"]), (&"upgraded".into(), &"6".into()), "{upgraded}");
+    assert_eq!(
+        (&upgraded["status"], &upgraded["from"]),
+        (&"upgraded".into(), &"6".into()),
+        "{upgraded}"
+    );
     assert_eq!(bench.records("chats --user ada").len(), 2);
     let again = bench.records("upgrade").remove(0);
     assert_eq!((&again["status"], &again["from"]), (&"unchanged".into(), &serde_json::Value::Null));
@@ -153,7 +166,9 @@ fn a_backup_may_be_named_by_the_url_of_a_file_and_of_nothing_else() {
     bench.ok("import notes.json");
     bench.ok("backup sqlite:copy.db");
     assert_eq!(bench.records("--store sqlite:copy.db chats").len(), 1);
-    for line in ["backup sqlite:x.db?create=true", "backup mem:", "backup postgres://u:hunter2@host/db"] {
+    for line in
+        ["backup sqlite:x.db?create=true", "backup mem:", "backup postgres://u:hunter2@host/db"]
+    {
         let ran = bench.run(line);
         assert_eq!(ran.status, 2, "{ran:?}");
         assert!(!ran.err.contains("hunter2"));
@@ -166,7 +181,8 @@ fn a_secret_in_a_url_is_not_repeated() {
     let bench = bench();
     for url in ["sqlite:u:hunter2@host/x.db", "sqlite:x.db?key=hunter2", "sqlite:x.db?hunter2"] {
         for line in ["chats", "import notes.json", "copy notes other --to"] {
-            let url = if line.ends_with("--to") { url.to_owned() } else { format!("--store {url}") };
+            let url =
+                if line.ends_with("--to") { url.to_owned() } else { format!("--store {url}") };
             for json in ["", "--json "] {
                 let ran = bench.run(&format!("{json}{line} {url}"));
                 assert!(ran.status > 0 && !format!("{ran:?}").contains("hunter2"), "{ran:?}");
@@ -185,7 +201,8 @@ fn a_file_without_permission_is_not_called_missing() {
     let bench = bench();
     bench.ok("import notes.json");
     fs::create_dir(bench.path().join("closed")).expect("a folder");
-    fs::copy(bench.path().join("context.db"), bench.path().join("closed/context.db")).expect("a copy");
+    fs::copy(bench.path().join("context.db"), bench.path().join("closed/context.db"))
+        .expect("a copy");
     let mode = |name: &str, mode| {
         let path = bench.path().join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
@@ -203,14 +220,24 @@ fn a_file_without_permission_is_not_called_missing() {
     mode("", 0o755);
     mode("closed", 0o000);
     let (status, said) = ran("--store sqlite:closed/context.db chats");
-    assert!(status == Some(1) && said.contains("cannot be looked at") && !said.contains("again"), "{said}");
+    assert!(
+        status == Some(1) && said.contains("cannot be looked at") && !said.contains("again"),
+        "{said}"
+    );
     mode("closed", 0o755);
     mode("context.db", 0o000);
     let (status, said) = ran("chats");
-    assert!(status == Some(1) && said.contains("no permission to read") && !said.contains("again"), "{said}");
+    assert!(
+        status == Some(1) && said.contains("no permission to read") && !said.contains("again"),
+        "{said}"
+    );
     mode("context.db", 0o444);
     mode("", 0o555);
-    assert_eq!(ran("chats"), (Some(0), String::new()), "neither the file nor its folder can be written to");
+    assert_eq!(
+        ran("chats"),
+        (Some(0), String::new()),
+        "neither the file nor its folder can be written to"
+    );
     assert_eq!(ran("verify"), (Some(0), String::new()));
     let (status, said) = ran("delete notes");
     assert!(

@@ -1,4 +1,5 @@
-//! Databases, schemas and keys that are not ours are left alone, and looking changes nothing: asked of every command.
+//! Databases, schemas and keys that are not ours are left alone, and looking changes nothing: asked
+//! of every command.
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;

@@ -1,5 +1,5 @@
-//! Runs of other programs, recorded from their files: what a file says of models, tokens and times is there, and what
-//! it does not say is not made up.
+//! Runs of other programs, recorded from their files: what a file says of models, tokens and times
+//! is there, and what it does not say is not made up.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,8 @@ fn lines(lines: &[Value]) -> String {
 fn rollout(instructions: &str) -> String {
     let at = |second: u32, kind: &str, payload: Value| json!({"timestamp": format!("2025-10-29T00:59:{second:02}Z"), "type": kind, "payload": payload});
     let tokens = |input: u64, cached: u64, output: u64| {
-        let last = json!({"input_tokens": input, "cached_input_tokens": cached, "output_tokens": output,
+        let last = json!({"input_tokens": input, "cached_input_tokens": cached,
+            "output_tokens": output,
             "reasoning_output_tokens": 1, "total_tokens": input + output});
         json!({"type": "token_count", "info": {"last_token_usage": last}})
     };
@@ -35,7 +36,11 @@ fn rollout(instructions: &str) -> String {
         at(2, "response_item", said("user", "input_text", "what is there?")),
         at(4, "response_item", call),
         at(5, "event_msg", tokens(100, 40, 10)),
-        at(7, "response_item", json!({"type": "function_call_output", "call_id": "c", "output": output})),
+        at(
+            7,
+            "response_item",
+            json!({"type": "function_call_output", "call_id": "c", "output": output}),
+        ),
         at(9, "response_item", said("assistant", "output_text", "Nothing.")),
         at(9, "event_msg", tokens(150, 90, 5)),
     ])
@@ -50,7 +55,10 @@ fn a_session_of_codex_keeps_its_tokens_model_and_times_however_long_it_is() {
         let (stats, shown) = stats(&bench, "rollout.jsonl");
         let round = &stats[0];
         assert_eq!(round["input_tokens"], 250, "{shown}");
-        assert_eq!((&round["cache_read_tokens"], &round["output_tokens"]), (&json!(130), &json!(15)));
+        assert_eq!(
+            (&round["cache_read_tokens"], &round["output_tokens"]),
+            (&json!(130), &json!(15))
+        );
         assert_eq!((&round["seconds"], &round["call_seconds"]), (&json!(7.0), &json!(3.0)));
         assert_eq!((&round["calls"], &round["failed_calls"]), (&json!(1), &json!(1)));
         let shown = bench.ok("trajectory export run --format otlp");
@@ -58,13 +66,15 @@ fn a_session_of_codex_keeps_its_tokens_model_and_times_however_long_it_is() {
     }
 }
 
-/// An answer is written as several lines, one for each of its parts, and only the last one's usage is of all of it.
+/// An answer is written as several lines, one for each of its parts, and only the last one's usage
+/// is of all of it.
 #[test]
 fn a_session_of_claude_code_keeps_its_tokens_model_and_times() {
     let bench = Bench::new();
     let line = |uuid: &str, parent: Value, second: u32, message: Value| {
         json!({"type": message["role"], "uuid": uuid, "parentUuid": parent, "sessionId": "s", "isSidechain": false,
-            "timestamp": format!("2025-06-14T10:00:{second:02}Z"), "cwd": "/tmp", "message": message})
+            "timestamp": format!("2025-06-14T10:00:{second:02}Z"), "cwd": "/tmp",
+                "message": message})
     };
     let answer = |part: Value, output: u64| {
         json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [part],
@@ -99,7 +109,8 @@ fn a_session_of_the_gemini_cli_keeps_its_tokens_model_and_times() {
         "messages": [
             {"id": "1", "timestamp": "2025-10-18T14:57:20Z", "type": "user", "content": "what is there?"},
             {"id": "2", "timestamp": "2025-10-18T14:57:29Z", "type": "gemini", "content": "Nothing.", "model": "gemini-2.5-pro",
-             "tokens": {"input": 70, "output": 8, "cached": 20, "thoughts": 3, "tool": 0, "total": 81}},
+             "tokens": {"input": 70, "output": 8, "cached": 20, "thoughts": 3, "tool": 0,
+                 "total": 81}},
         ],
     });
     bench.file("session.json", session.to_string());
@@ -115,7 +126,8 @@ fn a_session_of_the_gemini_cli_keeps_its_tokens_model_and_times() {
 fn a_run_of_swe_agent_keeps_its_totals_and_has_no_times() {
     let run = |stats: Value| {
         let said = |role: &str, content: &str| json!({"role": role, "content": content, "agent": "primary"});
-        let config = json!({"agent": {"model": {"name": "gpt-4o", "temperature": 1.0}}}).to_string();
+        let config =
+            json!({"agent": {"model": {"name": "gpt-4o", "temperature": 1.0}}}).to_string();
         json!({
             "environment": "main", "trajectory": [],
             "history": [said("system", "You fix."), said("user", "Fix it."), said("assistant", "Fixed.")],
@@ -123,18 +135,21 @@ fn a_run_of_swe_agent_keeps_its_totals_and_has_no_times() {
         })
     };
     let bench = Bench::new();
-    let counted =
-        json!({"instance_cost": 0.0195, "tokens_sent": 7141, "tokens_received": 243, "api_calls": 5});
+    let counted = json!({"instance_cost": 0.0195, "tokens_sent": 7141, "tokens_received": 243, "api_calls": 5});
     bench.file("run.traj", run(counted).to_string());
     let (counted, shown) = stats(&bench, "run.traj");
-    assert_eq!((&counted[0]["input_tokens"], &counted[0]["output_tokens"]), (&json!(7141), &json!(243)));
+    assert_eq!(
+        (&counted[0]["input_tokens"], &counted[0]["output_tokens"]),
+        (&json!(7141), &json!(243))
+    );
     assert_eq!((&counted[0]["cost_usd"], &counted[0]["seconds"]), (&json!(0.0195), &Value::Null));
     assert!(shown.contains("times not known") && shown.contains("$0.0195"), "{shown}");
     assert!(!shown.contains("0.0 s"), "{shown}");
     assert!(bench.ok("trajectory export run --format otlp").contains("gpt-4o"));
 
     let bench = Bench::new();
-    let nothing = json!({"instance_cost": 0, "tokens_sent": 0, "tokens_received": 0, "api_calls": 5});
+    let nothing =
+        json!({"instance_cost": 0, "tokens_sent": 0, "tokens_received": 0, "api_calls": 5});
     bench.file("run.traj", run(nothing).to_string());
     let (_, shown) = stats(&bench, "run.traj");
     assert!(!shown.contains("tokens") && !shown.contains('$'), "{shown}");

@@ -7,7 +7,8 @@ use tokio_postgres::{Client, NoTls};
 use crate::harness::Bench;
 use crate::others_data::{bench, refusal};
 
-/// A place for a store on a server, in which anything may be put and looked at behind the command's back.
+/// A place for a store on a server, in which anything may be put and looked at behind the command's
+/// back.
 pub(crate) trait Lab {
     /// The URL of a store.
     fn url(&self) -> String;
@@ -42,7 +43,8 @@ impl Postgres {
     pub(crate) fn with<T>(&self, database: &str, work: impl AsyncFnOnce(&Client) -> T) -> T {
         let url = format!("{}/{database}", self.server);
         self.runtime.block_on(async {
-            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.expect("the server runs");
+            let (client, connection) =
+                tokio_postgres::connect(&url, NoTls).await.expect("the server runs");
             let running = tokio::spawn(connection);
             let done = work(&client).await;
             drop(client);
@@ -52,7 +54,9 @@ impl Postgres {
     }
 
     fn on(&self, database: &str, sql: &str) {
-        self.with(database, async |client| client.batch_execute(sql).await.expect("the server does it"));
+        self.with(database, async |client| {
+            client.batch_execute(sql).await.expect("the server does it")
+        });
     }
 
     /// Runs statements in the database.
@@ -94,8 +98,9 @@ impl Lab for Postgres {
             };
             let mut all = texts(catalog).await;
             // The server's own number of the transaction that wrote a row is compared as well.
-            let rows =
-                |table: &String| format!("SELECT '{table} ' || r.xmin || ' ' || r::text FROM {table} r");
+            let rows = |table: &String| {
+                format!("SELECT '{table} ' || r.xmin || ' ' || r::text FROM {table} r")
+            };
             let rows: Vec<String> = texts(tables).await.iter().map(rows).collect();
             if !rows.is_empty() {
                 all.extend(texts(&format!("{} ORDER BY 1", rows.join(" UNION ALL "))).await);
@@ -112,7 +117,9 @@ impl OwnRedis {
     /// Nothing if none is wanted, which is then said.
     pub(crate) fn new() -> Option<Self> {
         let _wanted = server_url("CONTEXT_TEST_REDIS_URL")?;
-        Some(Self(Redis::start(RedisOptions::new()).expect("where there is one server there is another")))
+        Some(Self(
+            Redis::start(RedisOptions::new()).expect("where there is one server there is another"),
+        ))
     }
 
     pub(crate) fn connection(&self, database: u8) -> redis::Connection {
@@ -125,8 +132,10 @@ impl OwnRedis {
     pub(crate) fn run(&self, command: &str) {
         let mut words = command.split(' ');
         let mut sent = redis::cmd(words.next().expect("a command"));
-        let _done: redis::Value =
-            sent.arg(words.collect::<Vec<_>>()).query(&mut self.connection(0)).expect("the server does it");
+        let _done: redis::Value = sent
+            .arg(words.collect::<Vec<_>>())
+            .query(&mut self.connection(0))
+            .expect("the server does it");
     }
 }
 
@@ -140,7 +149,8 @@ impl Lab for OwnRedis {
         let mut all = Vec::new();
         for database in 0..3 {
             let mut server = self.connection(database);
-            let mut keys: Vec<Vec<u8>> = redis::cmd("KEYS").arg("*").query(&mut server).expect("keys");
+            let mut keys: Vec<Vec<u8>> =
+                redis::cmd("KEYS").arg("*").query(&mut server).expect("keys");
             keys.sort_unstable();
             for key in keys {
                 let of_key = |name: &str| {
@@ -150,7 +160,11 @@ impl Lab for OwnRedis {
                 };
                 let holds: Vec<u8> = of_key("DUMP").query(&mut server).expect("a value");
                 let goes: i64 = of_key("PEXPIRETIME").query(&mut server).expect("a time");
-                all.push(format!("{database} {} {} {goes}", key.escape_ascii(), holds.escape_ascii()));
+                all.push(format!(
+                    "{database} {} {} {goes}",
+                    key.escape_ascii(),
+                    holds.escape_ascii()
+                ));
             }
         }
         all
@@ -165,7 +179,8 @@ pub(crate) fn on_store(line: &str, url: &str) -> String {
     }
 }
 
-/// A folder with the files of the table, and the kind and message with which a command line is refused there.
+/// A folder with the files of the table, and the kind and message with which a command line is
+/// refused there.
 pub(crate) struct Asked(pub(crate) Bench);
 
 impl Asked {

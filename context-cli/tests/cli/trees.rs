@@ -22,7 +22,12 @@ fn session() -> Vec<Value> {
         json!({"type": "system", "uuid": "sys", "parentUuid": "call", "content": "hook ran", "sessionId": "s"}),
         line("result", json!("sys"), false, json!({"role": "user", "content": result})),
         line("old", json!("result"), false, model(json!({"type": "text", "text": "One file."}))),
-        line("new", json!("result"), false, model(json!({"type": "text", "text": "A file: a.txt."}))),
+        line(
+            "new",
+            json!("result"),
+            false,
+            model(json!({"type": "text", "text": "A file: a.txt."})),
+        ),
         json!({"type": "summary", "summary": "Looking at files", "leafUuid": "new"}),
     ]
 }
@@ -73,7 +78,8 @@ fn a_branch_goes_out_alone_and_providers_get_no_notes() {
     let conversation = &bench.records("export session")[0]["conversation"];
     assert_eq!(conversation, &Value::from(lines));
     let sent = values(&bench.ok("export session --to anthropic")).remove(0);
-    let roles: Vec<_> = sent.as_array().expect("a list").iter().map(|message| &message["role"]).collect();
+    let roles: Vec<_> =
+        sent.as_array().expect("a list").iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
     let sent = values(&bench.ok("export session --to openai")).remove(0);
     assert_eq!(sent[2], json!({"role": "tool", "tool_call_id": "t1", "content": "a.txt"}));
@@ -118,5 +124,8 @@ fn what_was_misplaced_is_said_but_not_without_end() {
     assert_eq!((ran.status, ran.err.lines().count()), (0, 6));
     assert!(ran.err.contains("misplaced at line 5"), "{}", ran.err);
     assert!(ran.err.ends_with("note: lost: and 2 more; --json shows all\n"), "{}", ran.err);
-    assert_eq!(bench.records("import lost.jsonl")[0]["diagnostics"].as_array().map(Vec::len), Some(7));
+    assert_eq!(
+        bench.records("import lost.jsonl")[0]["diagnostics"].as_array().map(Vec::len),
+        Some(7)
+    );
 }

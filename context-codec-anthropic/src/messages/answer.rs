@@ -1,7 +1,9 @@
 //! Whole answers.
 
 use context_core::wire::{WireError, kept};
-use context_core::{Answer, Diagnostic, Json, JsonMap, Message, ModelCodec, Part, Role, StopReason, Usage};
+use context_core::{
+    Answer, Diagnostic, Json, JsonMap, Message, ModelCodec, Part, Role, StopReason, Usage,
+};
 
 use super::read::{Fields, Place};
 use super::{RESPONSE_KEY, json};
@@ -21,9 +23,9 @@ pub(super) fn lift(codec: &dyn ModelCodec, body: &Json) -> Result<Answer, WireEr
         let role = read.message.role.as_str().to_owned();
         return Err(WireError::UnknownRole { role, known: "assistant" });
     }
-    let said_nothing = fields
-        .get("content")
-        .is_none_or(|content| content.get().trim_start_matches(['[', ' ', '\n', '\t', '\r']) == "]");
+    let said_nothing = fields.get("content").is_none_or(|content| {
+        content.get().trim_start_matches(['[', ' ', '\n', '\t', '\r']) == "]"
+    });
     let parts = if said_nothing { Vec::new() } else { read.message.parts };
     let facts = fields.iter().map(|(key, json)| (key.to_owned(), kept(json)));
     Ok(answer(parts, facts.collect(), read.diagnostics))
@@ -31,7 +33,8 @@ pub(super) fn lift(codec: &dyn ModelCodec, body: &Json) -> Result<Answer, WireEr
 
 /// The answer of these parts and of what was said beside them.
 pub(super) fn answer(parts: Vec<Part>, mut facts: JsonMap, diagnostics: Vec<Diagnostic>) -> Answer {
-    facts.retain(|key, json| !matches!(key.as_str(), "role" | "content") && json.as_str() != "null");
+    facts
+        .retain(|key, json| !matches!(key.as_str(), "role" | "content") && json.as_str() != "null");
     let text = |key| facts.get(key).and_then(Json::to_text);
     let mut message = Message::new(Role::Assistant, parts);
     let (stop, id, model) = (text("stop_reason").map(stop), text("id"), text("model"));
@@ -61,7 +64,8 @@ fn stop(reason: String) -> StopReason {
 /// What it cost. Input that was cached is counted apart by the provider itself.
 fn usage(json: &Json) -> Option<Usage> {
     let fields = Fields::look(json.as_raw())?;
-    let number = |fields: &Fields<'_>, key| fields.get(key).and_then(|json| json.get().parse::<u64>().ok());
+    let number =
+        |fields: &Fields<'_>, key| fields.get(key).and_then(|json| json.get().parse::<u64>().ok());
     let details = fields.get("output_tokens_details");
     let details = details.and_then(Fields::look);
     let mut usage = Usage::default();

@@ -228,7 +228,8 @@ impl Serialize for Block<'_> {
 pub(super) enum Mode {
     /// For the provider: what it takes, in the order it demands.
     Send,
-    /// The same as part of a whole request: with cache marks, and with what was written as blocks in blocks.
+    /// The same as part of a whole request: with cache marks, and with what was written as blocks
+    /// in blocks.
     Request,
     /// For where it came from: in the order it has, with the facts about the response.
     Source,

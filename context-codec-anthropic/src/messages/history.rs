@@ -1,5 +1,5 @@
-//! From a repaired history to the list of messages that is sent: which messages are one, what stands where, and
-//! which blocks of tools at the provider have their partner.
+//! From a repaired history to the list of messages that is sent: which messages are one, what
+//! stands where, and which blocks of tools at the provider have their partner.
 
 use std::collections::{HashMap, HashSet};
 
@@ -64,8 +64,8 @@ impl<'a> History<'a> {
         }
         // What came with a failed result stands behind it, and is still what the tools say.
         let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
-        let is_open =
-            !by_model && (blocks.iter().all(Block::is_result) || message.parts.iter().all(is_result));
+        let is_open = !by_model
+            && (blocks.iter().all(Block::is_result) || message.parts.iter().all(is_result));
         blocks.iter_mut().for_each(|block| block.from = from);
         self.turns.push(Turn { by_model, blocks, is_open });
     }
@@ -77,14 +77,16 @@ impl<'a> History<'a> {
             if joins {
                 before.blocks.append(&mut turn.blocks);
                 before.is_open = turn.is_open;
-                // Results before everything else, also those of a message of the user that holds some.
+                // Results before everything else, also those of a message of the user that holds
+                // some.
                 before.blocks.sort_by_key(|block| !block.is_result());
             }
             joins
         });
     }
 
-    /// Drops what the end of an assistant's turn may not be: thoughts, and white space at the end of a prefill.
+    /// Drops what the end of an assistant's turn may not be: thoughts, and white space at the end
+    /// of a prefill.
     fn end_turns(&mut self) {
         let (mut is_end, mut is_prefill) = (true, true);
         for turn in self.turns.iter_mut().rev() {
@@ -110,8 +112,8 @@ impl<'a> History<'a> {
         self.turns.retain(|turn| !turn.blocks.is_empty());
     }
 
-    /// Drops blocks of tools at the provider that have no partner. A use may wait for its result until the user
-    /// speaks: the answer was paused, or waits for results of the application.
+    /// Drops blocks of tools at the provider that have no partner. A use may wait for its result
+    /// until the user speaks: the answer was paused, or waits for results of the application.
     fn pair_server_tools(&mut self, normalized: &Normalized<'_>, writer: &mut Writer) {
         let mut pairs = Pairs::default();
         for (t, turn) in self.turns.iter().enumerate() {
@@ -129,7 +131,9 @@ impl<'a> History<'a> {
                     }
                     Body::ToolUse { .. } => {
                         let called = block.extras.iter().filter(|(key, _)| *key == "caller");
-                        pairs.waiting.extend(called.filter_map(|(_, value)| caller(value.as_raw())));
+                        pairs
+                            .waiting
+                            .extend(called.filter_map(|(_, value)| caller(value.as_raw())));
                     }
                     _ => {}
                 }
@@ -147,7 +151,10 @@ impl<'a> History<'a> {
                 b += 1;
                 if !keep {
                     writer.at = Where::Message(normalized.origin(block.from));
-                    writer.note(b - 1, "left out: a block of a tool of the provider without its partner");
+                    writer.note(
+                        b - 1,
+                        "left out: a block of a tool of the provider without its partner",
+                    );
                 }
                 keep
             });
@@ -160,7 +167,9 @@ impl<'a> History<'a> {
 
     /// Calls that were made by a tool of the provider that is not there any more are the model's.
     fn forget_callers(&mut self, uses: &HashMap<String, (usize, usize)>) {
-        for block in self.turns.iter_mut().filter(|turn| turn.by_model).flat_map(|turn| &mut turn.blocks) {
+        for block in
+            self.turns.iter_mut().filter(|turn| turn.by_model).flat_map(|turn| &mut turn.blocks)
+        {
             block.extras.retain(|(key, value)| {
                 *key != "caller" || caller(value.as_raw()).is_none_or(|id| uses.contains_key(&id))
             });
@@ -229,8 +238,9 @@ impl Pairs {
         }
     }
 
-    /// The application answers calls. A tool at the provider that made such calls goes on with the answers, and so
-    /// does one that searches for tools; any other that is open stays without result.
+    /// The application answers calls. A tool at the provider that made such calls goes on with the
+    /// answers, and so does one that searches for tools; any other that is open stays without
+    /// result.
     fn close_but_waiting(&mut self) {
         let Self { open, waiting, dropped, .. } = self;
         open.retain(|id, (at, searches)| {

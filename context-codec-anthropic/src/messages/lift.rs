@@ -1,12 +1,12 @@
-//! From the wire to a message. Only reads; what is lost on the way is found by comparing with the plain form, and
-//! only where something was not understood.
+//! From the wire to a message. Only reads; what is lost on the way is found by comparing with the
+//! plain form, and only where something was not understood.
 
 use std::borrow::Cow;
 
 use context_core::wire::{WireError, kept, raw_kind, read_list, read_text, wrong_type_of};
 use context_core::{
-    Diagnostic, DiagnosticCode, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning, Role,
-    Severity, Text, ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
+    Reasoning, Role, Severity, Text, ToolCall, ToolInput, ToolResult,
 };
 use serde_json::value::RawValue;
 
@@ -47,14 +47,18 @@ pub(super) fn message(json: &RawValue, place: &Place<'_>) -> Result<Read, WireEr
 
 /// The role of a message of these parts: a user who only hands in results is a tool.
 pub(super) fn role_of(role: &str, parts: &[Part]) -> Result<Role, WireError> {
-    let only_results = !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
+    let only_results =
+        !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
     Ok(match role {
         "user" if only_results => Role::Tool,
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "system" => Role::System,
         role => {
-            return Err(WireError::UnknownRole { role: role.to_owned(), known: "user, assistant, system" });
+            return Err(WireError::UnknownRole {
+                role: role.to_owned(),
+                known: "user, assistant, system",
+            });
         }
     })
 }
@@ -64,12 +68,15 @@ fn facts(fields: &Fields<'_>) -> Option<context_core::Json> {
     if fields.is_plain() {
         return None;
     }
-    let facts: Metadata =
-        RESPONSE.iter().filter_map(|key| Some(((*key).to_owned(), kept(fields.any(key)?)))).collect();
+    let facts: Metadata = RESPONSE
+        .iter()
+        .filter_map(|key| Some(((*key).to_owned(), kept(fields.any(key)?))))
+        .collect();
     (!facts.is_empty()).then(|| super::json(&facts))
 }
 
-/// Remembers whether one text was written as a list of blocks, where that is not how it is written anyway.
+/// Remembers whether one text was written as a list of blocks, where that is not how it is written
+/// anyway.
 pub(super) fn mark_form(metadata: &mut Metadata, as_blocks: bool, usual: bool, parts: &[Part]) {
     if as_blocks != usual && matches!(parts, [Part::Text(_)]) {
         metadata.insert(AS_BLOCKS, serde_json::Value::Bool(as_blocks));
@@ -121,7 +128,8 @@ impl Reader {
     ) -> Result<Vec<Part>, WireError> {
         // An empty list is not what the plain form of nothing is.
         self.is_lossy |= items.is_empty();
-        let block = |(i, item): (usize, &&RawValue)| self.block(item, &Place::Item(place, i), within);
+        let block =
+            |(i, item): (usize, &&RawValue)| self.block(item, &Place::Item(place, i), within);
         items.iter().enumerate().map(block).collect()
     }
 
@@ -168,7 +176,11 @@ impl Reader {
     }
 
     /// The text of a block that is one.
-    pub(super) fn text(&mut self, json: &RawValue, place: &Place<'_>) -> Result<Option<Text>, WireError> {
+    pub(super) fn text(
+        &mut self,
+        json: &RawValue,
+        place: &Place<'_>,
+    ) -> Result<Option<Text>, WireError> {
         match self.block(json, place, Within::Message)? {
             Part::Text(text) => Ok(Some(text)),
             _ => Ok(None),
@@ -195,7 +207,8 @@ impl Reader {
         kind: &str,
     ) -> Result<Option<Part>, WireError> {
         let at = Place::Key(place, "source");
-        let source = block.get("source").ok_or_else(|| WireError::Missing { path: at.to_string() })?;
+        let source =
+            block.get("source").ok_or_else(|| WireError::Missing { path: at.to_string() })?;
         let source = Fields::read(source, &at)?;
         let need = |key| source.need_text(key, &at).map(Cow::into_owned);
         let (from, media_type) = match &*source.need_text("type", &at)? {
@@ -218,7 +231,9 @@ impl Reader {
 /// What a block says beside its content and is sent with it again.
 fn extras(block: &Fields<'_>, kind: &str) -> Metadata {
     let takes = EXTRAS.iter().filter(|extra| extra.kinds.contains(&kind));
-    takes.filter_map(|extra| Some((extra.metadata.to_owned(), kept(block.get(extra.key)?)))).collect()
+    takes
+        .filter_map(|extra| Some((extra.metadata.to_owned(), kept(block.get(extra.key)?))))
+        .collect()
 }
 
 fn call(block: &Fields<'_>, place: &Place<'_>) -> Result<Part, WireError> {
@@ -234,8 +249,8 @@ fn call(block: &Fields<'_>, place: &Place<'_>) -> Result<Part, WireError> {
     }))
 }
 
-/// Whether a block belongs to the form although no part is made for it: what runs at the provider, and sources
-/// that only it can read.
+/// Whether a block belongs to the form although no part is made for it: what runs at the provider,
+/// and sources that only it can read.
 fn is_known(kind: &str) -> bool {
     const KNOWN: [&str; 13] = [
         "image",

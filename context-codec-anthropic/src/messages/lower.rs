@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use context_core::wire::{Lowered, is_blank, lost_media, media_kind};
 use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, OpaqueBlock, Part, Reasoning, Role,
-    Severity, Text, ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, OpaqueBlock, Part, Reasoning,
+    Role, Severity, Text, ToolCall, ToolInput, ToolResult,
 };
 
 use super::form::{Block, Body, Content, Facts, Input, Mark, Mode, WireMessage, remarked};
@@ -80,7 +80,8 @@ impl Writer {
         Some(WireMessage { role, content, facts })
     }
 
-    /// The blocks of a message. For sending without blank texts, and with results in front, as the provider demands.
+    /// The blocks of a message. For sending without blank texts, and with results in front, as the
+    /// provider demands.
     pub(super) fn blocks<'a>(&mut self, message: &'a Message) -> Vec<Block<'a>> {
         let by_model = message.role == Role::Assistant;
         let (mut blocks, mut behind) = (Vec::with_capacity(message.parts.len()), Vec::new());
@@ -129,8 +130,14 @@ impl Writer {
         }
     }
 
-    /// One text is a text, unless it is usually, or was, a list of blocks; everything else is a list.
-    fn content<'a>(&self, mut blocks: Vec<Block<'a>>, metadata: &Metadata, usual: bool) -> Content<'a> {
+    /// One text is a text, unless it is usually, or was, a list of blocks; everything else is a
+    /// list.
+    fn content<'a>(
+        &self,
+        mut blocks: Vec<Block<'a>>,
+        metadata: &Metadata,
+        usual: bool,
+    ) -> Content<'a> {
         let written = metadata.get(AS_BLOCKS).filter(|_| self.mode != Mode::Send);
         let as_blocks = written.map_or(usual, |json| json.as_str() == "true");
         if !as_blocks && matches!(blocks.as_slice(), [block] if block.is_bare_text()) {
@@ -145,9 +152,15 @@ impl Writer {
     fn part<'a>(&mut self, part: &'a Part, index: usize, by_model: bool) -> Option<Block<'a>> {
         let source = self.for_source();
         let (block, metadata, kind) = match part {
-            Part::Text(text) => (Ok(Body::Text(text.text.as_str().into())), Some(&text.metadata), "text"),
-            Part::Opaque(block) if block.provider == PROVIDER => (self.opaque(block, by_model), None, ""),
-            Part::Reasoning(thought) if source || by_model => (reasoning(thought, source), None, ""),
+            Part::Text(text) => {
+                (Ok(Body::Text(text.text.as_str().into())), Some(&text.metadata), "text")
+            }
+            Part::Opaque(block) if block.provider == PROVIDER => {
+                (self.opaque(block, by_model), None, "")
+            }
+            Part::Reasoning(thought) if source || by_model => {
+                (reasoning(thought, source), None, "")
+            }
             Part::ToolCall(call) if source || by_model => {
                 (Ok(self.call(call, index)), Some(&call.metadata), "tool_use")
             }
@@ -221,7 +234,9 @@ impl Writer {
 
     fn call<'a>(&mut self, call: &'a ToolCall, index: usize) -> Body<'a> {
         let input = match &call.input {
-            ToolInput::Json(json) if self.for_source() || json.as_str().trim_start().starts_with('{') => {
+            ToolInput::Json(json)
+                if self.for_source() || json.as_str().trim_start().starts_with('{') =>
+            {
                 Some(Input::Json(json))
             }
             ToolInput::Invalid(text) if self.for_source() && text.is_empty() => None,
@@ -267,9 +282,12 @@ impl Writer {
         }
         let mut behind = Vec::new();
         if result.is_error && self.mode == Mode::Request {
-            (blocks, behind) = blocks.into_iter().partition(|block| matches!(block.body, Body::Text(_)));
+            (blocks, behind) =
+                blocks.into_iter().partition(|block| matches!(block.body, Body::Text(_)));
             behind.retain(|block| match &block.body {
-                Body::Opaque(value) => opaque_type(value).is_some_and(|kind| TAKEN[..3].contains(&&*kind)),
+                Body::Opaque(value) => {
+                    opaque_type(value).is_some_and(|kind| TAKEN[..3].contains(&&*kind))
+                }
                 _ => true,
             });
             if !behind.is_empty() {
@@ -285,12 +303,15 @@ impl Writer {
             }
         }
         let content = (!blocks.is_empty()).then(|| self.content(blocks, &result.metadata, false));
-        let mut block =
-            Block::new(Body::ToolResult { id: &result.call_id, content, is_error: result.is_error });
+        let mut block = Block::new(Body::ToolResult {
+            id: &result.call_id,
+            content,
+            is_error: result.is_error,
+        });
         self.extras(&mut block, &result.metadata, "tool_result");
-        block
-            .extras
-            .retain(|(key, value)| *key != "is_error" || (!result.is_error && value.as_str() == "false"));
+        block.extras.retain(|(key, value)| {
+            *key != "is_error" || (!result.is_error && value.as_str() == "false")
+        });
         block.mark = block.mark.or(mark);
         (block, behind)
     }
@@ -311,7 +332,8 @@ impl Writer {
     }
 }
 
-/// The types of opaque blocks that results hold, and first of all those that a user can show as well.
+/// The types of opaque blocks that results hold, and first of all those that a user can show as
+/// well.
 const TAKEN: [&str; 5] = ["image", "document", "search_result", "tool_reference", "browser_state"];
 
 /// Whether a part has a place in a message of this role.
@@ -360,7 +382,8 @@ fn reasoning(thought: &Reasoning, source: bool) -> Result<Body<'_>, &'static str
     if let Some(data) = thought.encrypted.as_deref().filter(|_| is_own || source) {
         return Ok(Body::Redacted(data));
     }
-    let is_signed = is_own && thought.signature.as_ref().is_some_and(|signature| !signature.is_empty());
+    let is_signed =
+        is_own && thought.signature.as_ref().is_some_and(|signature| !signature.is_empty());
     if source || is_signed {
         return Ok(Body::Thinking { text: &thought.text, signature: thought.signature.as_deref() });
     }

@@ -1,5 +1,5 @@
-//! Where the marks of the prompt cache stand: at most as many as the provider takes, only on blocks that can carry
-//! one, and those of an hour in front of those of five minutes.
+//! Where the marks of the prompt cache stand: at most as many as the provider takes, only on blocks
+//! that can carry one, and those of an hour in front of those of five minutes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -106,7 +106,10 @@ impl<'a> Marked<'_, 'a> {
                 short_before = true;
             } else if short_before {
                 self.set(spot, Some(Mark::Short));
-                self.note(spot, "a cache mark for an hour behind one for five minutes is for five minutes");
+                self.note(
+                    spot,
+                    "a cache mark for an hour behind one for five minutes is for five minutes",
+                );
             }
         }
     }
@@ -116,9 +119,12 @@ impl<'a> Marked<'_, 'a> {
         let tools = (0..self.tools.len()).map(Spot::Tool);
         let system = (0..self.history.system.len()).map(Spot::System);
         let turns = self.history.turns.iter().enumerate();
-        let blocks = turns.flat_map(|(t, turn)| (0..turn.blocks.len()).map(move |b| Spot::Block(t, b)));
-        let states = tools.chain(system).chain(blocks).filter_map(|spot| Some((spot, self.state(spot)?)));
-        let (illegal, legal): (Vec<_>, Vec<_>) = states.partition(|(_, state)| *state == State::Illegal);
+        let blocks =
+            turns.flat_map(|(t, turn)| (0..turn.blocks.len()).map(move |b| Spot::Block(t, b)));
+        let states =
+            tools.chain(system).chain(blocks).filter_map(|spot| Some((spot, self.state(spot)?)));
+        let (illegal, legal): (Vec<_>, Vec<_>) =
+            states.partition(|(_, state)| *state == State::Illegal);
         for (spot, _) in illegal {
             self.set(spot, None);
             self.note(spot, "a cache mark is left out: it is none, or stands where none may");
@@ -132,13 +138,17 @@ impl<'a> Marked<'_, 'a> {
         match marks {
             CacheMarks::Auto => {
                 spots.extend(self.prompt());
-                // Behind the last thing that was said to the model, and behind the one before: there the entry ends
-                // that this request can read.
-                let turns = self.history.turns.iter().enumerate().rev().filter(|(_, turn)| !turn.by_model);
+                // Behind the last thing that was said to the model, and behind the one before:
+                // there the entry ends that this request can read.
+                let turns =
+                    self.history.turns.iter().enumerate().rev().filter(|(_, turn)| !turn.by_model);
                 spots.extend(
                     turns
                         .filter_map(|(t, turn)| {
-                            Some(Spot::Block(t, turn.blocks.iter().rposition(|block| block.can_carry())?))
+                            Some(Spot::Block(
+                                t,
+                                turn.blocks.iter().rposition(|block| block.can_carry())?,
+                            ))
                         })
                         .take(2),
                 );
@@ -173,7 +183,8 @@ impl<'a> Marked<'_, 'a> {
         let mut spots = Vec::new();
         for position in wanted.into_iter().rev() {
             let from = places.range(..=position).next_back().map(|(_, from)| *from);
-            let before = from.map_or(0, |from| carriers.partition_point(|(other, ..)| *other <= from));
+            let before =
+                from.map_or(0, |from| carriers.partition_point(|(other, ..)| *other <= from));
             match before.checked_sub(1).map(|last| carriers[last]) {
                 Some((_, t, b)) => spots.push(Spot::Block(t, b)),
                 None => {
@@ -223,8 +234,8 @@ impl<'a> Marked<'_, 'a> {
     }
 }
 
-/// Where each given message, by its position, is after the repair: the last message that was made of it, or of one
-/// before it. What the repair put beside one is not meant.
+/// Where each given message, by its position, is after the repair: the last message that was made
+/// of it, or of one before it. What the repair put beside one is not meant.
 fn repaired(messages: &Normalized<'_>) -> BTreeMap<usize, usize> {
     let mut places = BTreeMap::new();
     for (i, message) in messages.messages.iter().enumerate() {
@@ -269,7 +280,8 @@ impl State {
         let fields = Fields::look(value.as_raw())?;
         let mark = fields.any("cache_control")?;
         // A null is no mark and is taken everywhere.
-        (mark.get() != "null").then(|| if is_legal(&fields) { Self::read(mark) } else { Self::Illegal })
+        (mark.get() != "null")
+            .then(|| if is_legal(&fields) { Self::read(mark) } else { Self::Illegal })
     }
 }
 
@@ -279,7 +291,9 @@ impl<'a> Block<'a> {
             Body::Opaque(value) => State::of_opaque(value, |fields| {
                 fields.peek("type").is_some_and(|kind| MARKABLE.contains(&&*kind))
             }),
-            _ => self.mark.map(|mark| if self.can_carry() { State::of(&mark) } else { State::Illegal }),
+            _ => self
+                .mark
+                .map(|mark| if self.can_carry() { State::of(&mark) } else { State::Illegal }),
         }
     }
 
@@ -292,7 +306,8 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> WireTool<'a> {
-    /// Whether a mark may be put on it. A tool that is only found by a search is no part of the prompt.
+    /// Whether a mark may be put on it. A tool that is only found by a search is no part of the
+    /// prompt.
     fn can_carry(&self) -> bool {
         matches!(self, Self::Function { extras, .. }
             if !extras.iter().any(|(key, value)| *key == "defer_loading" && value.as_str() == "true"))

@@ -8,7 +8,11 @@ use context_core::{Media, MediaKind, MediaSource};
 use super::form::{Body, Mode, Source};
 
 /// An image or a document. For sending only what the provider reads.
-pub(super) fn media<'a>(media: &'a Media, kind: &'static str, mode: Mode) -> Result<Body<'a>, &'static str> {
+pub(super) fn media<'a>(
+    media: &'a Media,
+    kind: &'static str,
+    mode: Mode,
+) -> Result<Body<'a>, &'static str> {
     let title = media.name.as_deref().filter(|_| kind == "document");
     let source = match mode {
         Mode::Source => kept(media)?,
@@ -41,7 +45,9 @@ fn sent<'a>(media: &'a Media, kind: &str) -> Result<Source<'a>, MediaFault> {
             let fetched = media.media_type.as_deref().is_none_or(is_fetched);
             return if fetched { Ok(Source::Url { url }) } else { Err(MediaFault::Type) };
         }
-        MediaSource::Reference(file_id) if is_file_id(file_id) => return Ok(Source::File { file_id }),
+        MediaSource::Reference(file_id) if is_file_id(file_id) => {
+            return Ok(Source::File { file_id });
+        }
         _ => {}
     }
     let found = ANTHROPIC_MEDIA.check(kind, media)?;

@@ -1,5 +1,6 @@
-//! The quick way from the wire to a message: texts, calls and results without anything beside them, which most
-//! messages are, read in one pass. Everything else, and everything that is wrong, is left to [`lift`](super::lift).
+//! The quick way from the wire to a message: texts, calls and results without anything beside them,
+//! which most messages are, read in one pass. Everything else, and everything that is wrong, is
+//! left to [`lift`](super::lift).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +13,8 @@ use super::lift::{mark_form, role_of};
 
 /// The message, if it is one of the plain ones.
 pub(super) fn message(json: &str) -> Option<Message> {
-    let Object(Said { role, content: Content { parts, as_blocks } }) = serde_json::from_str(json).ok()?;
+    let Object(Said { role, content: Content { parts, as_blocks } }) =
+        serde_json::from_str(json).ok()?;
     if parts.is_empty() {
         return None;
     }
@@ -121,7 +123,9 @@ impl<'de> Deserialize<'de> for Truth {
     }
 }
 
-fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
@@ -129,7 +133,8 @@ impl Block<'_> {
     /// The part, if the block has the keys of its type and no others.
     fn part(self) -> Option<Part> {
         let metadata = Metadata::default();
-        let Self { kind, text, id, name, input, tool_use_id, content, is_error: Truth(is_error) } = self;
+        let Self { kind, text, id, name, input, tool_use_id, content, is_error: Truth(is_error) } =
+            self;
         match (kind, text, (id, name, input), (tool_use_id, content, is_error)) {
             ("text", Some(text), (None, None, None), (None, None, false)) => {
                 Some(Part::Text(Text { text, metadata }))
@@ -148,7 +153,13 @@ impl Block<'_> {
                 }
                 let mut metadata = metadata;
                 mark_form(&mut metadata, as_blocks, false, &output);
-                Some(Part::ToolResult(ToolResult { call_id, name: None, output, is_error, metadata }))
+                Some(Part::ToolResult(ToolResult {
+                    call_id,
+                    name: None,
+                    output,
+                    is_error,
+                    metadata,
+                }))
             }
             _ => None,
         }

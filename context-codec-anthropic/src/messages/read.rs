@@ -1,4 +1,5 @@
-//! Reading JSON one level at a time, borrowed from the text: no tree, no copies but of what is kept.
+//! Reading JSON one level at a time, borrowed from the text: no tree, no copies but of what is
+//! kept.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -78,7 +79,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A text, if there is one.
-    pub(super) fn text(&self, key: &str, place: &Place<'_>) -> Result<Option<Cow<'a, str>>, WireError> {
+    pub(super) fn text(
+        &self,
+        key: &str,
+        place: &Place<'_>,
+    ) -> Result<Option<Cow<'a, str>>, WireError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let text = read_text(value, &Place::Key(place, key))?;
         if !is_exact(&text, value) {
@@ -88,8 +93,13 @@ impl<'a> Fields<'a> {
     }
 
     /// A text that must be there.
-    pub(super) fn need_text(&self, key: &str, place: &Place<'_>) -> Result<Cow<'a, str>, WireError> {
-        self.text(key, place)?.ok_or_else(|| WireError::Missing { path: Place::Key(place, key).to_string() })
+    pub(super) fn need_text(
+        &self,
+        key: &str,
+        place: &Place<'_>,
+    ) -> Result<Cow<'a, str>, WireError> {
+        self.text(key, place)?
+            .ok_or_else(|| WireError::Missing { path: Place::Key(place, key).to_string() })
     }
 
     /// A text, or nothing for anything else: for looking, not for understanding.
@@ -139,7 +149,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// Whether a text is all that was written: half a surrogate pair, which JSON can write and text cannot hold, is not.
+/// Whether a text is all that was written: half a surrogate pair, which JSON can write and text
+/// cannot hold, is not.
 pub(super) fn is_exact(text: &str, raw: &RawValue) -> bool {
     !text.contains('\u{fffd}') || serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok()
 }

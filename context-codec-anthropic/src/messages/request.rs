@@ -10,8 +10,8 @@ use std::collections::HashSet;
 
 use context_core::wire::{self, WireError};
 use context_core::{
-    Answer, AnswerStream, Diagnostic, DiagnosticCode, Json, LiftedRequest, LoweredRequest, MessageCodec,
-    ModelCodec, ModelRequest, Role, Severity, normalize,
+    Answer, AnswerStream, Diagnostic, DiagnosticCode, Json, LiftedRequest, LoweredRequest,
+    MessageCodec, ModelCodec, ModelRequest, Role, Severity, normalize,
 };
 
 use self::envelope::{Envelope, Format, Whole, choice, has_key, written_system};
@@ -48,7 +48,8 @@ impl MessageCodec for MessagesCodec {
         if tools.choice.is_none() && request.tool_choice.is_some() && envelope.has_more_tools() {
             // It may be one of those.
             envelope.tool_choice = choice(request, request.tool_choice.as_ref());
-            let noted = tools.diagnostics.iter().filter(|diagnostic| diagnostic.path != "tool_choice");
+            let noted =
+                tools.diagnostics.iter().filter(|diagnostic| diagnostic.path != "tool_choice");
             diagnostics.extend(noted.cloned());
         } else {
             diagnostics.extend_from_slice(&tools.diagnostics);

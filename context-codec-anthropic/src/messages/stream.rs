@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use context_core::wire::{self, WireError, kept, read_list};
 use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, JsonMap, ModelError, Part, Severity,
-    ToolCall, ToolInput,
+    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, JsonMap, ModelError, Part,
+    Severity, ToolCall, ToolInput,
 };
 use serde_json::value::RawValue;
 
@@ -36,7 +36,8 @@ impl Stream {
         let message = Fields::read(message, &place)?;
         let mut deltas = Vec::new();
         if let Some(content) = message.get("content") {
-            for (i, item) in read_list(content, &Place::Key(&place, "content"))?.iter().enumerate() {
+            for (i, item) in read_list(content, &Place::Key(&place, "content"))?.iter().enumerate()
+            {
                 let block = Building::read(item, &Place::Item(&place, i))?;
                 deltas.extend(block.shown());
                 self.given.push(kept(item));
@@ -66,7 +67,8 @@ impl Stream {
     /// The blocks that may be kept, in order, and which of them were not whole.
     fn whole_blocks(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<Whole> {
         let is_cut_off = !self.has_ended;
-        let was_full = self.facts.get("stop_reason").is_some_and(|stop| stop.as_str() == "\"max_tokens\"");
+        let was_full =
+            self.facts.get("stop_reason").is_some_and(|stop| stop.as_str() == "\"max_tokens\"");
         let mut cut = |kind: &str| {
             let said = format!("a block of type {kind:?} is left out: it is not whole");
             let (code, severity) = (DiagnosticCode::CutOff, Severity::Warning);
@@ -141,10 +143,12 @@ impl AnswerStream for Stream {
         let mut parts: Vec<Part> = Vec::with_capacity(blocks.len());
         for (i, block) in blocks.iter().enumerate() {
             match reader.block(block.json.as_raw(), &Place::Item(&place, i), Within::Message) {
-                Ok(Part::ToolCall(call)) => parts.push(Part::ToolCall(match &block.invalid_input {
-                    Some(text) => ToolCall { input: ToolInput::Invalid(text.clone()), ..call },
-                    None => call,
-                })),
+                Ok(Part::ToolCall(call)) => {
+                    parts.push(Part::ToolCall(match &block.invalid_input {
+                        Some(text) => ToolCall { input: ToolInput::Invalid(text.clone()), ..call },
+                        None => call,
+                    }))
+                }
                 Ok(part) => parts.push(part),
                 Err(error) => cut_off.push(Diagnostic::new(
                     DiagnosticCode::BrokenInput,
@@ -186,19 +190,22 @@ fn merged(before: &Json, later: &RawValue) -> Option<Json> {
     Some(super::json(&map))
 }
 
-/// Drops uses of tools at the provider that have no result, and what they called: the answer broke off before.
+/// Drops uses of tools at the provider that have no result, and what they called: the answer broke
+/// off before.
 fn drop_unpaired(blocks: &mut Vec<Whole>, mut cut: impl FnMut(&str)) {
     let mut read: Vec<Ids> = blocks.iter().map(|block| Ids::read(&block.json)).collect();
     loop {
         let results: HashSet<&str> = read.iter().filter_map(|ids| ids.used.as_deref()).collect();
-        let open = read.iter().filter(|ids| matches!(&*ids.kind, "server_tool_use" | "mcp_tool_use"));
+        let open =
+            read.iter().filter(|ids| matches!(&*ids.kind, "server_tool_use" | "mcp_tool_use"));
         let open = open.filter_map(|ids| ids.own.as_deref()).filter(|id| !results.contains(id));
         let gone: HashSet<String> = open.map(str::to_owned).collect();
         if gone.is_empty() {
             return;
         }
-        let goes =
-            |ids: &Ids| [&ids.own, &ids.used, &ids.caller].into_iter().flatten().any(|id| gone.contains(id));
+        let goes = |ids: &Ids| {
+            [&ids.own, &ids.used, &ids.caller].into_iter().flatten().any(|id| gone.contains(id))
+        };
         let mut keep = read.iter().map(|ids| !goes(ids));
         blocks.retain(|_| keep.next().unwrap_or(true));
         read.retain(|ids| {
@@ -223,8 +230,9 @@ impl Ids {
     fn read(block: &Json) -> Self {
         let fields = Fields::look(block.as_raw());
         let text = |key| fields.as_ref()?.peek(key).map(|text| text.into_owned());
-        let caller =
-            fields.as_ref().and_then(|fields| Fields::read(fields.get("caller")?, &Place::Root).ok());
+        let caller = fields
+            .as_ref()
+            .and_then(|fields| Fields::read(fields.get("caller")?, &Place::Root).ok());
         Self {
             kind: text("type").unwrap_or_default(),
             own: text("id"),

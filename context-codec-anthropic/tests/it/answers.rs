@@ -2,8 +2,8 @@
 
 use context_codec_anthropic::messages::{CITATIONS_KEY, MessagesCodec, RESPONSE_KEY};
 use context_core::{
-    Answer, AnswerDelta, DiagnosticCode, Message, MessageCodec, ModelCodec, ModelErrorCode, ModelRequest,
-    Part, StopReason, ToolInput,
+    Answer, AnswerDelta, DiagnosticCode, Message, MessageCodec, ModelCodec, ModelErrorCode,
+    ModelRequest, Part, StopReason, ToolInput,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +36,10 @@ fn answers_say_why_they_ended_and_what_they_cost() {
         let usage = answer.usage.expect("usage");
         assert_eq!((usage.input, usage.output, usage.cache_read, usage.cache_write), (3, 4, 5, 0));
         assert_eq!((usage.reasoning, usage.total_input()), (Some(2), 8));
-        assert_eq!((answer.id.as_deref(), answer.model.as_deref()), (Some("msg_1"), Some("claude-x")));
+        assert_eq!(
+            (answer.id.as_deref(), answer.model.as_deref()),
+            (Some("msg_1"), Some("claude-x"))
+        );
         let facts = answer.message.metadata.get(RESPONSE_KEY).expect("facts").as_str();
         assert!(facts.contains("\"container\"") && !facts.contains("stop_details"), "{facts}");
         assert_eq!(answer.message.parts, [Part::text("so")]);
@@ -45,7 +48,8 @@ fn answers_say_why_they_ended_and_what_they_cost() {
 
 #[test]
 fn errors_are_answers_with_an_error() {
-    let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let error =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let answer = read(error.clone());
     assert_eq!(answer.error.expect("an error").code, ModelErrorCode::Overloaded);
     assert!(answer.message.parts.is_empty() && !answer.complete);
@@ -97,10 +101,17 @@ fn events() -> Vec<Value> {
         add(0, json!({"type": "thinking_delta", "thinking": "m"})),
         add(0, json!({"type": "signature_delta", "signature": "c2ln"})),
         end(0),
-        begin(1, json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})),
+        begin(
+            1,
+            json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
+                "input": {}}),
+        ),
         add(1, input("{\"query\": \"x\"}")),
         end(1),
-        begin(2, json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []})),
+        begin(
+            2,
+            json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}),
+        ),
         end(2),
         begin(3, json!({"type": "text", "text": "", "citations": []})),
         add(3, json!({"type": "text_delta", "text": "so"})),
@@ -123,8 +134,10 @@ fn events() -> Vec<Value> {
 #[test]
 fn a_stream_becomes_an_answer() {
     let mut stream = MessagesCodec.answer_stream();
-    let deltas: Vec<_> =
-        events().iter().flat_map(|event| stream.push(&event.to_string()).expect("an event")).collect();
+    let deltas: Vec<_> = events()
+        .iter()
+        .flat_map(|event| stream.push(&event.to_string()).expect("an event"))
+        .collect();
     assert_eq!(deltas[0], AnswerDelta::Reasoning("h".into()));
     assert_eq!(deltas[2], AnswerDelta::Text("so".into()));
     assert_eq!(deltas[3], AnswerDelta::ToolCall { id: "t1".into(), name: "now".into() });
@@ -147,9 +160,8 @@ fn a_stream_becomes_an_answer() {
     ]}));
     let values = |parts: &[Part]| parts.iter().map(|part| json!(part)).collect::<Vec<_>>();
     assert_eq!(values(&answer.message.parts[..4]), values(&whole.message.parts));
-    assert!(
-        matches!(&answer.message.parts[3], Part::Text(text) if text.metadata.get(CITATIONS_KEY).is_some())
-    );
+    assert!(matches!(&answer.message.parts[3],
+            Part::Text(text) if text.metadata.get(CITATIONS_KEY).is_some()));
     let inputs: Vec<_> = answer.message.parts[4..]
         .iter()
         .map(|part| match part {
@@ -168,9 +180,11 @@ fn a_broken_stream_leaves_what_can_be_sent() {
         events[..count].iter().for_each(|event| drop(stream.push(&event.to_string())));
         let answer = stream.finish();
         assert!(
-            !answer.complete && answer.diagnostics.iter().any(|said| said.code == DiagnosticCode::CutOff)
+            !answer.complete
+                && answer.diagnostics.iter().any(|said| said.code == DiagnosticCode::CutOff)
         );
-        let kinds: Vec<_> = answer.message.parts.iter().map(|part| json!(part)["type"].clone()).collect();
+        let kinds: Vec<_> =
+            answer.message.parts.iter().map(|part| json!(part)["type"].clone()).collect();
         let expected: &[&str] = match count {
             0..6 => &[],
             6..11 => &["reasoning"],
@@ -214,7 +228,8 @@ fn input_that_is_no_json_is_told_or_dropped() {
 fn events_that_cannot_be_read_are_errors_and_harm_nothing() {
     let mut stream = MessagesCodec.answer_stream();
     stream.push(&begin(0, json!({"type": "text", "text": "a"})).to_string()).unwrap();
-    let deep = format!("{{\"type\":\"ping\",\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep =
+        format!("{{\"type\":\"ping\",\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(stream.push(&deep).unwrap(), []);
     for event in [
         "",

@@ -21,7 +21,8 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            let name =
+                path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
             if path.is_dir() {
                 folders.push(path);
             } else if name.ends_with(extension) {

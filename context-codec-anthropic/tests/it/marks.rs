@@ -4,8 +4,8 @@ use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
 use context_conformance::wire::check_request;
 use context_core::wire::WireError;
 use context_core::{
-    CacheMarks, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest, Part,
-    Reasoning, Role, Text, ToolCall, ToolInput, ToolResult,
+    CacheMarks, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata,
+    ModelRequest, Part, Reasoning, Role, Text, ToolCall, ToolInput, ToolResult,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -42,7 +42,10 @@ fn talk(count: usize) -> Vec<Message> {
 fn marks_stand_where_they_are_wanted_and_are_four_at_most() {
     let tool = || FunctionTool::new("look", Json::from(&json!({"type": "object"})));
     let auto = |request: ModelRequest| marks(&sent(&request));
-    assert_eq!(auto(ModelRequest::new(talk(5)).system("s").tools([tool()])), ["system0", "2.0", "4.0"]);
+    assert_eq!(
+        auto(ModelRequest::new(talk(5)).system("s").tools([tool()])),
+        ["system0", "2.0", "4.0"]
+    );
     assert_eq!(auto(ModelRequest::new(talk(1)).tools([tool()])), ["tools0", "0.0"]);
     assert_eq!(auto(ModelRequest::new(talk(1))), ["0.0"]);
     let mut at = ModelRequest::new(talk(9)).cache(CacheMarks::At(vec![1, 3, 5, 7]));
@@ -97,7 +100,8 @@ fn any_part() -> impl Strategy<Value = Part> {
         opaque(value)
     };
     prop_oneof![
-        3 => (text(), mark()).prop_map(|(text, mark)| Part::Text(Text { text: text.into(), metadata: marked(mark) })),
+        3 => (text(), mark()).prop_map(|(text,
+            mark)| Part::Text(Text { text: text.into(), metadata: marked(mark) })),
         1 => (text(), any::<bool>()).prop_map(|(text, own)| Part::Reasoning(Reasoning {
             text: text.into(),
             signature: Some("c2ln".into()),
@@ -110,7 +114,8 @@ fn any_part() -> impl Strategy<Value = Part> {
             input: ToolInput::Json(Json::from(&json!({}))),
             metadata: marked(mark),
         })),
-        2 => (id(), text(), mark(), mark(), any::<bool>()).prop_map(|(id, text, inner, outer, is_error)| {
+        2 => (id(), text(), mark(), mark(),
+            any::<bool>()).prop_map(|(id, text, inner, outer, is_error)| {
             Part::ToolResult(ToolResult {
                 call_id: id.into(),
                 name: None,
@@ -120,7 +125,8 @@ fn any_part() -> impl Strategy<Value = Part> {
             })
         }),
         1 => (id(), mark()).prop_map(move |(id, mark)| {
-            with(json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}}), mark)
+            with(json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}}),
+                mark)
         }),
         1 => (id(), mark()).prop_map(move |(id, mark)| {
             with(json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []}), mark)
@@ -135,7 +141,8 @@ fn any_part() -> impl Strategy<Value = Part> {
 }
 
 fn any_request() -> impl Strategy<Value = ModelRequest> {
-    let role = proptest::sample::select(vec![Role::User, Role::Assistant, Role::Tool, Role::System]);
+    let role =
+        proptest::sample::select(vec![Role::User, Role::Assistant, Role::Tool, Role::System]);
     let message = (role, proptest::collection::vec(any_part(), 0..4))
         .prop_map(|(role, parts)| Message::new(role, parts));
     let cache = prop_oneof![
@@ -146,28 +153,34 @@ fn any_request() -> impl Strategy<Value = ModelRequest> {
     let texts = proptest::collection::vec(("( |s)", mark()), 0..3);
     let tools = proptest::collection::vec(mark(), 0..3);
     let history = proptest::collection::vec(message, 0..9);
-    (history, cache, texts, tools, any::<bool>()).prop_map(|(history, cache, texts, tools, prefill)| {
-        let mut request = ModelRequest::new(history).model("m").cache(cache);
-        request.prefill = prefill;
-        request.system =
-            texts.into_iter().map(|(text, mark)| Text { text, metadata: marked(mark) }).collect();
-        request.tools = tools
-            .into_iter()
-            .enumerate()
-            .map(|(i, mark)| {
-                let mut tool = FunctionTool::new(format!("t{i}"), Json::from(&json!({"type": "object"})));
-                tool.metadata = marked(mark);
-                tool.into()
-            })
-            .collect();
-        request
-    })
+    (history, cache, texts, tools, any::<bool>()).prop_map(
+        |(history, cache, texts, tools, prefill)| {
+            let mut request = ModelRequest::new(history).model("m").cache(cache);
+            request.prefill = prefill;
+            request.system = texts
+                .into_iter()
+                .map(|(text, mark)| Text { text, metadata: marked(mark) })
+                .collect();
+            request.tools = tools
+                .into_iter()
+                .enumerate()
+                .map(|(i, mark)| {
+                    let mut tool =
+                        FunctionTool::new(format!("t{i}"), Json::from(&json!({"type": "object"})));
+                    tool.metadata = marked(mark);
+                    tool.into()
+                })
+                .collect();
+            request
+        },
+    )
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// Marks included: never more than four, never where none may be, never an hour behind five minutes.
+    /// Marks included: never more than four, never where none may be, never an hour behind five
+    /// minutes.
     #[test]
     fn the_provider_takes_whatever_is_sent(request in any_request()) {
         match MessagesCodec.lower(&request) {

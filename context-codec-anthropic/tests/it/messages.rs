@@ -76,7 +76,8 @@ fn how_one_text_was_written_is_a_word_and_no_second_copy() {
     check(json!({"role": "user", "content": block}), false, plain);
     let sent = json!({"role": "assistant", "content": block});
     check(json!({"role": "assistant", "content": "a long text"}), false, sent);
-    let result = |content: Value| json!({"type": "tool_result", "tool_use_id": "t", "content": content});
+    let result =
+        |content: Value| json!({"type": "tool_result", "tool_use_id": "t", "content": content});
     let message = |content: Value| json!({"role": "user", "content": [result(content)]});
     check(message(block), false, message(json!("a long text")));
 }
@@ -92,7 +93,10 @@ fn facts_about_a_response_are_there_and_not_sent() {
     let content = json!([{"type": "text", "text": "hello"}]);
     let message = check(original, true, json!({"role": "assistant", "content": content}));
     let facts = value(message.metadata.get(RESPONSE_KEY).expect("facts"));
-    assert_eq!((&facts["model"], &facts["usage"]["output_tokens"]), (&json!("claude-x"), &json!(4)));
+    assert_eq!(
+        (&facts["model"], &facts["usage"]["output_tokens"]),
+        (&json!("claude-x"), &json!(4))
+    );
 }
 
 #[test]
@@ -114,7 +118,10 @@ fn what_the_provider_does_not_take_is_left_out_and_named() {
         Role::Assistant,
         [
             Part::text("  "),
-            Part::Reasoning(context_core::Reasoning { text: "unsigned".into(), ..Default::default() }),
+            Part::Reasoning(context_core::Reasoning {
+                text: "unsigned".into(),
+                ..Default::default()
+            }),
             Part::ToolCall(ToolCall {
                 id: "t".into(),
                 name: "f".into(),
@@ -124,7 +131,8 @@ fn what_the_provider_does_not_take_is_left_out_and_named() {
         ],
     );
     let lowered = messages::lower(&message);
-    let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {"invalid_input": "{broken"}});
+    let call =
+        json!({"type": "tool_use", "id": "t", "name": "f", "input": {"invalid_input": "{broken"}});
     assert_eq!(value(&lowered.messages[0]), json!({"role": "assistant", "content": [call]}));
     let said: Vec<_> = lowered.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -161,8 +169,9 @@ fn an_edited_message_is_written_as_it_is_now() {
 #[test]
 fn half_a_surrogate_pair_and_a_hostile_depth_survive() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let text =
-        format!(r#"{{"role": "user", "content": [{{"type": "text", "text": "a\ud83d"}}], "x": {deep}}}"#);
+    let text = format!(
+        r#"{{"role": "user", "content": [{{"type": "text", "text": "a\ud83d"}}], "x": {deep}}}"#
+    );
     let message = messages::lift(&Json::from_text(text).unwrap()).unwrap().message;
     let loaded = Message::decode(&message.encode()).unwrap();
     let back = &messages::lower_source(&loaded).messages[0];
@@ -184,7 +193,8 @@ fn malformed_messages_are_refused_by_name() {
         "content must be a string or a list of blocks, found a number",
     );
     refused(
-        json!({"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text"}]}]}),
+        json!({"role": "user",
+            "content": [{"type": "tool_result", "content": [{"type": "text"}]}]}),
         "content[0].content[0].text is missing",
     );
     refused(
@@ -212,7 +222,8 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn text() -> impl Strategy<Value = Value> {
-    prop_oneof![Just("".to_owned()), "\\PC{0,8}", Just(" {\"a\": 1}\n".to_owned())].prop_map(Value::from)
+    prop_oneof![Just("".to_owned()), "\\PC{0,8}", Just(" {\"a\": 1}\n".to_owned())]
+        .prop_map(Value::from)
 }
 
 fn source() -> impl Strategy<Value = Value> {
@@ -243,9 +254,11 @@ fn block() -> impl Strategy<Value = Value> {
         3 => simple,
         1 => (text(), text()).prop_map(|(t, s)| json!({"type": "thinking", "thinking": t, "signature": s})),
         1 => text().prop_map(|t| json!({"type": "redacted_thinking", "data": t})),
-        2 => any_json().prop_map(|x| json!({"type": "tool_use", "id": "t", "name": "f", "input": x})),
+        2 => any_json().prop_map(|x| json!({"type": "tool_use", "id": "t", "name": "f",
+            "input": x})),
         2 => (content, any::<Option<bool>>()).prop_map(|(content, error)| {
-            json!({"type": "tool_result", "tool_use_id": "t", "content": content, "is_error": error})
+            json!({"type": "tool_result", "tool_use_id": "t", "content": content,
+                "is_error": error})
         }),
     ];
     (all, proptest::option::of(("[a-z]{1,3}", any_json()))).prop_map(|(mut block, more)| {
@@ -264,7 +277,10 @@ fn message_like() -> impl Strategy<Value = Value> {
         1 => any_json(),
     ];
     let role = prop_oneof!["user", "assistant", "system"];
-    let more = proptest::collection::vec(("(id|model|usage|type|stop_reason|[a-z$]{0,4})", any_json()), 0..4);
+    let more = proptest::collection::vec(
+        ("(id|model|usage|type|stop_reason|[a-z$]{0,4})", any_json()),
+        0..4,
+    );
     (role, proptest::option::of(content), more).prop_map(|(role, content, more)| {
         let mut entries: serde_json::Map<_, _> = more.into_iter().collect();
         entries.extend(content.map(|content| ("content".to_owned(), content)));
@@ -293,7 +309,8 @@ proptest! {
 
     #[test]
     fn nothing_makes_it_panic(original in any_json()) {
-        let _ = messages::lift(&original.into()).map(|lifted| messages::lower_source(&lifted.message));
+        let _ = messages::lift(&original.into())
+            .map(|lifted| messages::lower_source(&lifted.message));
     }
 }
 

@@ -14,7 +14,8 @@ fn value(json: &Json) -> Value {
     json.parse().expect("JSON parses")
 }
 
-/// What [`MessagesCodec`] sends of a body, told from the body, by the names of the differences and their counts.
+/// What [`MessagesCodec`] sends of a body, told from the body, by the names of the differences and
+/// their counts.
 fn expected(mut body: Value, names: &mut BTreeMap<&'static str, usize>) -> Value {
     let mut count = |name| *names.entry(name).or_default() += 1;
     if body["max_tokens"].is_null() {
@@ -29,9 +30,11 @@ fn expected(mut body: Value, names: &mut BTreeMap<&'static str, usize>) -> Value
             let blocks = message["content"].as_array_mut().expect("blocks");
             let before = blocks.len();
             blocks.retain(|block| block["type"] == "text");
-            (before > blocks.len()).then(|| count("a change of tools between messages is left out"));
+            (before > blocks.len())
+                .then(|| count("a change of tools between messages is left out"));
             for block in blocks.iter_mut() {
-                block["text"] = format!("<system>\n{}\n</system>", block["text"].as_str().unwrap()).into();
+                block["text"] =
+                    format!("<system>\n{}\n</system>", block["text"].as_str().unwrap()).into();
             }
             if blocks.is_empty() {
                 continue;
@@ -103,15 +106,18 @@ fn assert_sendable(answer: Message, name: &str) {
         request.prefill = prefill;
         let sent = value(&MessagesCodec.lower(&request).expect("the user said something").body);
         let wrong = check_request("anthropic", &sent);
-        // What goes back as it came is the provider's business: blocks of betas, keys that only answers have, and a
-        // tool that waits for the results of calls it made.
+        // What goes back as it came is the provider's business: blocks of betas, keys that only
+        // answers have, and a tool that waits for the results of calls it made.
         let blocks = sent["messages"][1].to_string();
         let is_own = |kind: &str| blocks.contains(&format!("\"type\":\"{kind}"));
-        let has_beta =
-            ["fallback", "compaction", "advisor", "mcp_", "code_execution_202"].into_iter().any(is_own);
+        let has_beta = ["fallback", "compaction", "advisor", "mcp_", "code_execution_202"]
+            .into_iter()
+            .any(is_own);
         let wrong: Vec<_> = wrong
             .into_iter()
-            .filter(|found| !has_beta || matches!(found.rule, Rule::Empty | Rule::CacheMark | Rule::Role))
+            .filter(|found| {
+                !has_beta || matches!(found.rule, Rule::Empty | Rule::CacheMark | Rule::Role)
+            })
             .filter(|found| !(found.rule == Rule::Type && blocks.contains("advisor")))
             .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:?} in {sent}");
@@ -120,7 +126,10 @@ fn assert_sendable(answer: Message, name: &str) {
 
 fn assert_read(answer: &Answer, name: &str) {
     assert!(answer.complete && answer.error.is_none(), "{name}: {answer:?}");
-    assert!(answer.model.is_some() && answer.id.is_some() && answer.usage.is_some(), "{name}: {answer:?}");
+    assert!(
+        answer.model.is_some() && answer.id.is_some() && answer.usage.is_some(),
+        "{name}: {answer:?}"
+    );
     assert_eq!(answer.message.parts.is_empty(), answer.stop == Some(StopReason::Refusal), "{name}");
 }
 
@@ -168,7 +177,8 @@ fn a_stream_says_what_the_whole_answer_says() {
         let told = stream.finish();
         assert_eq!(told.message, answer.message, "{name}");
         assert_eq!((told.stop, told.usage), (answer.stop, answer.usage), "{name}");
-        let as_written = MessagesCodec.lift_answer(&Json::from_text(text).expect("JSON")).expect("an answer");
+        let as_written =
+            MessagesCodec.lift_answer(&Json::from_text(text).expect("JSON")).expect("an answer");
         wholes.insert(name.trim_end_matches(".json").to_owned(), as_written);
     }
     for (name, text) in data::files(&folder, ".chunks.txt") {
@@ -177,7 +187,9 @@ fn a_stream_says_what_the_whole_answer_says() {
         streams += 1;
         let whole = wholes.get(name.trim_end_matches(".chunks.txt"));
         // Two of one name are the same answer, or two to the same question.
-        if let Some(whole) = whole.filter(|whole| whole.message.plain_text() == answer.message.plain_text()) {
+        if let Some(whole) =
+            whole.filter(|whole| whole.message.plain_text() == answer.message.plain_text())
+        {
             assert_eq!(whole.message.parts, answer.message.parts, "{name}");
             assert_eq!((&whole.stop, whole.usage), (&answer.stop, answer.usage), "{name}");
             pairs += 1;
@@ -199,7 +211,9 @@ fn told(body: &Value) -> Vec<String> {
         match block["type"].as_str() {
             Some("text") => {
                 begin["text"] = json!("");
-                deltas.extend(pieces(&block["text"]).map(|text| json!({"type": "text_delta", "text": text})));
+                deltas.extend(
+                    pieces(&block["text"]).map(|text| json!({"type": "text_delta", "text": text})),
+                );
                 if let Some(citations) = block["citations"].as_array() {
                     begin["citations"] = json!([]);
                     let delta = |citation| json!({"type": "citations_delta", "citation": citation});

@@ -6,8 +6,8 @@ use context_codec_anthropic::messages::{
 use context_conformance::wire::check_request;
 use context_core::wire::WireError;
 use context_core::{
-    CacheMarks, Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
-    OpaqueBlock, OutputSchema, Part, Reasoning, Role, Text, ToolChoice, ToolResult,
+    CacheMarks, Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata,
+    ModelRequest, OpaqueBlock, OutputSchema, Part, Reasoning, Role, Text, ToolChoice, ToolResult,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -81,7 +81,8 @@ fn a_body_becomes_a_request_and_comes_back() {
         ],
         "tool_choice": {"type": "any", "disable_parallel_tool_use": true},
         "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {"type": "object"}}},
-        "thinking": {"type": "enabled", "budget_tokens": 50}, "stop_sequences": ["x"], "metadata": null,
+        "thinking": {"type": "enabled", "budget_tokens": 50}, "stop_sequences": ["x"],
+            "metadata": null,
         "messages": [says("user", "hi"), {"role": "assistant", "content": "so"}],
     });
     let request = comes_back(body.clone());
@@ -92,7 +93,10 @@ fn a_body_becomes_a_request_and_comes_back() {
     );
     assert_eq!(request.system[0].text, "Be brief.");
     assert_eq!(request.tool_choice, Some(ToolChoice::Required));
-    assert_eq!(request.output, Some(OutputSchema::new("answer", Json::from(&json!({"type": "object"})))));
+    assert_eq!(
+        request.output,
+        Some(OutputSchema::new("answer", Json::from(&json!({"type": "object"}))))
+    );
     assert_eq!(request.metadata.get(PARALLEL_KEY).map(Json::as_str), Some("true"));
     assert!(request.metadata.get(BODY_KEY).expect("other keys").as_str().contains("budget_tokens"));
     assert!(request.prefill && request.cache == CacheMarks::Kept && request.tools.len() == 2);
@@ -107,14 +111,17 @@ fn a_body_becomes_a_request_and_comes_back() {
 #[test]
 fn a_changed_request_is_written_as_it_is_now() {
     let body = json!({"model": "a", "max_tokens": 1.0e1, "system": "s", "messages": []});
-    assert!(
-        matches!(MessagesCodec.lift(&(&body).into()), Err(WireError::WrongType { path, .. }) if path == "max_tokens")
+    assert!(matches!(MessagesCodec.lift(&(&body).into()),
+            Err(WireError::WrongType { path, .. }) if path == "max_tokens"));
+    let mut request = comes_back(
+        json!({"model": "a\u{fffd}", "output_format": null, "messages": [says("user", "hi")]}),
     );
-    let mut request =
-        comes_back(json!({"model": "a\u{fffd}", "output_format": null, "messages": [says("user", "hi")]}));
     request.model = Some("b".into());
     let back = value(&MessagesCodec.lower_source(&request).body);
-    assert_eq!(back, json!({"model": "b", "output_format": null, "messages": [says("user", "hi")]}));
+    assert_eq!(
+        back,
+        json!({"model": "b", "output_format": null, "messages": [says("user", "hi")]})
+    );
     let mut request =
         comes_back(json!({"output_format": {"type": "json_schema", "schema": {}}, "messages": []}));
     request.output = None;
@@ -165,7 +172,10 @@ fn an_error_is_text_and_what_came_with_it_follows_the_results() {
     let history = [
         Message::from("q"),
         Message::new(Role::Assistant, [call("a"), call("b")]),
-        Message::new(Role::Tool, [failed("a", vec![Part::text("out"), image()]), failed("b", vec![])]),
+        Message::new(
+            Role::Tool,
+            [failed("a", vec![Part::text("out"), image()]), failed("b", vec![])],
+        ),
     ];
     let content = &messages(history)[2]["content"];
     let kinds: Vec<_> = content.as_array().unwrap().iter().map(|block| &block["type"]).collect();
@@ -182,7 +192,8 @@ fn system_messages_in_front_are_the_system_prompt() {
     ])
     .system("zeroth");
     let body = sent(&request);
-    let texts: Vec<_> = body["system"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
+    let texts: Vec<_> =
+        body["system"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
     assert_eq!(texts, ["zeroth", "first"]);
     assert_eq!(body["messages"][1]["role"], "user");
     assert!(matches!(
@@ -221,7 +232,9 @@ fn only_own_signed_thoughts_are_sent_and_never_last() {
 #[test]
 fn a_prefill_ends_without_white_space_whatever_is_dropped_behind_it() {
     // A result without its use goes.
-    let found = opaque(json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}));
+    let found = opaque(
+        json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}),
+    );
     let mut request = ModelRequest::new([
         Message::from("q"),
         Message::text(Role::Assistant, "so "),
@@ -238,17 +251,20 @@ fn what_the_system_says_is_named_as_such() {
     let mark = Metadata::default().with(CACHE_KEY, Json::from(&json!({"type": "ephemeral"})));
     request.system = vec![Text { text: "\u{1c} ".into(), metadata: mark }];
     let lowered = MessagesCodec.lower(&request).unwrap();
-    let paths: Vec<_> = lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
+    let paths: Vec<_> =
+        lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(paths, ["system[0]"]);
     assert_eq!(sent(&request).get("system"), None);
 }
 
 #[test]
 fn tools_of_the_provider_keep_their_pairs_or_go() {
-    let used =
-        |id: &str| opaque(json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}}));
-    let found =
-        |id: &str| opaque(json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []}));
+    let used = |id: &str| {
+        opaque(json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}}))
+    };
+    let found = |id: &str| {
+        opaque(json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []}))
+    };
     let answer = |parts: Vec<Part>| Message::new(Role::Assistant, parts);
     let (one, two) = ("srvtoolu_1", "srvtoolu_2");
     let sent = messages([
@@ -256,7 +272,8 @@ fn tools_of_the_provider_keep_their_pairs_or_go() {
         answer(vec![used(one), found(one), used(two), found("srvtoolu_3"), Part::text("so")]),
         Message::from("q"),
     ]);
-    let kinds: Vec<_> = sent[1]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    let kinds: Vec<_> =
+        sent[1]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["server_tool_use", "web_search_tool_result", "text"]);
     // A paused answer goes back as it is, and without anything behind it.
     let mut paused = answer(vec![Part::text("let me see"), used(one)]);
@@ -295,10 +312,12 @@ fn media_is_what_the_provider_takes() {
     ];
     let request = ModelRequest::new([Message::from(parts)]);
     let lowered = MessagesCodec.lower(&request).unwrap();
-    let left_out: Vec<_> = lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
+    let left_out: Vec<_> =
+        lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(left_out, [1, 2, 4, 8, 9, 10].map(|i| format!("messages[0].parts[{i}]")));
     let sources = sent(&request)["messages"][0]["content"].clone();
-    let sources: Vec<_> = sources.as_array().unwrap().iter().map(|block| block["source"].clone()).collect();
+    let sources: Vec<_> =
+        sources.as_array().unwrap().iter().map(|block| block["source"].clone()).collect();
     assert_eq!(
         sources,
         [
@@ -323,7 +342,8 @@ fn what_is_beside_the_messages_is_made_valid() {
     request.temperature = Some(1.5);
     request.cache = CacheMarks::Kept;
     let lowered = MessagesCodec.lower(&request).unwrap();
-    let paths: Vec<_> = lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
+    let paths: Vec<_> =
+        lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(paths, ["tools[0]", "tools[1]", "tool_choice", "temperature"]);
     let expected = json!({
         "max_tokens": DEFAULT_MAX_TOKENS, "temperature": 1.0,
@@ -376,6 +396,7 @@ fn body_like() -> impl Strategy<Value = Value> {
         json!([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "is_error": false, "content": "x"}]}]),
     ];
     let key = "(model|max_tokens|temperature|stream|system|tools|tool_choice|output_config|output_format|thinking|messages)";
-    let entries = proptest::collection::btree_map(key, proptest::sample::select(values.to_vec()), 0..7);
+    let entries =
+        proptest::collection::btree_map(key, proptest::sample::select(values.to_vec()), 0..7);
     entries.prop_map(|entries| Value::Object(entries.into_iter().collect()))
 }

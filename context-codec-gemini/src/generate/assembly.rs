@@ -1,9 +1,10 @@
-//! An answer as it grows: what one event adds to it. A whole answer is one event, so both ways end at the same parts.
+//! An answer as it grows: what one event adds to it. A whole answer is one event, so both ways end
+//! at the same parts.
 
 use context_core::wire::{self, LossyText, WireError};
 use context_core::{
-    Answer, AnswerDelta, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, ModelError, Part,
-    Reasoning, Role, Severity, StopReason, Text, ToolCall, ToolInput,
+    Answer, AnswerDelta, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, ModelError,
+    Part, Reasoning, Role, Severity, StopReason, Text, ToolCall, ToolInput,
 };
 
 use super::event::{Event, Piece};
@@ -48,7 +49,8 @@ struct Open {
 }
 
 impl Assembly {
-    /// Reads an event, takes it, and says what it added. Nothing is changed by one that cannot be read, or comes after the last.
+    /// Reads an event, takes it, and says what it added. Nothing is changed by one that cannot be
+    /// read, or comes after the last.
     pub(super) fn push(&mut self, event: &str, path: &str) -> Result<Vec<AnswerDelta>, WireError> {
         if self.is_over() {
             return Ok(Vec::new());
@@ -99,7 +101,12 @@ impl Assembly {
     }
 
     fn note(&mut self, said: &str) {
-        self.diagnostics.push(Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, "", said));
+        self.diagnostics.push(Diagnostic::new(
+            DiagnosticCode::BrokenInput,
+            Severity::Warning,
+            "",
+            said,
+        ));
     }
 
     pub(super) fn content(&mut self, pieces: Vec<Piece<'_>>, deltas: &mut Vec<AnswerDelta>) {
@@ -183,7 +190,9 @@ impl Assembly {
         if let Some(LossyText(name)) = name {
             self.close(true, deltas);
             let mut metadata = Metadata::default();
-            if let Some(signature) = form.signature.filter(|signature| signature.get().starts_with('"')) {
+            if let Some(signature) =
+                form.signature.filter(|signature| signature.get().starts_with('"'))
+            {
                 metadata.insert(SIGNATURE_KEY, json_of(signature));
             }
             let id = match id.map(|id| id.0).filter(|id| !id.is_empty()) {
@@ -195,7 +204,10 @@ impl Assembly {
             };
             deltas.push(AnswerDelta::ToolCall { id: id.clone(), name: name.clone() });
             let input = ToolInput::Json(args.map_or_else(super::lift::empty, json_of));
-            self.open = Some(Open { call: ToolCall { id, name, input, metadata }, input: Input::default() });
+            self.open = Some(Open {
+                call: ToolCall { id, name, input, metadata },
+                input: Input::default(),
+            });
         }
         let Some(open) = &mut self.open else {
             self.note("left out: a piece of a call that did not begin");
@@ -243,7 +255,9 @@ impl Assembly {
             if self.error.is_none() {
                 let said = match cut {
                     0 => "the answer broke off".to_owned(),
-                    n => format!("the answer broke off: {n} parts that were not whole are left out"),
+                    n => {
+                        format!("the answer broke off: {n} parts that were not whole are left out")
+                    }
                 };
                 let code = DiagnosticCode::CutOff;
                 diagnostics.push(Diagnostic::new(code, Severity::Warning, "", said));
@@ -270,9 +284,14 @@ impl Assembly {
     }
 
     fn facts(&self) -> Option<Json> {
-        let named = [("responseId", &self.id), ("modelVersion", &self.model), ("finishReason", &self.finish)];
-        let named =
-            named.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?.into())));
+        let named = [
+            ("responseId", &self.id),
+            ("modelVersion", &self.model),
+            ("finishReason", &self.finish),
+        ];
+        let named = named
+            .into_iter()
+            .filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?.into())));
         let facts: JsonMap = named.chain(self.facts.clone()).collect();
         (!facts.is_empty()).then(|| wire::from_map(&facts))
     }

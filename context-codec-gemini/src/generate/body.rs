@@ -104,7 +104,8 @@ impl<'a, C> Body<'a, C> {
     }
 }
 
-/// The entries of the list of tools. All functions stand in one, because some models take no second.
+/// The entries of the list of tools. All functions stand in one, because some models take no
+/// second.
 fn tools_out(tools: &[Tool]) -> Vec<ToolOut<'_>> {
     let (mut out, mut at) = (Vec::new(), None);
     for tool in tools {
@@ -139,7 +140,8 @@ fn only_declared(left: Option<Json>, tools: &[Tool]) -> Option<Json> {
     let (calling_key, names_key) = ("functionCallingConfig", "allowedFunctionNames");
     let mut config = object(left.as_ref());
     let mut calling = object(config.get(calling_key));
-    let Some(names) = calling.get(names_key).and_then(|names| names.parse::<Vec<String>>().ok()) else {
+    let Some(names) = calling.get(names_key).and_then(|names| names.parse::<Vec<String>>().ok())
+    else {
         return left;
     };
     let is_declared = |name: &str| {
@@ -197,7 +199,10 @@ fn configure_generation(left: Option<Json>, request: &ModelRequest) -> Option<Js
     if let Some(output) = &request.output {
         let is_openapi = request.metadata.get(OPENAPI_KEY).is_some();
         set("responseMimeType", "application/json".into());
-        set(if is_openapi { "responseSchema" } else { "responseJsonSchema" }, output.schema.clone());
+        set(
+            if is_openapi { "responseSchema" } else { "responseJsonSchema" },
+            output.schema.clone(),
+        );
     }
     Some(wire::from_map(&config))
 }

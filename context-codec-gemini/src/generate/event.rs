@@ -1,8 +1,11 @@
-//! An event as it is read. All that can fail is done here, before anything of an answer changes: an event counts as a whole or
-//! not at all. What it adds to an answer is not decided here but in `assembly`.
+//! An event as it is read. All that can fail is done here, before anything of an answer changes: an
+//! event counts as a whole or not at all. What it adds to an answer is not decided here but in
+//! `assembly`.
 
 use context_core::wire::{self, Entries, WireError};
-use context_core::{Diagnostic, DiagnosticCode, Json, ModelCodec, ModelError, OpaqueBlock, Part, Severity};
+use context_core::{
+    Diagnostic, DiagnosticCode, Json, ModelCodec, ModelError, OpaqueBlock, Part, Severity,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -57,8 +60,12 @@ impl<'a> Event<'a> {
     pub(super) fn read(json: &'a str, path: &str) -> Result<Self, WireError> {
         let mut map: Entries<'a> = wire::read(json, path)?;
         if let Some(error) = take(&mut map, "error") {
-            let status = serde_json::from_str::<ErrorForm>(error.get()).ok().and_then(|error| error.code);
-            return Ok(Self { error: Some(GenerateCodec.lift_error(status, json)), ..Self::default() });
+            let status =
+                serde_json::from_str::<ErrorForm>(error.get()).ok().and_then(|error| error.code);
+            return Ok(Self {
+                error: Some(GenerateCodec.lift_error(status, json)),
+                ..Self::default()
+            });
         }
         let mut event = Self {
             id: text(&mut map, "responseId", path)?,
@@ -85,7 +92,9 @@ impl<'a> Event<'a> {
     }
 
     fn candidates(&mut self, candidates: &'a RawValue, path: &str) -> Result<(), WireError> {
-        for (i, raw) in wire::read::<Vec<&'a RawValue>>(candidates.get(), path)?.into_iter().enumerate() {
+        for (i, raw) in
+            wire::read::<Vec<&'a RawValue>>(candidates.get(), path)?.into_iter().enumerate()
+        {
             let path = format!("{path}[{i}]");
             let mut map: Entries<'a> = wire::read(raw.get(), &path)?;
             if take(&mut map, "index").is_some_and(|index| index.get() != "0") || i > 0 {
@@ -99,7 +108,8 @@ impl<'a> Event<'a> {
                 Some(content) => pieces(content.get(), &inside(&path, "content"))?,
                 None => Vec::new(),
             };
-            let facts = map.into_iter().map(|(key, value)| (key.0.into_owned(), json_of(value))).collect();
+            let facts =
+                map.into_iter().map(|(key, value)| (key.0.into_owned(), json_of(value))).collect();
             self.candidate = Some(Candidate { pieces, finish, facts });
         }
         Ok(())
@@ -120,8 +130,9 @@ pub(super) fn pieces<'a>(json: &'a str, path: &str) -> Result<Vec<Piece<'a>>, Wi
     let forms = content.parts.unwrap_or_default();
     let (mut pieces, mut raw) = (Vec::with_capacity(forms.len()), None);
     for (i, form) in forms.into_iter().enumerate() {
-        let is_piece =
-            |call: &Call<'_>| call.partial.is_some() || call.goes_on == Some(true) || call.name.is_none();
+        let is_piece = |call: &Call<'_>| {
+            call.partial.is_some() || call.goes_on == Some(true) || call.name.is_none()
+        };
         if form.call.as_ref().is_some_and(is_piece) {
             pieces.push(Piece::OfCall(Box::new(form)));
             continue;

@@ -1,5 +1,5 @@
-//! The wire form as it is read. Keys may be written in camel case, as the REST interface has them, or in snake case,
-//! as some clients do.
+//! The wire form as it is read. Keys may be written in camel case, as the REST interface has them,
+//! or in snake case, as some clients do.
 
 use std::fmt;
 
@@ -148,7 +148,9 @@ impl<'de: 'a, 'a> Visitor<'de> for PartVisitor<'a> {
         while let Some(key) = map.next_key()? {
             match key {
                 Key::Text => part.text = map.next_value()?,
-                Key::Thought => part.thought = map.next_value::<Option<bool>>()?.unwrap_or_default(),
+                Key::Thought => {
+                    part.thought = map.next_value::<Option<bool>>()?.unwrap_or_default()
+                }
                 Key::ThoughtSignature => part.signature = map.next_value()?,
                 Key::InlineData => part.inline_data = map.next_value()?,
                 Key::FileData => part.file_data = map.next_value()?,

@@ -1,4 +1,5 @@
-//! From the wire to messages. Only reads; what is lost on the way is found by comparing with the plain form.
+//! From the wire to messages. Only reads; what is lost on the way is found by comparing with the
+//! plain form.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -7,8 +8,8 @@ use std::marker::PhantomData;
 
 use context_core::wire::{self, Entries, LossyText, WireError};
 use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
-    Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaSource, Message, Metadata, OpaqueBlock,
+    Part, Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -34,8 +35,13 @@ pub(super) struct Reader {
 
 impl Reader {
     /// The message of a content, without the difference to its source.
-    pub(super) fn content(&mut self, json: &str, path: &dyn Fn() -> String) -> Result<Message, WireError> {
-        let content = serde_json::from_str::<Content<'_>>(json).or_else(|_| wire::read(json, &path()))?;
+    pub(super) fn content(
+        &mut self,
+        json: &str,
+        path: &dyn Fn() -> String,
+    ) -> Result<Message, WireError> {
+        let content =
+            serde_json::from_str::<Content<'_>>(json).or_else(|_| wire::read(json, &path()))?;
         let forms = content.parts.unwrap_or_default();
         let role = match content.role.as_ref().map(|role| role.0.as_str()) {
             None | Some("user" | "") => Role::User,
@@ -67,7 +73,8 @@ impl Reader {
             };
             parts.push(part);
         }
-        let only_results = !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
+        let only_results =
+            !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
         let role = if role == Role::User && only_results { Role::Tool } else { role };
         if parts.is_empty() {
             // Nothing was said, which is not the same as something that is still to be said.
@@ -98,7 +105,8 @@ impl Reader {
             }
             return Ok(None);
         }
-        let PartForm { text, thought, signature, inline_data, file_data, call, response, others } = form;
+        let PartForm { text, thought, signature, inline_data, file_data, call, response, others } =
+            form;
         let mut metadata = Metadata::default();
         if let Some(others) = self::others(&others) {
             metadata.insert(PART_KEY, others);
@@ -143,7 +151,12 @@ impl Reader {
             }
         };
         self.calls.push((name.clone(), id.clone()));
-        Ok(ToolCall { id, name, input: ToolInput::Json(call.args.map_or_else(empty, json_of)), metadata })
+        Ok(ToolCall {
+            id,
+            name,
+            input: ToolInput::Json(call.args.map_or_else(empty, json_of)),
+            metadata,
+        })
     }
 
     fn result(
@@ -186,8 +199,12 @@ impl Reader {
             }
             output.push(
                 match form {
-                    PartForm { inline_data: Some(blob), file_data: None, .. } => inline(blob, nested),
-                    PartForm { file_data: Some(file), inline_data: None, .. } => filed(file, nested),
+                    PartForm { inline_data: Some(blob), file_data: None, .. } => {
+                        inline(blob, nested)
+                    }
+                    PartForm { file_data: Some(file), inline_data: None, .. } => {
+                        filed(file, nested)
+                    }
                     _ => None,
                 }
                 .unwrap_or_else(|| opaque(raw)),
@@ -196,8 +213,8 @@ impl Reader {
         Ok(ToolResult { call_id, name, output, is_error, metadata })
     }
 
-    /// An id for a call or response that names none: from its place in the body, or from its tool and how often that
-    /// was named in the message.
+    /// An id for a call or response that names none: from its place in the body, or from its tool
+    /// and how often that was named in the message.
     fn derived_id(&mut self, name: &str, index: usize) -> String {
         if let Some(position) = self.position {
             return format!("call_{position}_{index}");
@@ -237,7 +254,9 @@ impl Said {
         let named = (!plain).then(|| ("key", Json::from(key)));
         let (text, form) = match wire::raw_text(value) {
             Some(text) => (text.into_owned(), named.map(|named| wire::object([named]))),
-            None => (compact(value), Some(wire::object([("key", key.into()), ("json", wire::truth())]))),
+            None => {
+                (compact(value), Some(wire::object([("key", key.into()), ("json", wire::truth())])))
+            }
         };
         Ok(Self { text: Some(text), is_error: key == "error", form })
     }
@@ -291,7 +310,8 @@ fn inline(blob: Blob, metadata: Metadata) -> Option<Part> {
 
 fn filed(file: File, metadata: Metadata) -> Option<Part> {
     let uri = file.uri?.0;
-    let source = if is_own_file(&uri) { MediaSource::Reference(uri) } else { MediaSource::Url(uri) };
+    let source =
+        if is_own_file(&uri) { MediaSource::Reference(uri) } else { MediaSource::Url(uri) };
     media(source, file.mime_type, file.name, metadata)
 }
 
@@ -314,7 +334,12 @@ fn media(
         "video" => return None,
         _ => Part::Document,
     };
-    Some(kind(Media { source, media_type: Some(media_type), name: name.map(|name| name.0), metadata }))
+    Some(kind(Media {
+        source,
+        media_type: Some(media_type),
+        name: name.map(|name| name.0),
+        metadata,
+    }))
 }
 
 /// Whether a part of this key belongs to the form although it is kept as it is.

@@ -41,7 +41,8 @@ impl<'a> Live<'a> {
             let path = inside(path, "serverContent");
             let mut map: Entries<'a> = wire::read(spoken.get(), &path)?;
             if let Some(words) = take(&mut map, "outputTranscription") {
-                let words: Transcription = wire::read(words.get(), &inside(&path, "outputTranscription"))?;
+                let words: Transcription =
+                    wire::read(words.get(), &inside(&path, "outputTranscription"))?;
                 live.words = words.text.map(|text| text.0);
             }
             if let Some(turn) = take(&mut map, "modelTurn") {
@@ -101,7 +102,8 @@ impl Assembly {
         }
     }
 
-    /// Joins the sound that came last to the sound before. Base64 can be joined unless it ends with padding.
+    /// Joins the sound that came last to the sound before. Base64 can be joined unless it ends with
+    /// padding.
     fn join_sound(&mut self, from: usize) {
         let mut index = from;
         while index < self.parts.len() {
@@ -109,7 +111,8 @@ impl Assembly {
                 index += 1;
                 continue;
             }
-            let goes_on = self.spoken.sound.filter(|before| *before < index && self.can_join(*before, index));
+            let goes_on =
+                self.spoken.sound.filter(|before| *before < index && self.can_join(*before, index));
             let Some(before) = goes_on else {
                 self.spoken.sound = Some(index);
                 index += 1;

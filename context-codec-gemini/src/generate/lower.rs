@@ -1,12 +1,13 @@
-//! From a message to the wire. Never fails: what the form cannot hold is left out, with a diagnostic.
+//! From a message to the wire. Never fails: what the form cannot hold is left out, with a
+//! diagnostic.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use context_core::wire::{self, GEMINI_MEDIA, MediaFault};
 use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaKind, MediaSource, Message, Metadata, Part,
-    Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaKind, MediaSource, Message, Metadata,
+    Part, Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
 };
 use serde::Deserialize;
 
@@ -69,7 +70,8 @@ impl<'a> Writer<'a> {
         self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, why));
     }
 
-    /// The content of a message. For sending it may come without parts; then nothing of the message has a form.
+    /// The content of a message. For sending it may come without parts; then nothing of the message
+    /// has a form.
     pub(super) fn content(&mut self, message: &'a Message) -> ContentOut<'a> {
         let by_model = message.role == Role::Assistant;
         let role = match message.role {
@@ -77,8 +79,11 @@ impl<'a> Writer<'a> {
             Role::System if self.for_source() => "system",
             Role::System | Role::User | Role::Tool => "user",
         };
-        let mut content =
-            ContentOut { role, parts: Vec::with_capacity(message.parts.len()), order: Order::Usual };
+        let mut content = ContentOut {
+            role,
+            parts: Vec::with_capacity(message.parts.len()),
+            order: Order::Usual,
+        };
         if by_model {
             self.calls.clear();
         }
@@ -98,7 +103,8 @@ impl<'a> Writer<'a> {
         content
     }
 
-    /// Results come before everything else, and those that are told apart by their order alone in that of their calls.
+    /// Results come before everything else, and those that are told apart by their order alone in
+    /// that of their calls.
     fn order(&self, parts: &mut [PartOut<'a>]) {
         parts.sort_by_key(|part| match &part.kind {
             Kind::Response(response) => response.order,
@@ -120,7 +126,9 @@ impl<'a> Writer<'a> {
                 if !source && signature.is_none() && wire::is_blank(&text.text) {
                     return None;
                 }
-                return Some(PartOut::new(Kind::Text(Cow::Borrowed(&text.text))).with(&text.metadata));
+                return Some(
+                    PartOut::new(Kind::Text(Cow::Borrowed(&text.text))).with(&text.metadata),
+                );
             }
             Part::Opaque(block) if block.provider == PROVIDER => {
                 match opaque::fault(&block.value, by_model).filter(|_| !source) {
@@ -176,7 +184,12 @@ impl<'a> Writer<'a> {
         PartOut::new(Kind::Call { id, name: &call.name, args }).with(&call.metadata)
     }
 
-    fn result(&mut self, result: &'a ToolResult, index: usize, beside: &mut Vec<PartOut<'a>>) -> PartOut<'a> {
+    fn result(
+        &mut self,
+        result: &'a ToolResult,
+        index: usize,
+        beside: &mut Vec<PartOut<'a>>,
+    ) -> PartOut<'a> {
         let called = self.calls.get(result.call_id.as_str()).copied();
         let has_id = match called {
             Some(called) if !self.for_source() => called.has_id,
@@ -197,7 +210,11 @@ impl<'a> Writer<'a> {
                     }
                 },
                 Part::Opaque(block) if block.provider == PROVIDER => {
-                    let found = if self.for_source() { Some(Ok(())) } else { opaque::media_of(&block.value) };
+                    let found = if self.for_source() {
+                        Some(Ok(()))
+                    } else {
+                        opaque::media_of(&block.value)
+                    };
                     match found {
                         Some(Ok(())) => nested.push(PartOut::new(Kind::Whole(&block.value))),
                         Some(Err(fault)) => {
@@ -229,7 +246,10 @@ impl<'a> Writer<'a> {
                 n => format!("({kind} and {} more follow behind the results)", n - 1),
             };
             add_line(&mut text, &note);
-            let name = called.map(|called| called.name).or(result.name.as_deref()).unwrap_or(&result.call_id);
+            let name = called
+                .map(|called| called.name)
+                .or(result.name.as_deref())
+                .unwrap_or(&result.call_id);
             beside.push(PartOut::new(Kind::Text(format!("From the result of {name}:").into())));
             beside.extend(follow.into_iter().map(|(_, part)| part));
         }
@@ -253,12 +273,15 @@ impl<'a> Writer<'a> {
         PartOut::new(Kind::Response(Box::new(response))).with(&result.metadata)
     }
 
-    /// Whether media are written into their response: as they were read, or if the model is known to take them there.
+    /// Whether media are written into their response: as they were read, or if the model is known
+    /// to take them there.
     fn nests(&self, media: &Media) -> bool {
-        const TAKEN: [&str; 5] = ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
+        const TAKEN: [&str; 5] =
+            ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
         self.for_source()
             || media.metadata.get(NESTED).is_some()
-            || self.nests_media && media.media_type.as_deref().is_some_and(|kind| TAKEN.contains(&kind))
+            || self.nests_media
+                && media.media_type.as_deref().is_some_and(|kind| TAKEN.contains(&kind))
     }
 
     fn media(&self, part: &'a Part, media: &'a Media) -> Result<Kind<'a>, &'static str> {
@@ -278,7 +301,8 @@ fn kept(media: &Media) -> Result<Kind<'_>, &'static str> {
             Ok(Kind::Inline { media_type, data, name })
         }
         MediaSource::Url(uri) => {
-            let media_type = media_type.or_else(|| type_of(uri)).ok_or(MediaFault::NoType.reason())?;
+            let media_type =
+                media_type.or_else(|| type_of(uri)).ok_or(MediaFault::NoType.reason())?;
             Ok(Kind::File { media_type: Some(media_type), uri, name })
         }
         MediaSource::Reference(uri) => Ok(Kind::File { media_type, uri, name }),
@@ -306,16 +330,21 @@ fn sent<'a>(part: &Part, media: &'a Media) -> Result<Kind<'a>, MediaFault> {
     Ok(Kind::File { media_type, uri, name: None })
 }
 
-/// Whether a part has a place in a message of this role. The same as writing it, without writing it.
+/// Whether a part has a place in a message of this role. The same as writing it, without writing
+/// it.
 pub(super) fn carries(role: Role, part: &Part) -> bool {
     let by_model = role == Role::Assistant;
     match part {
         Part::Text(_) => true,
-        Part::Opaque(block) => block.provider == PROVIDER && opaque::fault(&block.value, by_model).is_none(),
+        Part::Opaque(block) => {
+            block.provider == PROVIDER && opaque::fault(&block.value, by_model).is_none()
+        }
         Part::Reasoning(thought) => by_model && reasoning(thought, false).is_some(),
         Part::ToolCall(_) => by_model,
         Part::ToolResult(_) => !by_model,
-        Part::Image(media) | Part::Document(media) | Part::Audio(media) => sent(part, media).is_ok(),
+        Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
+            sent(part, media).is_ok()
+        }
         _ => false,
     }
 }
@@ -394,8 +423,10 @@ impl<'a> PartOut<'a> {
     fn with(mut self, metadata: &'a Metadata) -> Self {
         if !metadata.is_empty() {
             self.signature = metadata.get(SIGNATURE_KEY).map(Cow::Borrowed);
-            self.others =
-                metadata.get(PART_KEY).and_then(|others| others.parse::<JsonMap>().ok()).map(Box::new);
+            self.others = metadata
+                .get(PART_KEY)
+                .and_then(|others| others.parse::<JsonMap>().ok())
+                .map(Box::new);
         }
         self
     }

@@ -14,7 +14,8 @@ const OF_MODEL: [&str; 5] =
 /// What everybody says.
 const OF_ALL: [&str; 3] = ["text", "inlineData", "fileData"];
 /// What is said about a part, and is none.
-const BESIDE: [&str; 5] = ["thought", "thoughtSignature", "mediaResolution", "videoMetadata", "partMetadata"];
+const BESIDE: [&str; 5] =
+    ["thought", "thoughtSignature", "mediaResolution", "videoMetadata", "partMetadata"];
 
 /// Why a block is not sent, if it is not.
 pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
@@ -24,7 +25,8 @@ pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
     media_of(block).and_then(Result::err).map(MediaFault::reason)
 }
 
-/// Whether a block is media that a response may hold; why they are not sent, if they are not. Nothing if it is none.
+/// Whether a block is media that a response may hold; why they are not sent, if they are not.
+/// Nothing if it is none.
 pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
     let Ok(form) = serde_json::from_str::<PartForm<'_>>(block.as_str()) else {
         return Some(Err(MediaFault::Undecodable));
@@ -44,8 +46,8 @@ pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
     }
 }
 
-/// Whether a media type is written as in the provider's list, since a block is sent as it is: capitals and spaces around
-/// it are forgiven where a codec writes the type itself.
+/// Whether a media type is written as in the provider's list, since a block is sent as it is:
+/// capitals and spaces around it are forgiven where a codec writes the type itself.
 fn is_plain(media_type: &str) -> bool {
     let plain = media_type.split(';').next().unwrap_or_default();
     !plain.contains(|c: char| c.is_whitespace() || c.is_uppercase())
@@ -57,12 +59,15 @@ fn check_file(file: &File) -> Result<(), MediaFault> {
     if !is_web_url(uri) && !is_own_file(uri) {
         return Err(MediaFault::Address);
     }
-    let taken = |named: &str| is_plain(named) && GEMINI_MEDIA.type_name(MediaKind::Document, named).is_some();
+    let taken = |named: &str| {
+        is_plain(named) && GEMINI_MEDIA.type_name(MediaKind::Document, named).is_some()
+    };
     let is_taken = file.mime_type.as_ref().is_none_or(|named| taken(&named.0));
     if is_taken { Ok(()) } else { Err(MediaFault::Type) }
 }
 
-/// Whether a block says one thing and this side may say it. What is not known here may be said by both.
+/// Whether a block says one thing and this side may say it. What is not known here may be said by
+/// both.
 fn says_one_thing(block: &Json, by_model: bool) -> bool {
     let Ok(entries) = serde_json::from_str::<Entries<'_>>(block.as_str()) else { return false };
     let (mut known, mut unknown) = (0, 0);
@@ -113,7 +118,11 @@ mod tests {
             (r#"{"inlineData": {"mimeType": "video/mp4\n", "data": "AA=="}}"#, false, false),
             (r#"{"inlineData": {"mimeType": "Video/mp4", "data": "AA=="}}"#, false, false),
             (r#"{"fileData": {"mimeType": "video/mp4", "fileUri": "https://a.b/c"}}"#, true, true),
-            (r#"{"fileData": {"mimeType": " video/mp4", "fileUri": "https://a.b/c"}}"#, false, false),
+            (
+                r#"{"fileData": {"mimeType": " video/mp4", "fileUri": "https://a.b/c"}}"#,
+                false,
+                false,
+            ),
             (r#"{"inlineData": {}, "text": "a"}"#, false, false),
             (r#"{"thought": true}"#, false, false),
             (r#"{"hologram": {}}"#, true, true),

@@ -6,8 +6,8 @@ use context_core::{Json, JsonMap};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// In which order keys are written. What is read comes in one of these nearly always, and is compared with what would
-/// be written.
+/// In which order keys are written. What is read comes in one of these nearly always, and is
+/// compared with what would be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     /// As people write them: a role before its parts, a name before its arguments.
@@ -104,9 +104,13 @@ impl Serialize for Ordered<'_, PartOut<'_>> {
         let mut map = serializer.serialize_map(None)?;
         match &part.kind {
             Kind::Text(text) => map.serialize_entry("text", text)?,
-            Kind::Inline { .. } => map.serialize_entry("inlineData", &Ordered(&part.kind, order))?,
+            Kind::Inline { .. } => {
+                map.serialize_entry("inlineData", &Ordered(&part.kind, order))?
+            }
             Kind::File { .. } => map.serialize_entry("fileData", &Ordered(&part.kind, order))?,
-            Kind::Call { .. } => map.serialize_entry("functionCall", &Ordered(&part.kind, order))?,
+            Kind::Call { .. } => {
+                map.serialize_entry("functionCall", &Ordered(&part.kind, order))?
+            }
             Kind::Response(response) => {
                 map.serialize_entry("functionResponse", &Ordered(&**response, order))?;
             }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use context_core::wire::{self, Entries, WireError};
 use context_core::{
-    Diagnostic, DiagnosticCode, FunctionTool, Json, JsonMap, JsonPatch, LiftedRequest, LoweredRequest,
-    Message, ModelRequest, Normalized, OpaqueBlock, OutputSchema, Part, Role, Severity, Tool, ToolChoice,
+    Diagnostic, DiagnosticCode, FunctionTool, Json, JsonMap, JsonPatch, LiftedRequest,
+    LoweredRequest, Message, ModelRequest, Normalized, OpaqueBlock, OutputSchema, Part, Role,
+    Severity, Tool, ToolChoice,
 };
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
@@ -18,8 +19,8 @@ use super::lift::{Reader, empty, json_of};
 use super::lower::{Mode, Writer};
 use super::out::{ContentOut, Kind};
 use super::{
-    BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, PROVIDER, RULES, SCHEMA_KEY, SKIP_SIGNATURE, SOURCE_KEY,
-    UNSIGNED_KEY, json,
+    BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, PROVIDER, RULES, SCHEMA_KEY, SKIP_SIGNATURE,
+    SOURCE_KEY, UNSIGNED_KEY, json,
 };
 
 /// The name of an output schema that has none.
@@ -52,11 +53,15 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
 }
 
 /// Reads everything of a body but its contents.
-fn envelope_of(mut map: Entries<'_>, diagnostics: &mut Vec<Diagnostic>) -> Result<ModelRequest, WireError> {
+fn envelope_of(
+    mut map: Entries<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<ModelRequest, WireError> {
     let mut request = ModelRequest::default();
     let mut rest = JsonMap::new();
     if let Some(system) = take(&mut map, "systemInstruction") {
-        let message = Reader::default().content(system.get(), &|| "systemInstruction".to_owned())?;
+        let message =
+            Reader::default().content(system.get(), &|| "systemInstruction".to_owned())?;
         for (i, part) in message.parts.into_iter().enumerate() {
             match part {
                 Part::Text(text) => request.system.push(text),
@@ -70,7 +75,9 @@ fn envelope_of(mut map: Entries<'_>, diagnostics: &mut Vec<Diagnostic>) -> Resul
         }
     }
     if let Some(tools) = take(&mut map, "tools") {
-        for (i, tool) in wire::read::<Vec<Entries<'_>>>(tools.get(), "tools")?.into_iter().enumerate() {
+        for (i, tool) in
+            wire::read::<Vec<Entries<'_>>>(tools.get(), "tools")?.into_iter().enumerate()
+        {
             self::tools(tool, i, &mut request.tools)?;
         }
     }
@@ -96,15 +103,21 @@ fn envelope_of(mut map: Entries<'_>, diagnostics: &mut Vec<Diagnostic>) -> Resul
 fn tools(mut tool: Entries<'_>, index: usize, out: &mut Vec<Tool>) -> Result<(), WireError> {
     let functions = take(&mut tool, "functionDeclarations");
     if !tool.is_empty() || functions.is_none() {
-        out.push(Tool::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json(&tool).compact() }));
+        out.push(Tool::Opaque(OpaqueBlock {
+            provider: PROVIDER.to_owned(),
+            value: json(&tool).compact(),
+        }));
     }
     let Some(functions) = functions else { return Ok(()) };
     let path = format!("tools[{index}].functionDeclarations");
-    for (i, mut map) in wire::read::<Vec<Entries<'_>>>(functions.get(), &path)?.into_iter().enumerate() {
+    for (i, mut map) in
+        wire::read::<Vec<Entries<'_>>>(functions.get(), &path)?.into_iter().enumerate()
+    {
         let path = |key: &str| format!("{path}[{i}].{key}");
         let text = |value: Option<&RawValue>, key: &str| {
-            let read =
-                |json: Json| wire::text(&json).ok_or_else(|| wire::wrong_type(&json, &path(key), "a string"));
+            let read = |json: Json| {
+                wire::text(&json).ok_or_else(|| wire::wrong_type(&json, &path(key), "a string"))
+            };
             value.map(json_of).map(read).transpose()
         };
         let name = text(take(&mut map, "name"), "name")?;
@@ -162,7 +175,8 @@ fn choice(config: &RawValue) -> Result<(Option<ToolChoice>, Option<Json>), WireE
         calling.insert(wire::Key("allowedFunctionNames".into()), names);
     }
     let calling = (choice.is_none() || !calling.is_empty()).then(|| json(&calling).compact());
-    let mut left: JsonMap = config.iter().map(|(key, value)| (key.0.to_string(), json_of(value))).collect();
+    let mut left: JsonMap =
+        config.iter().map(|(key, value)| (key.0.to_string(), json_of(value))).collect();
     left.extend(calling.map(|calling| ("functionCallingConfig".to_owned(), calling)));
     Ok((choice, (!left.is_empty()).then(|| wire::from_map(&left))))
 }
@@ -248,7 +262,8 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     Ok(LoweredRequest::new(body, diagnostics))
 }
 
-/// The contents of messages for sending. Each is made when its turn comes, so that there is never more than one.
+/// The contents of messages for sending. Each is made when its turn comes, so that there is never
+/// more than one.
 struct Contents<'a> {
     normalized: &'a Normalized<'a>,
     /// How many messages in front are the system's.

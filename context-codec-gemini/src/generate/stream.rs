@@ -6,8 +6,8 @@ use context_core::{Answer, AnswerDelta, AnswerStream};
 use super::answer;
 use super::assembly::Assembly;
 
-/// An answer of streamGenerateContent: the data of server-sent events, or the elements of the list it is without
-/// `alt=sse`, with or without the brackets and commas between them.
+/// An answer of streamGenerateContent: the data of server-sent events, or the elements of the list
+/// it is without `alt=sse`, with or without the brackets and commas between them.
 #[derive(Debug, Default)]
 pub(super) struct GenerateStream {
     assembly: Assembly,

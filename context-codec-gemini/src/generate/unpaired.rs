@@ -29,7 +29,9 @@ pub(super) fn drop_from(parts: &mut Vec<Part>) -> usize {
     let mut keep = vec![true; parts.len()];
     for (i, part) in parts.iter().enumerate() {
         let Part::Opaque(block) = part else { continue };
-        let Ok(server) = serde_json::from_str::<ServerPart<'_>>(block.value.as_str()) else { continue };
+        let Ok(server) = serde_json::from_str::<ServerPart<'_>>(block.value.as_str()) else {
+            continue;
+        };
         if server.executable_code.is_some()
             && let Some(before) = code.replace(i)
         {

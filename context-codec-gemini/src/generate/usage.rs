@@ -30,7 +30,8 @@ impl UsageForm {
     /// Counts of a part of the answer that others come behind.
     pub(super) fn add(&mut self, later: &Self) {
         let sum = |before: &mut Option<u64>, later: Option<u64>| {
-            *before = later.map(|later| before.unwrap_or_default().saturating_add(later)).or(*before);
+            *before =
+                later.map(|later| before.unwrap_or_default().saturating_add(later)).or(*before);
         };
         sum(&mut self.prompt_token_count, later.prompt_token_count);
         sum(&mut self.cached_content_token_count, later.cached_content_token_count);
@@ -46,7 +47,8 @@ impl UsageForm {
         usage.input = of(self.prompt_token_count)
             .saturating_sub(cached)
             .saturating_add(of(self.tool_use_prompt_token_count));
-        usage.output = of(self.candidates_token_count).saturating_add(of(self.thoughts_token_count));
+        usage.output =
+            of(self.candidates_token_count).saturating_add(of(self.thoughts_token_count));
         usage.cache_read = cached;
         usage.reasoning = self.thoughts_token_count;
         usage

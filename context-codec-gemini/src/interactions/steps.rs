@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use context_core::wire::{self, LossyText, WireError};
 use context_core::{
-    AnswerDelta, Json, JsonMap, Media, MediaSource, Metadata, OpaqueBlock, Part, Reasoning, Text, ToolCall,
-    ToolInput,
+    AnswerDelta, Json, JsonMap, Media, MediaSource, Metadata, OpaqueBlock, Part, Reasoning, Text,
+    ToolCall, ToolInput,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -79,14 +79,19 @@ enum Kind {
 
 impl Step {
     /// Begins a step with what is known of it.
-    pub(super) fn begin(json: &str, path: &str, deltas: &mut Vec<AnswerDelta>) -> Result<Self, WireError> {
+    pub(super) fn begin(
+        json: &str,
+        path: &str,
+        deltas: &mut Vec<AnswerDelta>,
+    ) -> Result<Self, WireError> {
         let form: StepForm<'_> = wire::read(json, path)?;
         let missing = |key: &str| WireError::Missing { path: format!("{path}.{key}") };
         let kind = match form.kind.0.as_str() {
             "thought" => {
                 let mut text = String::new();
                 for (i, item) in form.summary.unwrap_or_default().into_iter().enumerate() {
-                    let item: ItemForm<'_> = wire::read(item.get(), &format!("{path}.summary[{i}]"))?;
+                    let item: ItemForm<'_> =
+                        wire::read(item.get(), &format!("{path}.summary[{i}]"))?;
                     text.push_str(&item.text.unwrap_or_default().0);
                 }
                 if !text.is_empty() {
@@ -187,7 +192,12 @@ impl Step {
                 }
                 let (text, signature, provider) =
                     (text.clone(), signature.clone(), Some(PROVIDER.to_owned()));
-                vec![Part::Reasoning(Reasoning { text, signature, provider, ..Reasoning::default() })]
+                vec![Part::Reasoning(Reasoning {
+                    text,
+                    signature,
+                    provider,
+                    ..Reasoning::default()
+                })]
             }
             Kind::Output(output) => output.parts(),
             Kind::Call { id, name, input, written } => {
@@ -237,7 +247,10 @@ fn add_item(
             _ => parts.push(Part::Text(Text { text, metadata: Metadata::default() })),
         }
     } else if annotations.is_none() {
-        parts.push(media(kind, item.data, item.uri, item.mime_type).unwrap_or_else(|| opaque(compact(raw))));
+        parts.push(
+            media(kind, item.data, item.uri, item.mime_type)
+                .unwrap_or_else(|| opaque(compact(raw))),
+        );
     }
     if let (Some(annotations), Some(Part::Text(_))) = (annotations, parts.last()) {
         all.entry(parts.len() - 1).or_default().extend(annotations);

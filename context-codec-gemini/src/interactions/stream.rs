@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use context_core::wire::{self, LossyText, WireError};
 use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Message, ModelCodec, ModelError,
-    Part, Role, Severity, StopReason, Usage,
+    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Message, ModelCodec,
+    ModelError, Part, Role, Severity, StopReason, Usage,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -71,7 +71,8 @@ impl InteractionStream {
 
     fn interaction(&mut self, json: &str, path: &str) -> Result<(), WireError> {
         let interaction: Interaction<'_> = wire::read(json, path)?;
-        // All is read before anything is changed. A stream has said the steps before; said again at its end, they are the same.
+        // All is read before anything is changed. A stream has said the steps before; said again at
+        // its end, they are the same.
         let mut steps = Vec::new();
         for (i, step) in interaction.steps.into_iter().flatten().enumerate() {
             if !self.steps.contains_key(&i) {
@@ -130,7 +131,8 @@ impl InteractionStream {
 
     /// The parts, and how many steps are left out because they are not whole.
     fn parts(&self) -> (Vec<Part>, usize) {
-        let answered: HashSet<&str> = self.steps.values().filter_map(|step| step.server_ids().1).collect();
+        let answered: HashSet<&str> =
+            self.steps.values().filter_map(|step| step.server_ids().1).collect();
         let (mut parts, mut cut) = (Vec::new(), 0);
         for step in self.steps.values() {
             let is_open = step.server_ids().0.is_some_and(|id| !answered.contains(id));
@@ -157,7 +159,8 @@ impl AnswerStream for InteractionStream {
         let mut answer = Answer::new(Message::new(Role::Assistant, parts));
         answer.complete = self.is_over && self.error.is_none();
         if !answer.complete && self.error.is_none() || cut > 0 {
-            let said = format!("the answer broke off: {cut} steps that were not whole are left out");
+            let said =
+                format!("the answer broke off: {cut} steps that were not whole are left out");
             let (code, severity) = (DiagnosticCode::CutOff, Severity::Warning);
             answer.diagnostics.push(Diagnostic::new(code, severity, "", said));
         }
@@ -181,8 +184,9 @@ impl UsageForm {
         let of = |count: Option<u64>| count.unwrap_or_default();
         let cached = of(self.total_cached_tokens);
         let mut usage = Usage::default();
-        usage.input =
-            of(self.total_input_tokens).saturating_sub(cached).saturating_add(of(self.total_tool_use_tokens));
+        usage.input = of(self.total_input_tokens)
+            .saturating_sub(cached)
+            .saturating_add(of(self.total_tool_use_tokens));
         usage.output = of(self.total_output_tokens).saturating_add(of(self.total_thought_tokens));
         usage.cache_read = cached;
         usage.reasoning = self.total_thought_tokens;

@@ -69,12 +69,16 @@ fn reasons_to_stop() {
     };
     assert_eq!(stop("STOP"), StopReason::Stop);
     assert_eq!(stop("MAX_TOKENS"), StopReason::Length);
-    for reason in ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "IMAGE_SAFETY"] {
+    for reason in
+        ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "IMAGE_SAFETY"]
+    {
         assert_eq!(stop(reason), StopReason::ContentFilter);
     }
-    assert_eq!(stop("MALFORMED_FUNCTION_CALL"), StopReason::Other("MALFORMED_FUNCTION_CALL".into()));
-    let blocked =
-        json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}});
+    assert_eq!(
+        stop("MALFORMED_FUNCTION_CALL"),
+        StopReason::Other("MALFORMED_FUNCTION_CALL".into())
+    );
+    let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}});
     let answer = GenerateCodec.lift_answer(&json(&blocked)).unwrap();
     assert_eq!(answer.stop, Some(StopReason::ContentFilter));
     assert!(answer.complete && answer.message.parts.is_empty());
@@ -82,7 +86,8 @@ fn reasons_to_stop() {
 
 #[test]
 fn an_error_is_an_answer_without_parts() {
-    let body = json!({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}});
+    let body =
+        json!({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}});
     for body in [body.clone(), json!([body])] {
         let answer = GenerateCodec.lift_answer(&json(&body)).unwrap();
         let error = answer.error.unwrap();
@@ -94,7 +99,10 @@ fn an_error_is_an_answer_without_parts() {
 
 #[test]
 fn only_the_first_candidate_counts() {
-    let candidate = |index: u32, text: &str| json!({"index": index, "content": {"parts": [{"text": text}]}, "finishReason": "STOP"});
+    let candidate = |index: u32, text: &str| {
+        json!({"index": index, "content": {"parts": [{"text": text}]},
+        "finishReason": "STOP"})
+    };
     let body = json!({"candidates": [candidate(0, "a"), candidate(1, "b")]});
     let answer = GenerateCodec.lift_answer(&json(&body)).unwrap();
     assert_eq!(answer.message.plain_text(), "a");

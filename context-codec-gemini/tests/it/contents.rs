@@ -29,7 +29,9 @@ fn texts_thoughts_and_signatures() {
     let message = lift(&content);
     assert_eq!(message.role, Role::Assistant);
     assert_eq!(message.plain_text(), "Yes.");
-    let [Part::Reasoning(thought), Part::Text(text), Part::Reasoning(bare)] = message.parts.as_slice() else {
+    let [Part::Reasoning(thought), Part::Text(text), Part::Reasoning(bare)] =
+        message.parts.as_slice()
+    else {
         panic!("{message:?}")
     };
     assert_eq!((thought.text.as_str(), thought.signature.as_deref()), ("Hm.", Some("czE=")));
@@ -122,19 +124,28 @@ fn media_are_told_apart_by_their_type_and_place() {
         Part::Opaque(_) => "opaque",
         _ => "other",
     });
-    assert_eq!(places.collect::<Vec<_>>(), ["here", "here", "there", "with the provider", "here", "opaque"]);
-    assert!(matches!(message.parts[1], Part::Audio(_)) && matches!(message.parts[2], Part::Document(_)));
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        ["here", "here", "there", "with the provider", "here", "opaque"]
+    );
+    assert!(
+        matches!(message.parts[1], Part::Audio(_)) && matches!(message.parts[2], Part::Document(_))
+    );
     assert_eq!(sent(&message), content);
 }
 
 #[test]
 fn what_only_the_provider_understands_comes_back_byte_by_byte() {
     let part = r#"{"executableCode":{"language":"PYTHON","code":"1 + 1","n":1.0},"thoughtSignature":"cw=="}"#;
-    let content = Json::from_text(format!(r#"{{"role":"model","parts":[{part},{{"text":"x"}}]}}"#)).unwrap();
+    let content =
+        Json::from_text(format!(r#"{{"role":"model","parts":[{part},{{"text":"x"}}]}}"#)).unwrap();
     let lifted = generate::lift(&content).unwrap();
     assert_eq!(lifted.diagnostics, []);
     let value = Json::from_text(part).unwrap();
-    assert_eq!(lifted.message.parts[0], Part::Opaque(OpaqueBlock { provider: "gemini".into(), value }));
+    assert_eq!(
+        lifted.message.parts[0],
+        Part::Opaque(OpaqueBlock { provider: "gemini".into(), value })
+    );
     assert_eq!(generate::lower(&lifted.message).messages, [content]);
 
     let unknown = json!({"role": "model", "parts": [{"hologram": {"x": 1}}]});
@@ -206,17 +217,21 @@ fn errors_name_the_place() {
     }
     let deep = |n: usize| format!(r#"{{"parts":[{{"x":{}{}}}]}}"#, "[".repeat(n), "]".repeat(n));
     assert!(matches!(
-        generate::lift(&Json::from_text(deep(100)).unwrap()).map(|lifted| lifted.message.parts.len()),
+        generate::lift(&Json::from_text(deep(100)).unwrap())
+            .map(|lifted| lifted.message.parts.len()),
         Ok(1)
     ));
-    let deep = Json::from_serialize(&serde_json::value::RawValue::from_string(deep(100)).unwrap()).unwrap();
+    let deep = Json::from_serialize(&serde_json::value::RawValue::from_string(deep(100)).unwrap())
+        .unwrap();
     assert!(!matches!(generate::lift(&deep), Err(WireError::NothingToSend)));
 }
 
 #[test]
 fn what_has_no_place_is_left_out_and_told() {
-    let foreign =
-        Part::Opaque(OpaqueBlock { provider: "anthropic".into(), value: json(&json!({"type": "x"})) });
+    let foreign = Part::Opaque(OpaqueBlock {
+        provider: "anthropic".into(),
+        value: json(&json!({"type": "x"})),
+    });
     let lowered = generate::lower(&Message::new(Role::User, [foreign, Part::text("hi")]));
     assert_eq!(value(&lowered.messages[0])["parts"], json!([{"text": "hi"}]));
     assert_eq!(lowered.diagnostics[0].path, "parts[0]");

@@ -15,9 +15,9 @@ fn streamed(events: &[Value]) -> Answer {
 }
 
 fn events() -> Vec<Value> {
-    let delta =
-        |index: u32, delta: Value| json!({"event_type": "step.delta", "index": index, "delta": delta});
-    let start = |index: u32, step: Value| json!({"event_type": "step.start", "index": index, "step": step});
+    let delta = |index: u32, delta: Value| json!({"event_type": "step.delta", "index": index, "delta": delta});
+    let start =
+        |index: u32, step: Value| json!({"event_type": "step.start", "index": index, "step": step});
     let stop = |index: u32| json!({"event_type": "step.stop", "index": index});
     vec![
         json!({"event_type": "interaction.created", "interaction": {"id": "v1", "status": "in_progress", "model": "m"}}),
@@ -104,13 +104,16 @@ fn a_stream_that_breaks_off_leaves_what_is_whole() {
         let answer = streamed(&events[..n]);
         assert!(!answer.complete);
         assert_eq!(answer.diagnostics[0].code, DiagnosticCode::CutOff);
-        let calls = answer.message.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
+        let calls =
+            answer.message.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
         assert_eq!(calls, usize::from(n == events.len() - 1), "{n}");
         // A search without its result is not there.
-        let opaque = answer.message.parts.iter().filter(|part| matches!(part, Part::Opaque(_))).count();
+        let opaque =
+            answer.message.parts.iter().filter(|part| matches!(part, Part::Opaque(_))).count();
         assert_eq!(opaque, if n > 8 { 2 } else { 0 }, "{n}");
         // A thought without its signature is not there.
-        let thoughts = answer.message.parts.iter().filter(|part| matches!(part, Part::Reasoning(_))).count();
+        let thoughts =
+            answer.message.parts.iter().filter(|part| matches!(part, Part::Reasoning(_))).count();
         assert_eq!(thoughts, usize::from(n > 3), "{n}");
     }
 }
@@ -128,7 +131,10 @@ fn errors_and_what_cannot_be_read() {
         (json!({"steps": {}}), "steps"),
         (json!({"steps": [{}]}), "steps[0]"),
         (json!({"steps": [{"type": "function_call", "id": "c"}]}), "steps[0].name"),
-        (json!({"steps": [{"type": "model_output", "content": [{"text": 1}]}]}), "steps[0].content[0].text"),
+        (
+            json!({"steps": [{"type": "model_output", "content": [{"text": 1}]}]}),
+            "steps[0].content[0].text",
+        ),
     ];
     for (body, path) in cases {
         let error = interactions::lift_answer(&json(&body)).unwrap_err();
@@ -138,9 +144,12 @@ fn errors_and_what_cannot_be_read() {
     for broken in [r#"{"event_type": "step.start"}"#, "{", "7"] {
         assert!(stream.push(broken).is_err(), "{broken}");
     }
-    for unknown in
-        ["", "[DONE]", "{}", r#"{"event_type": "step.delta", "index": 9, "delta": {"type": "text"}}"#]
-    {
+    for unknown in [
+        "",
+        "[DONE]",
+        "{}",
+        r#"{"event_type": "step.delta", "index": 9, "delta": {"type": "text"}}"#,
+    ] {
         assert_eq!(stream.push(unknown).unwrap(), Vec::<AnswerDelta>::new());
     }
 }

@@ -1,6 +1,10 @@
 //! Tests of the codec through its public interface.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it skips")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may fail, and says what it skips"
+)]
 
 mod answers;
 mod contents;

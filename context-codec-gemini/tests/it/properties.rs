@@ -3,8 +3,8 @@
 use context_codec_gemini::generate::{self, GenerateCodec};
 use context_core::wire::WireError;
 use context_core::{
-    Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelCodec, ModelRequest, OpaqueBlock, Part,
-    Reasoning, Role, ToolInput, ToolResult,
+    Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelCodec, ModelRequest,
+    OpaqueBlock, Part, Reasoning, Role, ToolInput, ToolResult,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -16,8 +16,11 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
-    let leaf =
-        prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), any_text().prop_map(Value::from)];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any_text().prop_map(Value::from)
+    ];
     leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
@@ -45,7 +48,9 @@ fn extra() -> impl Strategy<Value = Vec<(String, Value)>> {
         (key.prop_map(String::from), prop_oneof![Just(Value::Null), Just(Value::Bool(true))]),
         0..2,
     )
-    .prop_map(|entries| entries.into_iter().filter(|(key, value)| key != "id" || value.is_null()).collect())
+    .prop_map(|entries| {
+        entries.into_iter().filter(|(key, value)| key != "id" || value.is_null()).collect()
+    })
 }
 
 fn any_part() -> impl Strategy<Value = Value> {
@@ -59,11 +64,13 @@ fn any_part() -> impl Strategy<Value = Value> {
         media.prop_map(|kind| json!({"file_data": {"mime_type": kind, "file_uri": "gs://a/b"}})),
         (id.clone(), "[f-g.]{1,2}", any_object(), extra()).prop_map(|(id, name, args, extra)| {
             let id = id.map(|id| ("id".to_owned(), Value::from(id)));
-            json!({"functionCall": with(json!({"name": name, "args": args}), extra.into_iter().chain(id).collect())})
+            json!({"functionCall": with(json!({"name": name, "args": args}),
+                extra.into_iter().chain(id).collect())})
         }),
         (id, "[f-g.]{1,2}", any_object(), extra()).prop_map(|(id, name, object, extra)| {
             let id = id.map(|id| ("id".to_owned(), Value::from(id)));
-            let parts = json!([{"inlineData": {"mimeType": "image/png", "data": "aGk="}}, {"odd": 1}]);
+            let parts = json!([{"inlineData": {"mimeType": "image/png", "data": "aGk="}},
+                {"odd": 1}]);
             let parts = extra.is_empty().then(|| ("parts".to_owned(), parts));
             let extra = extra.into_iter().chain(id).chain(parts).collect();
             json!({"functionResponse": with(json!({"name": name, "response": object}), extra)})
@@ -79,7 +86,10 @@ fn any_content() -> impl Strategy<Value = Value> {
     let role = prop_oneof![Just(None), "(user|model|function|system)".prop_map(Some)];
     (role, proptest::collection::vec(any_part(), 0..4), extra()).prop_map(|(role, parts, extra)| {
         let role = role.map(|role| ("role".to_owned(), Value::from(role)));
-        with(json!({"parts": parts}), extra.into_iter().filter(|(key, _)| key == "x").chain(role).collect())
+        with(
+            json!({"parts": parts}),
+            extra.into_iter().filter(|(key, _)| key == "x").chain(role).collect(),
+        )
     })
 }
 
@@ -93,7 +103,8 @@ fn any_body() -> impl Strategy<Value = Value> {
     let tool = prop_oneof![
         Just(json!({"googleSearch": {}})),
         Just(json!({})),
-        any_object().prop_map(|schema| json!({"functionDeclarations": [{"name": "f", "parameters": schema}]})),
+        any_object().prop_map(|schema| json!({"functionDeclarations": [{"name": "f",
+            "parameters": schema}]})),
         any_object().prop_map(|schema| json!({"function_declarations": [{"name": "f", "parameters_json_schema": schema}], "x": 1})),
     ];
     let choice = proptest::collection::btree_map(
@@ -110,8 +121,8 @@ fn any_body() -> impl Strategy<Value = Value> {
     .prop_map(|map| json!({"functionCallingConfig": map}));
     let system = prop_oneof![Just(Value::Null), any_content()];
     let tools = proptest::collection::vec(tool, 0..3);
-    (proptest::collection::vec(any_content(), 0..5), system, tools, choice, config, any::<u8>()).prop_map(
-        |(contents, system, tools, choice, config, with)| {
+    (proptest::collection::vec(any_content(), 0..5), system, tools, choice, config, any::<u8>())
+        .prop_map(|(contents, system, tools, choice, config, with)| {
             let mut body = json!({"contents": contents});
             let keys = [
                 ("systemInstruction", system),
@@ -126,8 +137,7 @@ fn any_body() -> impl Strategy<Value = Value> {
                 }
             }
             body
-        },
-    )
+        })
 }
 
 fn media() -> impl Strategy<Value = Media> {
@@ -137,8 +147,11 @@ fn media() -> impl Strategy<Value = Media> {
         Just(MediaSource::Reference("file_1".into())),
         Just(MediaSource::Reference("gs://a/b".into())),
     ];
-    let media_type =
-        prop_oneof![Just(None), Just(Some("image/png".to_owned())), Just(Some("audio/wav".to_owned()))];
+    let media_type = prop_oneof![
+        Just(None),
+        Just(Some("image/png".to_owned())),
+        Just(Some("audio/wav".to_owned()))
+    ];
     (source, media_type).prop_map(|(source, media_type)| Media {
         source,
         media_type,
@@ -154,7 +167,10 @@ fn part() -> impl Strategy<Value = Part> {
         media().prop_map(Part::Image),
         media().prop_map(Part::Audio),
         provider.clone().prop_map(|provider| {
-            Part::Opaque(OpaqueBlock { provider, value: json(&json!({"executableCode": {"code": "1"}})) })
+            Part::Opaque(OpaqueBlock {
+                provider,
+                value: json(&json!({"executableCode": {"code": "1"}})),
+            })
         }),
     ];
     prop_oneof![
@@ -181,9 +197,10 @@ fn part() -> impl Strategy<Value = Part> {
 }
 
 fn history() -> impl Strategy<Value = Vec<Message>> {
-    let role = prop_oneof![Just(Role::System), Just(Role::User), Just(Role::Assistant), Just(Role::Tool)];
-    let message =
-        (role, proptest::collection::vec(part(), 0..4)).prop_map(|(role, parts)| Message::new(role, parts));
+    let role =
+        prop_oneof![Just(Role::System), Just(Role::User), Just(Role::Assistant), Just(Role::Tool)];
+    let message = (role, proptest::collection::vec(part(), 0..4))
+        .prop_map(|(role, parts)| Message::new(role, parts));
     proptest::collection::vec(message, 0..8)
 }
 
@@ -199,7 +216,8 @@ proptest! {
 
     #[test]
     fn a_body_comes_back(body in any_body(), pretty in any::<bool>()) {
-        let text = if pretty { serde_json::to_string_pretty(&body).unwrap() } else { body.to_string() };
+        let text = if pretty { serde_json::to_string_pretty(&body).unwrap() } else {
+            body.to_string() };
         if let Ok(lifted) = GenerateCodec.lift(&Json::from_text(text).unwrap()) {
             let source = GenerateCodec.lower_source(&lifted.request);
             prop_assert_eq!(value(&source.body), body);
@@ -216,7 +234,8 @@ proptest! {
                 check_contents(&value(&lowered.body));
                 // What was sent is valid: nothing is left to repair.
                 let again = GenerateCodec.lift(&lowered.body).unwrap().request;
-                prop_assert_eq!(value(&GenerateCodec.lower(&again).unwrap().body), value(&lowered.body));
+                prop_assert_eq!(value(&GenerateCodec.lower(&again).unwrap().body),
+                    value(&lowered.body));
             }
             Err(error) => prop_assert!(matches!(error, WireError::NothingToSend)),
         }
@@ -224,7 +243,8 @@ proptest! {
 
     #[test]
     fn nothing_makes_it_panic(value in any_json(), content in any_content()) {
-        let bodies = [json!({"contents": value}), json!({"contents": [value]}), json!({"contents": [{"parts": value}]})];
+        let bodies = [json!({"contents": value}), json!({"contents": [value]}),
+            json!({"contents": [{"parts": value}]})];
         for body in &bodies {
             let _ = GenerateCodec.lift(&json(body));
         }

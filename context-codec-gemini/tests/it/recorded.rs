@@ -114,7 +114,8 @@ fn every_recorded_body_comes_back_and_what_is_sent_differs_in_named_ways() {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut bodies = 0;
     // Set to a file's name to look at the bodies with another tool.
-    let mut lines = std::env::var_os("CONTEXT_TEST_OUT").map(|path| fs::File::create(path).unwrap());
+    let mut lines =
+        std::env::var_os("CONTEXT_TEST_OUT").map(|path| fs::File::create(path).unwrap());
     for Exchange { name: file, request, .. } in calls() {
         let body = json(&request);
         bodies += 1;
@@ -149,7 +150,9 @@ fn every_recorded_body_comes_back_and_what_is_sent_differs_in_named_ways() {
 fn every_recorded_answer_decodes_and_can_be_sent_back() {
     for Exchange { name: file, answer, events, .. } in calls() {
         let answer = if events.is_empty() {
-            GenerateCodec.lift_answer(&json(&answer)).unwrap_or_else(|error| panic!("{file}: {error}"))
+            GenerateCodec
+                .lift_answer(&json(&answer))
+                .unwrap_or_else(|error| panic!("{file}: {error}"))
         } else {
             streamed(&events.iter().map(String::as_str).collect::<Vec<_>>())
         };
@@ -213,7 +216,10 @@ fn a_recorded_spoken_answer_decodes() {
         }
     }
     let answer = streamed(&events);
-    assert_eq!(answer.message.plain_text(), "El zorro marrón rápido salta sobre el perro perezoso.");
+    assert_eq!(
+        answer.message.plain_text(),
+        "El zorro marrón rápido salta sobre el perro perezoso."
+    );
     assert_eq!(answer.message.parts.len(), 3);
     // It was recorded without the end of the turn.
     assert!(!answer.complete && answer.error.is_none());
@@ -246,11 +252,15 @@ fn recorded_interactions_decode() {
         seen += 1;
         assert!(answer.complete && answer.error.is_none(), "{name}: {answer:?}");
         assert_eq!(answer.diagnostics, [], "{name}");
-        let expected = if name.starts_with("tool-call") { StopReason::ToolCalls } else { StopReason::Stop };
+        let expected =
+            if name.starts_with("tool-call") { StopReason::ToolCalls } else { StopReason::Stop };
         assert_eq!(answer.stop, Some(expected), "{name}");
         assert!(answer.usage.is_some_and(|usage| usage.reasoning > Some(0)), "{name}");
-        let says_something =
-            answer.message.parts.iter().any(|part| matches!(part, Part::Text(_) | Part::ToolCall(_)));
+        let says_something = answer
+            .message
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Text(_) | Part::ToolCall(_)));
         assert!(says_something, "{name}");
         check_contents(&value(&GenerateCodec.lower(&answered(&answer.message)).unwrap().body));
     }

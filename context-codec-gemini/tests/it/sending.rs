@@ -3,8 +3,8 @@
 use context_codec_gemini::generate::{BODY_KEY, GenerateCodec, SKIP_SIGNATURE, UNSIGNED_KEY};
 use context_core::wire::WireError;
 use context_core::{
-    FunctionTool, HistoryRules, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
-    OpaqueBlock, OutputSchema, Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
+    FunctionTool, HistoryRules, Json, Media, MediaSource, Message, MessageCodec, Metadata,
+    ModelRequest, OpaqueBlock, OutputSchema, Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,12 @@ fn call(id: &str, name: &str) -> Part {
 }
 
 fn media(source: MediaSource, media_type: Option<&str>) -> Media {
-    Media { source, media_type: media_type.map(str::to_owned), name: None, metadata: Metadata::default() }
+    Media {
+        source,
+        media_type: media_type.map(str::to_owned),
+        name: None,
+        metadata: Metadata::default(),
+    }
 }
 
 fn result(id: &str, output: Vec<Part>) -> Part {
@@ -80,7 +85,10 @@ fn responses_come_first_and_carry_their_error() {
     let body = sent(&request);
     let parts = &body["contents"][2]["parts"];
     assert_eq!(parts[0]["functionResponse"]["response"], json!({"output": "ok"}));
-    assert_eq!(parts[1]["functionResponse"], json!({"id": "b", "name": "g", "response": {"error": "no"}}));
+    assert_eq!(
+        parts[1]["functionResponse"],
+        json!({"id": "b", "name": "g", "response": {"error": "no"}})
+    );
     assert_eq!(parts[2], json!({"text": "and?"}));
 }
 
@@ -127,9 +135,13 @@ fn the_first_call_of_a_step_is_signed_for_models_that_demand_it() {
 #[test]
 fn media_of_results_follow_or_are_nested() {
     let png = || {
-        Part::Image(media(MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into()), Some("image/png")))
+        Part::Image(media(
+            MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into()),
+            Some("image/png"),
+        ))
     };
-    let sound = Part::Audio(media(MediaSource::Base64("UklGRgQAAABXQVZF".into()), Some("audio/wav")));
+    let sound =
+        Part::Audio(media(MediaSource::Base64("UklGRgQAAABXQVZF".into()), Some("audio/wav")));
     let mut request = ModelRequest::new([
         Message::from("q"),
         Message::new(Role::Assistant, [call("a", "f"), call("b", "g")]),
@@ -140,7 +152,8 @@ fn media_of_results_follow_or_are_nested() {
     ]);
     let body = sent(&request);
     let parts = body["contents"][2]["parts"].as_array().unwrap();
-    let output = |part: &Value| part["functionResponse"]["response"]["output"].as_str().unwrap().to_owned();
+    let output =
+        |part: &Value| part["functionResponse"]["response"]["output"].as_str().unwrap().to_owned();
     assert_eq!(output(&parts[0]), "see\n(image/png follows behind the results)");
     assert_eq!(output(&parts[1]), "(audio/wav and 1 more follow behind the results)");
     assert_eq!(parts[2], json!({"text": "From the result of f:"}));
@@ -153,8 +166,7 @@ fn media_of_results_follow_or_are_nested() {
     request.model = Some("gemini-3-flash-preview".into());
     let body = sent(&request);
     let parts = body["contents"][2]["parts"].as_array().unwrap();
-    let nested =
-        json!([{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}}]);
+    let nested = json!([{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}}]);
     assert_eq!(parts[0]["functionResponse"]["parts"], nested);
     assert_eq!(parts[1]["functionResponse"]["parts"], nested);
     assert_eq!(parts.len(), 4);
@@ -170,8 +182,10 @@ fn what_belongs_to_others_is_dropped_and_told() {
             ..Reasoning::default()
         })
     };
-    let foreign = || Part::Opaque(OpaqueBlock { provider: "openai".into(), value: json(&json!({})) });
-    let file = Part::Document(media(MediaSource::Reference("file_1".into()), Some("application/pdf")));
+    let foreign =
+        || Part::Opaque(OpaqueBlock { provider: "openai".into(), value: json(&json!({})) });
+    let file =
+        Part::Document(media(MediaSource::Reference("file_1".into()), Some("application/pdf")));
     let untyped = Part::Image(media(MediaSource::Url("https://example.com/image".into()), None));
     let typed = Part::Image(media(MediaSource::Url("https://example.com/a.PNG?x=1".into()), None));
     let request = ModelRequest::new([
@@ -182,9 +196,13 @@ fn what_belongs_to_others_is_dropped_and_told() {
         ),
         Message::from("go"),
     ])
-    .tools([Tool::Opaque(OpaqueBlock { provider: "openai".into(), value: json(&json!({"type": "x"})) })]);
+    .tools([Tool::Opaque(OpaqueBlock {
+        provider: "openai".into(),
+        value: json(&json!({"type": "x"})),
+    })]);
     let lowered = GenerateCodec.lower(&request).unwrap();
-    let paths: Vec<_> = lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
+    let paths: Vec<_> =
+        lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     let expected = [
         "messages[0].parts[1]",
         "messages[0].parts[2]",
@@ -194,7 +212,8 @@ fn what_belongs_to_others_is_dropped_and_told() {
     ];
     assert_eq!(paths, expected);
     let body = value(&lowered.body);
-    let file = json!({"fileData": {"mimeType": "image/png", "fileUri": "https://example.com/a.PNG?x=1"}});
+    let file =
+        json!({"fileData": {"mimeType": "image/png", "fileUri": "https://example.com/a.PNG?x=1"}});
     assert_eq!(body["contents"][0]["parts"], json!([{"text": "q"}, file]));
     assert_eq!(
         body["contents"][1]["parts"][0],
@@ -265,7 +284,10 @@ fn tools_are_declared_under_the_name_their_calls_have() {
     .tool_choice(ToolChoice::Named("read file".into()));
     let body = sent(&request);
     assert_eq!(body["tools"][0]["functionDeclarations"][0]["name"], "read_file");
-    assert_eq!(body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"], json!(["read_file"]));
+    assert_eq!(
+        body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"],
+        json!(["read_file"])
+    );
     assert_eq!(body["contents"][1]["parts"][0]["functionCall"]["name"], "read_file");
     assert_eq!(body["contents"][2]["parts"][0]["functionResponse"]["name"], "read_file");
 }
@@ -280,14 +302,16 @@ fn names_begin_with_a_letter_and_a_choice_is_declared() {
         {"name": "_1st", "parametersJsonSchema": {"type": "object"}},
     ]}]);
     assert_eq!(body["tools"], declared);
-    assert_eq!(body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"], json!(["_1st"]));
+    assert_eq!(
+        body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"],
+        json!(["_1st"])
+    );
     assert_eq!(sent(&request.tool_choice(named("second"))).get("toolConfig"), None);
 }
 
 #[test]
 fn of_several_allowed_names_the_declared_ones_stay() {
-    let config =
-        |names: Value| json!({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}});
+    let config = |names: Value| json!({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}});
     let body = json!({
         "contents": [{"role": "user", "parts": [{"text": "q"}]}],
         "tools": [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}],
@@ -374,7 +398,10 @@ fn bodies_come_back_and_changes_count() {
     let changed = lifted.system("more");
     let source = GenerateCodec.lower_source(&changed);
     assert_eq!(source.diagnostics.len(), 1);
-    assert_eq!(value(&source.body)["systemInstruction"]["parts"], json!([{"text": "s"}, {"text": "more"}]));
+    assert_eq!(
+        value(&source.body)["systemInstruction"]["parts"],
+        json!([{"text": "s"}, {"text": "more"}])
+    );
 }
 
 #[test]
@@ -410,9 +437,13 @@ fn errors_of_bodies_name_the_place() {
 fn media_that_are_not_what_they_say_are_left_out() {
     const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
     let image = |data: &str, named: &str| {
-        Part::Image(media(MediaSource::Base64(data.into()), Some(named).filter(|named| !named.is_empty())))
+        Part::Image(media(
+            MediaSource::Base64(data.into()),
+            Some(named).filter(|named| !named.is_empty()),
+        ))
     };
-    let at = |url: &str, named: Option<&str>| Part::Image(media(MediaSource::Url(url.into()), named));
+    let at =
+        |url: &str, named: Option<&str>| Part::Image(media(MediaSource::Url(url.into()), named));
     let damaged = vec![
         image("", "image/png"),
         image("no base64", "image/png"),
@@ -444,8 +475,9 @@ fn media_that_are_not_what_they_say_are_left_out() {
 
 #[test]
 fn media_in_blocks_of_its_own_are_checked_too() {
-    let block =
-        |value: Value| Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value: Json::from(&value) });
+    let block = |value: Value| {
+        Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value: Json::from(&value) })
+    };
     let video = json!({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}, "videoMetadata": {"fps": 1}});
     let youtube = json!({"fileData": {"fileUri": "https://youtu.be/a"}});
     for damaged in [
@@ -457,7 +489,8 @@ fn media_in_blocks_of_its_own_are_checked_too() {
         json!({"fileData": {"fileUri": "file:///etc/passwd"}}),
         json!({"fileData": {"fileUri": "https://a/b", "mimeType": "application/zip"}}),
     ] {
-        let parts = [Part::text("q"), block(video.clone()), block(youtube.clone()), block(damaged.clone())];
+        let parts =
+            [Part::text("q"), block(video.clone()), block(youtube.clone()), block(damaged.clone())];
         let output = vec![block(video.clone()), block(damaged.clone())];
         let request = ModelRequest::new([
             Message::new(Role::User, parts),
@@ -466,10 +499,18 @@ fn media_in_blocks_of_its_own_are_checked_too() {
         ]);
         let lowered = GenerateCodec.lower(&request).unwrap();
         let body = value(&lowered.body);
-        assert_eq!(body["contents"][0]["parts"], json!([{"text": "q"}, video, youtube]), "{damaged}");
+        assert_eq!(
+            body["contents"][0]["parts"],
+            json!([{"text": "q"}, video, youtube]),
+            "{damaged}"
+        );
         let response = &body["contents"][2]["parts"][0]["functionResponse"];
         assert_eq!(response["parts"], json!([video]), "{damaged}");
-        assert_eq!(response["response"], json!({"output": "[1 document cannot be shown]"}), "{damaged}");
+        assert_eq!(
+            response["response"],
+            json!({"output": "[1 document cannot be shown]"}),
+            "{damaged}"
+        );
         assert_eq!(lowered.diagnostics.len(), 2, "{:?}", lowered.diagnostics);
     }
 }

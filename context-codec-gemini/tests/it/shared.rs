@@ -41,7 +41,10 @@ pub(crate) fn check_contents(body: &Value) {
         assert!(!parts.is_empty(), "{body}");
         let responses = parts.iter().filter(|part| part.get("functionResponse").is_some()).count();
         assert_eq!(responses, open, "{body}");
-        assert!(parts[..responses].iter().all(|part| part.get("functionResponse").is_some()), "{body}");
+        assert!(
+            parts[..responses].iter().all(|part| part.get("functionResponse").is_some()),
+            "{body}"
+        );
         open = parts.iter().filter(|part| part.get("functionCall").is_some()).count();
         for part in parts {
             let text = part.get("text").and_then(Value::as_str);

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::shared::{data, json, streamed, value};
 
 fn event(parts: &Value) -> String {
-    json!({"candidates": [{"content": {"role": "model", "parts": parts}}], "responseId": "r"}).to_string()
+    json!({"candidates": [{"content": {"role": "model", "parts": parts}}], "responseId": "r"})
+        .to_string()
 }
 
 fn last(parts: &Value) -> String {
@@ -24,9 +25,13 @@ fn a_stream_ends_at_the_parts_of_the_whole_answer() {
         event(&json!([{"text": "think.", "thought": true}])),
         event(&json!([{"text": "One "}])),
         event(&json!([{"text": "two."}, {"text": "", "thoughtSignature": "cw=="}])),
-        event(&json!([{"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}])),
+        event(
+            &json!([{"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}]),
+        ),
         event(&json!([{"text": ""}])),
-        last(&json!([{"functionCall": {"name": "f", "args": {"a": 1}}, "thoughtSignature": "cx=="}])),
+        last(
+            &json!([{"functionCall": {"name": "f", "args": {"a": 1}}, "thoughtSignature": "cx=="}]),
+        ),
     ];
     let whole = json!({"responseId": "r", "candidates": [{"finishReason": "STOP", "content": {"parts": [
         {"text": "I think.", "thought": true},
@@ -55,11 +60,13 @@ fn a_stream_ends_at_the_parts_of_the_whole_answer() {
 #[test]
 fn deltas_say_what_is_new() {
     let mut stream = GenerateCodec.answer_stream();
-    let deltas = stream.push(&event(&json!([{"text": "a", "thought": true}, {"text": "b"}]))).unwrap();
+    let deltas =
+        stream.push(&event(&json!([{"text": "a", "thought": true}, {"text": "b"}]))).unwrap();
     assert_eq!(deltas, [AnswerDelta::Reasoning("a".into()), AnswerDelta::Text("b".into())]);
     assert_eq!(stream.answer().message.plain_text(), "b");
-    let deltas =
-        stream.push(&last(&json!([{"functionCall": {"id": "c", "name": "f", "args": {"x": 1}}}]))).unwrap();
+    let deltas = stream
+        .push(&last(&json!([{"functionCall": {"id": "c", "name": "f", "args": {"x": 1}}}])))
+        .unwrap();
     let call = AnswerDelta::ToolCall { id: "c".into(), name: "f".into() };
     assert_eq!(deltas, [call, AnswerDelta::ToolInput(r#"{"x":1}"#.into())]);
     assert_eq!(stream.push(&event(&json!([{"text": "late"}]))).unwrap(), []);
@@ -71,9 +78,13 @@ fn deltas_say_what_is_new() {
 
 #[test]
 fn input_in_pieces_is_put_together() {
-    let piece = |arg: Value| event(&json!([{"functionCall": {"partialArgs": [arg], "willContinue": true}}]));
+    let piece = |arg: Value| {
+        event(&json!([{"functionCall": {"partialArgs": [arg], "willContinue": true}}]))
+    };
     let events = [
-        event(&json!([{"functionCall": {"name": "f", "willContinue": true}, "thoughtSignature": "cw=="}])),
+        event(
+            &json!([{"functionCall": {"name": "f", "willContinue": true}, "thoughtSignature": "cw=="}]),
+        ),
         piece(json!({"jsonPath": "$.rows[0].name", "stringValue": "Li", "willContinue": true})),
         piece(json!({"jsonPath": "$.rows[0].name", "stringValue": "sbon"})),
         piece(json!({"jsonPath": "$.rows[0].price", "numberValue": 0.50})),
@@ -85,7 +96,10 @@ fn input_in_pieces_is_put_together() {
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
     let answer = streamed(&events);
     let [Part::ToolCall(call)] = answer.message.parts.as_slice() else { panic!("{answer:?}") };
-    assert_eq!(call.input.as_written(), r#"{"rows":[{"name":"Lisbon","price":0.5},true],"a key":null}"#);
+    assert_eq!(
+        call.input.as_written(),
+        r#"{"rows":[{"name":"Lisbon","price":0.5},true],"a key":null}"#
+    );
     assert!(call.metadata.get(SIGNATURE_KEY).is_some());
     assert_eq!((call.id.as_str(), answer.diagnostics.len()), ("call_r_1", 0));
 
@@ -97,7 +111,8 @@ fn input_in_pieces_is_put_together() {
 
 #[test]
 fn pieces_that_do_not_fit_make_no_call() {
-    let paths = ["rows", "$.rows[7]", "$.rows[99999999999999999999]", "$[0]", "$", "$.a[", "$x", "$['a"];
+    let paths =
+        ["rows", "$.rows[7]", "$.rows[99999999999999999999]", "$[0]", "$", "$.a[", "$x", "$['a"];
     let deep = format!("${}", ".a".repeat(100));
     for path in paths.into_iter().chain([deep.as_str()]) {
         let piece = json!({"jsonPath": path, "stringValue": "x"});
@@ -115,7 +130,9 @@ fn pieces_that_do_not_fit_make_no_call() {
 fn a_stream_that_breaks_off_leaves_what_is_whole() {
     let events = [
         event(&json!([{"toolCall": {"id": "t1"}}, {"toolResponse": {"id": "t1"}}])),
-        event(&json!([{"text": "so"}, {"toolCall": {"id": "t2"}}, {"executableCode": {"code": "1"}}])),
+        event(
+            &json!([{"text": "so"}, {"toolCall": {"id": "t2"}}, {"executableCode": {"code": "1"}}]),
+        ),
     ];
     let answer = streamed(&[&events[0], &events[1]]);
     assert!(!answer.complete && answer.stop.is_none());
@@ -123,7 +140,8 @@ fn a_stream_that_breaks_off_leaves_what_is_whole() {
     assert_eq!(answer.message.parts.len(), 3);
     assert_eq!(answer.message.plain_text(), "so");
 
-    let error = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}).to_string();
+    let error = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}})
+        .to_string();
     let answer = streamed(&[&event(&json!([{"text": "so"}])), &error]);
     assert_eq!(answer.error.as_ref().unwrap().status, Some(503));
     assert!(!answer.complete && answer.message.plain_text() == "so");
@@ -153,7 +171,8 @@ fn an_event_that_cannot_be_read_changes_nothing() {
         json!({"usageMetadata": {"promptTokenCount": 9}, "promptFeedback": {"blockReason": {}}}),
         json!({"promptFeedback": {"blockReason": "SAFETY"}, "candidates": 1}),
         json!({"serverContent": {"outputTranscription": {"text": "b"}, "modelTurn": 1}}),
-        json!({"serverContent": {"turnComplete": true}, "toolCall": {"functionCalls": [{"id": "c"}]}}),
+        json!({"serverContent": {"turnComplete": true},
+            "toolCall": {"functionCalls": [{"id": "c"}]}}),
         json!({"candidates": [{"content": {"parts": [{"text": "b"}, call, {"text": "c", "thoughtSignature": 1}]}}]}),
         json!({"candidates": [said, {"index": 1}, 5]}),
         json!([{"candidates": [said]}, {"candidates": 1}]),
@@ -178,11 +197,11 @@ fn recorded_input_in_pieces_is_put_together() {
         let text = fs::read_to_string(folder.join(name)).unwrap();
         streamed(&text.lines().collect::<Vec<_>>())
     };
-    let items = answer("google-stream-tool-call-array-arguments-missing-terminal-function-call.chunks.txt");
+    let items =
+        answer("google-stream-tool-call-array-arguments-missing-terminal-function-call.chunks.txt");
     let [Part::ToolCall(call)] = items.message.parts.as_slice() else { panic!("{items:?}") };
     let input: Value = serde_json::from_str(call.input.as_written()).unwrap();
-    let expected =
-        json!({"action": "add", "description": "Fresh red apple", "itemid": "apple_001", "price": 0.5});
+    let expected = json!({"action": "add", "description": "Fresh red apple", "itemid": "apple_001", "price": 0.5});
     assert_eq!(input["operations"][0], expected);
     assert_eq!(input["operations"].as_array().unwrap().len(), 2);
     assert_eq!(items.stop, Some(StopReason::ToolCalls));
@@ -205,9 +224,9 @@ fn what_is_said_aloud_is_words_and_sound() {
         let blob = json!({"mimeType": "audio/pcm;rate=24000", "data": data});
         json!({"serverContent": {"modelTurn": {"parts": [{"inlineData": blob}]}}}).to_string()
     };
-    let words = |text: &str| json!({"serverContent": {"outputTranscription": {"text": text}}}).to_string();
-    let counted =
-        json!({"serverContent": {}, "usageMetadata": {"promptTokenCount": 5, "responseTokenCount": 2}});
+    let words =
+        |text: &str| json!({"serverContent": {"outputTranscription": {"text": text}}}).to_string();
+    let counted = json!({"serverContent": {}, "usageMetadata": {"promptTokenCount": 5, "responseTokenCount": 2}});
     let events = [
         r#"{"setupComplete": {}}"#.to_owned(),
         r#"{"serverContent": {"inputTranscription": {"text": "The fox"}}}"#.to_owned(),
@@ -234,7 +253,8 @@ fn what_is_said_aloud_is_words_and_sound() {
     assert!(!cut.complete);
     assert_eq!(cut.message.plain_text(), "El zorro");
 
-    let called = json!({"toolCall": {"functionCalls": [{"id": "c1", "name": "search", "args": {"q": 1}}]}});
+    let called =
+        json!({"toolCall": {"functionCalls": [{"id": "c1", "name": "search", "args": {"q": 1}}]}});
     let answer = streamed(&[called.to_string().as_str()]);
     assert_eq!((answer.complete, answer.stop.clone()), (true, Some(StopReason::ToolCalls)));
     assert!(matches!(answer.message.parts.as_slice(), [Part::ToolCall(call)] if call.id == "c1"));

@@ -2,8 +2,8 @@
 
 use context_core::wire::{WireError, read_object};
 use context_core::{
-    Answer, Diagnostic, DiagnosticCode, Json, Message, ModelCodec, ModelError, Part, Role, Severity,
-    StopReason, ToolInput, Usage,
+    Answer, Diagnostic, DiagnosticCode, Json, Message, ModelCodec, ModelError, Part, Role,
+    Severity, StopReason, ToolInput, Usage,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -57,12 +57,14 @@ impl UsageIn {
     pub(super) fn usage(self) -> Usage {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         let mut usage = Usage::default();
-        usage.cache_read = prompt.cached_tokens.or(self.prompt_cache_hit_tokens).unwrap_or_default();
+        usage.cache_read =
+            prompt.cached_tokens.or(self.prompt_cache_hit_tokens).unwrap_or_default();
         usage.cache_write = prompt.cache_write_tokens.unwrap_or_default();
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         usage.input = self.prompt_tokens.unwrap_or_default().saturating_sub(cached);
         usage.output = self.completion_tokens.unwrap_or_default();
-        usage.reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+        usage.reasoning =
+            self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
         usage
     }
 }
@@ -83,7 +85,8 @@ pub(super) fn lift(body: &Json) -> Result<Answer, WireError> {
     }
     let finish = match choice {
         Some(ChoiceIn { message: Some(raw), finish_reason, .. }) => {
-            let lifted = message::answer(raw).map_err(|error| error.within("choices[0].message"))?;
+            let lifted =
+                message::answer(raw).map_err(|error| error.within("choices[0].message"))?;
             answer.message = lifted.message;
             answer.diagnostics.extend(lifted.diagnostics.into_iter().map(|mut diagnostic| {
                 diagnostic.path = format!("choices[0].message.{}", diagnostic.path);
@@ -152,7 +155,11 @@ fn stop(finish: &str, message: &Message) -> StopReason {
     let any = |is: fn(&Part) -> bool| message.parts.iter().any(is);
     match finish {
         "stop" if any(|part| matches!(part, Part::ToolCall(_))) => StopReason::ToolCalls,
-        "stop" if any(|part| matches!(part, Part::Text(text) if text.metadata.get(REFUSAL).is_some())) => {
+        "stop"
+            if any(
+                |part| matches!(part, Part::Text(text) if text.metadata.get(REFUSAL).is_some()),
+            ) =>
+        {
             StopReason::Refusal
         }
         "stop" => StopReason::Stop,

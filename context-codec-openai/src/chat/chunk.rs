@@ -1,5 +1,6 @@
-//! An event as it is read. All that can fail is done here, before anything of an answer changes: an event counts as a whole or not
-//! at all. What it adds to an answer is not decided here but in `stream`.
+//! An event as it is read. All that can fail is done here, before anything of an answer changes: an
+//! event counts as a whole or not at all. What it adds to an answer is not decided here but in
+//! `stream`.
 
 use std::borrow::Cow;
 
@@ -149,11 +150,17 @@ impl<'a> Chunk<'a> {
         let raw: &'a RawValue = read(event, "event")?;
         if !raw.get().starts_with('{') {
             let found = kind(&form::json(raw));
-            return Err(WireError::WrongType { path: "event".to_owned(), expected: "an object", found });
+            return Err(WireError::WrongType {
+                path: "event".to_owned(),
+                expected: "an object",
+                found,
+            });
         }
         let ChunkIn { id, model, choices, usage, error } = read(event, "")?;
-        let (first, others): (Vec<_>, Vec<_>) =
-            choices.unwrap_or_default().into_iter().partition(|choice| choice.index.unwrap_or_default() == 0);
+        let (first, others): (Vec<_>, Vec<_>) = choices
+            .unwrap_or_default()
+            .into_iter()
+            .partition(|choice| choice.index.unwrap_or_default() == 0);
         Ok(Self {
             id: id.filter(|id| !id.is_empty()),
             model: model.filter(|model| !model.is_empty()),
@@ -181,7 +188,8 @@ impl<'a> ChoiceIn<'a> {
 
 impl<'a> DeltaIn<'a> {
     fn read(self) -> Result<Delta<'a>, WireError> {
-        let filled = |raw: Option<&'a RawValue>| raw.and_then(raw_text).filter(|text| !text.is_empty());
+        let filled =
+            |raw: Option<&'a RawValue>| raw.and_then(raw_text).filter(|text| !text.is_empty());
         // Servers that write the thought under both keys write it twice.
         let older = filled(self.reasoning_content);
         let is_newer = older.is_none();

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use context_core::wire::{Entries, Key, raw_text, read_list, read_object, same_settings, truth};
 use context_core::{
-    Diagnostic, DiagnosticCode, FunctionTool, Json, ModelRequest, NormalizedTools, OpaqueBlock, OutputSchema,
-    Severity, Tool, ToolChoice,
+    Diagnostic, DiagnosticCode, FunctionTool, Json, ModelRequest, NormalizedTools, OpaqueBlock,
+    OutputSchema, Severity, Tool, ToolChoice,
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -35,8 +35,9 @@ pub(super) fn lift(entries: &Entries<'_>) -> ModelRequest {
 
 /// Reads one key into its field; nothing if it has none, or says what the field cannot hold.
 fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValue) -> Option<()> {
-    let no_tools =
-        all.get("tools").is_none_or(|tools| matches!(read_list(tools, ""), Ok(list) if list.is_empty()));
+    let no_tools = all
+        .get("tools")
+        .is_none_or(|tools| matches!(read_list(tools, ""), Ok(list) if list.is_empty()));
     match key {
         "model" => request.model = Some(raw_text(raw)?.into_owned()),
         "tools" => {
@@ -44,16 +45,17 @@ fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValu
             request.tools.extend(tools.into_iter().map(tool));
         }
         "functions" if no_tools => {
-            let functions: Option<Vec<Tool>> = read_list(raw, "").ok()?.into_iter().map(function).collect();
+            let functions: Option<Vec<Tool>> =
+                read_list(raw, "").ok()?.into_iter().map(function).collect();
             request.tools = functions?;
         }
         "tool_choice" => request.tool_choice = Some(tool_choice(raw)?),
         "function_call" if no_tools && !all.contains_key("tool_choice") => {
             request.tool_choice = Some(match raw_text(raw) {
                 Some(word) => word_choice(&word)?,
-                None => {
-                    ToolChoice::Named(raw_text(read_object::<NamedIn<'_>>(raw, "").ok()?.name?)?.into_owned())
-                }
+                None => ToolChoice::Named(
+                    raw_text(read_object::<NamedIn<'_>>(raw, "").ok()?.name?)?.into_owned(),
+                ),
             });
         }
         "response_format" => request.output = Some(output(raw)?),
@@ -106,7 +108,9 @@ fn typed<'a>(raw: &'a RawValue, kind: &str) -> Option<TypedIn<'a>> {
 
 fn tool(raw: &RawValue) -> Tool {
     let known = typed(raw, "function").and_then(|tool| function(tool.function?));
-    known.unwrap_or_else(|| Tool::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json(raw) }))
+    known.unwrap_or_else(|| {
+        Tool::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json(raw) })
+    })
 }
 
 fn function(raw: &RawValue) -> Option<Tool> {
@@ -170,7 +174,8 @@ impl<'a> Envelope<'a> {
             Some(_) => "max_tokens",
             None => "max_completion_tokens",
         };
-        let rest = request.metadata.get(BODY_KEY).and_then(|rest| read_object(rest.as_raw(), "").ok());
+        let rest =
+            request.metadata.get(BODY_KEY).and_then(|rest| read_object(rest.as_raw(), "").ok());
         Self {
             model: request.model.as_deref(),
             tools: tools.iter().filter_map(tool_form).collect(),
@@ -193,7 +198,12 @@ impl<'a> Envelope<'a> {
         diagnostics.extend(tools.diagnostics.iter().cloned());
         let mut left_out = |path: String, why: &str| {
             let said = format!("left out: {why}");
-            diagnostics.push(Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Warning, path, said));
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::Unrepresentable,
+                Severity::Warning,
+                path,
+                said,
+            ));
         };
         let tools = !envelope.tools.is_empty()
             || ["tools", "functions"].iter().any(|key| envelope.rest.contains_key(*key));
@@ -306,8 +316,12 @@ fn tool_form(tool: &Tool) -> Option<ToolForm<'_>> {
     match tool {
         Tool::Function(tool) => {
             let (name, description) = (tool.name.as_str(), tool.description.as_deref());
-            let function =
-                FunctionForm { name, description, parameters: &tool.input_schema, strict: tool.strict };
+            let function = FunctionForm {
+                name,
+                description,
+                parameters: &tool.input_schema,
+                strict: tool.strict,
+            };
             Some(ToolForm::Function { kind: "function", function })
         }
         Tool::Opaque(block) if block.provider == PROVIDER => Some(ToolForm::Raw(&block.value)),
@@ -320,13 +334,16 @@ fn choice_form(choice: &ToolChoice) -> Option<ChoiceForm<'_>> {
         ToolChoice::Auto => ChoiceForm::Word("auto"),
         ToolChoice::None => ChoiceForm::Word("none"),
         ToolChoice::Required => ChoiceForm::Word("required"),
-        ToolChoice::Named(name) => ChoiceForm::Named { kind: "function", function: NameForm { name } },
+        ToolChoice::Named(name) => {
+            ChoiceForm::Named { kind: "function", function: NameForm { name } }
+        }
         _ => return None,
     })
 }
 
 fn format_form(output: &OutputSchema) -> FormatForm<'_> {
     let (name, description) = (output.name.as_str(), output.description.as_deref());
-    let json_schema = SchemaForm { name, description, schema: &output.schema, strict: output.strict };
+    let json_schema =
+        SchemaForm { name, description, schema: &output.schema, strict: output.strict };
     FormatForm { kind: "json_schema", json_schema }
 }

@@ -1,4 +1,5 @@
-//! The wire form: what is read keeps its values where they stand, what is written borrows from the message.
+//! The wire form: what is read keeps its values where they stand, what is written borrows from the
+//! message.
 
 use std::borrow::Cow;
 
@@ -240,12 +241,18 @@ pub(super) struct CustomForm<'a> {
 }
 
 /// The text of a key, if there is one.
-pub(super) fn text<'a>(raw: Option<&'a RawValue>, key: &str) -> Result<Option<Cow<'a, str>>, WireError> {
+pub(super) fn text<'a>(
+    raw: Option<&'a RawValue>,
+    key: &str,
+) -> Result<Option<Cow<'a, str>>, WireError> {
     raw.map(|raw| read_text(raw, key)).transpose()
 }
 
 /// The text of a key that must be there.
-pub(super) fn need_text<'a>(raw: Option<&'a RawValue>, key: &str) -> Result<Cow<'a, str>, WireError> {
+pub(super) fn need_text<'a>(
+    raw: Option<&'a RawValue>,
+    key: &str,
+) -> Result<Cow<'a, str>, WireError> {
     text(raw, key)?.ok_or_else(|| WireError::Missing { path: key.to_owned() })
 }
 

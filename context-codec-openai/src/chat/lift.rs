@@ -1,16 +1,21 @@
-//! From the wire to a message. Only reads; what is lost on the way is found by comparing, in `residual`.
+//! From the wire to a message. Only reads; what is lost on the way is found by comparing, in
+//! `residual`.
 
 use std::borrow::Cow;
 
-use context_core::wire::{Lifted, WireError, raw_text, read_list, read_object, truth, wrong_type_of};
+use context_core::wire::{
+    Lifted, WireError, raw_text, read_list, read_object, truth, wrong_type_of,
+};
 use context_core::{
-    Diagnostic, DiagnosticCode, Message, Metadata, OpaqueBlock, Part, Reasoning, Role, Severity, Text,
-    ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Message, Metadata, OpaqueBlock, Part, Reasoning, Role, Severity,
+    Text, ToolCall, ToolInput, ToolResult,
 };
 use serde_json::value::RawValue;
 
 use super::form::{CallIn, InnerIn, MessageIn, PartIn, json, need_text, text};
-use super::{ANNOTATIONS, BREAKPOINT, LEGACY, NAME, PROVIDER, REASONING, REFUSAL, ROLE, TYPE, media};
+use super::{
+    ANNOTATIONS, BREAKPOINT, LEGACY, NAME, PROVIDER, REASONING, REFUSAL, ROLE, TYPE, media,
+};
 use crate::body::has_only;
 
 /// The roles of the form.
@@ -28,9 +33,9 @@ pub(super) fn compared(original: &RawValue) -> Result<(Lifted, bool), WireError>
     let mut reader = Reader::default();
     let mut message = match &*role {
         "system" => reader.spoken(Role::System, &form)?,
-        "developer" => {
-            reader.spoken(Role::System, &form)?.with_metadata(Metadata::default().with(ROLE, "developer"))
-        }
+        "developer" => reader
+            .spoken(Role::System, &form)?
+            .with_metadata(Metadata::default().with(ROLE, "developer")),
         "user" => reader.spoken(Role::User, &form)?,
         "assistant" => reader.assistant(&form)?,
         "tool" => Message::new(Role::Tool, [reader.result(&form)?]),
@@ -50,15 +55,18 @@ pub(super) fn compared(original: &RawValue) -> Result<(Lifted, bool), WireError>
     Ok((Lifted::new(message, reader.diagnostics), plain))
 }
 
-/// Whether a message has nothing but its role, a text and, from a tool, the id of the call or, from the assistant, calls:
-/// most have.
+/// Whether a message has nothing but its role, a text and, from a tool, the id of the call or, from
+/// the assistant, calls: most have.
 fn is_plain(form: &MessageIn<'_>, plain_calls: bool, original: &RawValue) -> bool {
-    let MessageIn { role: Some(role), content: Some(content), tool_call_id, tool_calls, .. } = form else {
+    let MessageIn { role: Some(role), content: Some(content), tool_call_id, tool_calls, .. } = form
+    else {
         return false;
     };
     let said = ("content", *content);
     let whole = match (role.get(), tool_call_id, tool_calls) {
-        (r#""tool""#, Some(id), None) => has_only(original, [("role", role), said, ("tool_call_id", id)]),
+        (r#""tool""#, Some(id), None) => {
+            has_only(original, [("role", role), said, ("tool_call_id", id)])
+        }
         (r#""assistant""#, None, Some(calls)) => {
             plain_calls
                 && content.get() != r#""""#
@@ -75,7 +83,9 @@ fn is_plain(form: &MessageIn<'_>, plain_calls: bool, original: &RawValue) -> boo
 
 /// Whether a call is one of a function, with nothing but its name and its input.
 fn is_plain_call(raw: &RawValue, call: &CallIn<'_>, function: &InnerIn<'_>) -> bool {
-    let CallIn { id: Some(id), kind: Some(kind), function: Some(object), .. } = call else { return false };
+    let CallIn { id: Some(id), kind: Some(kind), function: Some(object), .. } = call else {
+        return false;
+    };
     let InnerIn { name: Some(name), arguments: Some(input), .. } = function else { return false };
     kind.get() == r#""function""#
         // Spaces around an object are not part of it.
@@ -114,7 +124,8 @@ impl Reader {
         let mut parts = Vec::new();
         parts.extend(thought(form)?);
         let calls = form.tool_calls.map(|calls| read_list(calls, "tool_calls")).transpose()?;
-        let called = calls.as_ref().is_some_and(|calls| !calls.is_empty()) || form.function_call.is_some();
+        let called =
+            calls.as_ref().is_some_and(|calls| !calls.is_empty()) || form.function_call.is_some();
         let refusal = text(form.refusal, "refusal")?;
         match form.content.map(RawValue::get) {
             // Providers write an empty text beside calls and mean none.
@@ -125,13 +136,15 @@ impl Reader {
         parts.extend(form.audio.map(spoken_aloud).transpose()?);
         self.plain_calls = calls.as_ref().is_some_and(|calls| !calls.is_empty());
         for (i, call) in calls.into_iter().flatten().enumerate() {
-            let (part, plain) = tool_call(call).map_err(|error| error.within(&format!("tool_calls[{i}]")))?;
+            let (part, plain) =
+                tool_call(call).map_err(|error| error.within(&format!("tool_calls[{i}]")))?;
             self.plain_calls &= plain;
             parts.push(part);
         }
         if let Some(call) = form.function_call {
             let call: InnerIn<'_> = read_object(call, "function_call")?;
-            let name = need_text(call.name, "name").map_err(|error| error.within("function_call"))?;
+            let name =
+                need_text(call.name, "name").map_err(|error| error.within("function_call"))?;
             let input = input(call.arguments, "function_call.arguments")?;
             parts.push(legacy_call(name.into_owned(), input));
         }
@@ -150,7 +163,10 @@ impl Reader {
                 let missing = || WireError::Missing { path: "tool_call_id".to_owned() };
                 let ids = read_list(form.tool_call_ids.ok_or_else(missing)?, "tool_call_ids")?;
                 if ids.len() > 1 {
-                    self.note("tool_call_ids".to_owned(), "one result for several calls: the first is named");
+                    self.note(
+                        "tool_call_ids".to_owned(),
+                        "one result for several calls: the first is named",
+                    );
                 }
                 ids.first().and_then(|id| raw_text(id)).ok_or_else(missing)?
             }
@@ -195,15 +211,16 @@ impl Reader {
             "text" => Some(Part::text(need_text(form.text, "text")?)),
             "refusal" => Some(refused(need_text(form.refusal, "refusal")?.into_owned())),
             "image_url" => Some(Part::Image(
-                media::image(&inner(form.image_url, "image_url")?).map_err(|e| e.within("image_url"))?,
+                media::image(&inner(form.image_url, "image_url")?)
+                    .map_err(|e| e.within("image_url"))?,
             )),
             "input_audio" => Some(Part::Audio(
                 media::sound(&inner(form.input_audio, "input_audio")?)
                     .map_err(|e| e.within("input_audio"))?,
             )),
-            "file" => {
-                media::document(&inner(form.file, "file")?).map_err(|e| e.within("file"))?.map(Part::Document)
-            }
+            "file" => media::document(&inner(form.file, "file")?)
+                .map_err(|e| e.within("file"))?
+                .map(Part::Document),
             _ => None,
         };
         let Some(mut part) = known else {
@@ -211,7 +228,10 @@ impl Reader {
                 format!("content[{index}]"),
                 format!("a part of type {kind:?} is kept for its provider only"),
             );
-            return Ok(Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json(raw) }));
+            return Ok(Part::Opaque(OpaqueBlock {
+                provider: PROVIDER.to_owned(),
+                value: json(raw),
+            }));
         };
         if let Some(mark) = form.prompt_cache_breakpoint
             && let Some(metadata) = metadata_of(&mut part)
@@ -230,14 +250,18 @@ fn inner<'a>(raw: Option<&'a RawValue>, key: &str) -> Result<InnerIn<'a>, WireEr
 fn metadata_of(part: &mut Part) -> Option<&mut Metadata> {
     match part {
         Part::Text(text) => Some(&mut text.metadata),
-        Part::Image(media) | Part::Audio(media) | Part::Document(media) => Some(&mut media.metadata),
+        Part::Image(media) | Part::Audio(media) | Part::Document(media) => {
+            Some(&mut media.metadata)
+        }
         _ => None,
     }
 }
 
 /// What a server shows of the model's thoughts: under the one key or, newer, the other.
 fn thought(form: &MessageIn<'_>) -> Result<Option<Part>, WireError> {
-    if let Some(text) = text(form.reasoning_content, "reasoning_content")?.filter(|text| !text.is_empty()) {
+    if let Some(text) =
+        text(form.reasoning_content, "reasoning_content")?.filter(|text| !text.is_empty())
+    {
         return Ok(Some(reasoning(text.into_owned(), false)));
     }
     // Some servers write an object of settings here.
@@ -247,7 +271,8 @@ fn thought(form: &MessageIn<'_>) -> Result<Option<Part>, WireError> {
 
 /// A thought; `newer` if it was written under the newer key.
 pub(super) fn reasoning(text: String, newer: bool) -> Part {
-    let metadata = if newer { Metadata::default().with(REASONING, "reasoning") } else { Metadata::default() };
+    let metadata =
+        if newer { Metadata::default().with(REASONING, "reasoning") } else { Metadata::default() };
     Part::Reasoning(Reasoning { text, metadata, ..Reasoning::default() })
 }
 
@@ -300,6 +325,7 @@ fn tool_call(raw: &RawValue) -> Result<(Part, bool), WireError> {
 
 /// A call; `custom` if its input is free text.
 pub(super) fn called(id: String, name: String, input: ToolInput, custom: bool) -> Part {
-    let metadata = if custom { Metadata::default().with(TYPE, "custom") } else { Metadata::default() };
+    let metadata =
+        if custom { Metadata::default().with(TYPE, "custom") } else { Metadata::default() };
     Part::ToolCall(ToolCall { id, name, input, metadata })
 }

@@ -1,11 +1,12 @@
-//! From a message to the wire. Never fails: what the form cannot hold is left out, with a diagnostic.
+//! From a message to the wire. Never fails: what the form cannot hold is left out, with a
+//! diagnostic.
 
 use std::borrow::Cow;
 
 use context_core::wire::{MediaFault, is_blank, media_kind, truth};
 use context_core::{
-    Diagnostic, DiagnosticCode, Json, Media, Message, Metadata, Part, Role, Severity, Text, ToolCall,
-    ToolResult,
+    Diagnostic, DiagnosticCode, Json, Media, Message, Metadata, Part, Role, Severity, Text,
+    ToolCall, ToolResult,
 };
 
 use super::form::{CallForm, Content, CustomForm, FunctionForm, KnownPart, MessageForm, PartForm};
@@ -41,7 +42,13 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(mode: Mode) -> Self {
-        Self { mode, position: None, shown: Vec::new(), written: Vec::new(), diagnostics: Vec::new() }
+        Self {
+            mode,
+            position: None,
+            shown: Vec::new(),
+            written: Vec::new(),
+            diagnostics: Vec::new(),
+        }
     }
 
     /// Writes the message that stands at a position of a list.
@@ -52,12 +59,15 @@ impl<'a> Writer<'a> {
 
     pub(super) fn message(&mut self, message: &'a Message) {
         // Results first: they answer what came before this message.
-        if message.role == Role::Tool || message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
+        if message.role == Role::Tool
+            || message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
         {
             for (i, part) in message.parts.iter().enumerate() {
                 match part {
                     Part::ToolResult(result) => self.result(result, i),
-                    _ if message.role == Role::Tool => self.left_out(i, "a tool message holds results only"),
+                    _ if message.role == Role::Tool => {
+                        self.left_out(i, "a tool message holds results only")
+                    }
                     _ => {}
                 }
             }
@@ -97,7 +107,8 @@ impl<'a> Writer<'a> {
         self.show();
     }
 
-    /// Shows the media of results: behind all results of the turn, for nothing may stand between them.
+    /// Shows the media of results: behind all results of the turn, for nothing may stand between
+    /// them.
     fn show(&mut self) {
         if !self.shown.is_empty() {
             let content = Some(Content::Parts(results::content(std::mem::take(&mut self.shown))));
@@ -111,7 +122,12 @@ impl<'a> Writer<'a> {
             None => format!("parts[{index}]"),
         };
         let code = DiagnosticCode::Unrepresentable;
-        self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, format!("left out: {why}")));
+        self.diagnostics.push(Diagnostic::new(
+            code,
+            Severity::Warning,
+            path,
+            format!("left out: {why}"),
+        ));
     }
 
     fn for_source(&self) -> bool {
@@ -151,9 +167,15 @@ impl<'a> Writer<'a> {
         if taken || self.for_source() {
             return Some(name.into());
         }
-        let path = self.position.map_or_else(String::new, |position| format!("messages[{position}]."));
+        let path =
+            self.position.map_or_else(String::new, |position| format!("messages[{position}]."));
         let (code, said) = (DiagnosticCode::Unrepresentable, "left out: not the form of a name");
-        self.diagnostics.push(Diagnostic::new(code, Severity::Info, format!("{path}metadata.{NAME}"), said));
+        self.diagnostics.push(Diagnostic::new(
+            code,
+            Severity::Info,
+            format!("{path}metadata.{NAME}"),
+            said,
+        ));
         None
     }
 
@@ -167,8 +189,10 @@ impl<'a> Writer<'a> {
         }
         let mut parts = Vec::new();
         let place = Place::of("assistant", self.for_source());
-        // There is one key. It is read behind the content, so the last one stands there, and others in their places.
-        let refuses = |part: &Part| matches!(part, Part::Text(text) if is_marked(&text.metadata, REFUSAL));
+        // There is one key. It is read behind the content, so the last one stands there, and others
+        // in their places.
+        let refuses =
+            |part: &Part| matches!(part, Part::Text(text) if is_marked(&text.metadata, REFUSAL));
         let last_refusal = message.parts.iter().rposition(refuses).filter(|_| !self.as_parts());
         for (i, part) in message.parts.iter().enumerate() {
             match part {
@@ -217,7 +241,8 @@ impl<'a> Writer<'a> {
             return CallForm { id: &call.id, kind: "custom", function: None, custom };
         }
         // Servers that read the arguments refuse none at all.
-        let arguments = if self.for_source() || !written.trim().is_empty() { written } else { "{}" };
+        let arguments =
+            if self.for_source() || !written.trim().is_empty() { written } else { "{}" };
         let function = Some(FunctionForm { name: &call.name, arguments });
         CallForm { id: &call.id, kind: "function", function, custom: None }
     }
@@ -234,7 +259,8 @@ impl<'a> Writer<'a> {
                 },
                 // What a tool answers as data, a model reads as text.
                 (Part::Data(data), _) => parts.push(PartForm::of_text(data.value.as_str().into())),
-                (Part::Text(text), _) if sends && result.output.len() > 1 && is_blank(&text.text) => {}
+                (Part::Text(text), _)
+                    if sends && result.output.len() > 1 && is_blank(&text.text) => {}
                 _ => match self.part(part, index, Place::of("tool", self.for_source())) {
                     Some(form) => parts.push(form),
                     None => lost.push(part),
@@ -256,7 +282,13 @@ impl<'a> Writer<'a> {
         let name = result.name.as_deref().filter(|_| self.for_source()).map(Cow::Borrowed);
         let (role, tool_call_id) =
             if legacy { ("function", None) } else { ("tool", Some(result.call_id.as_str())) };
-        self.written.push(MessageForm { role, tool_call_id, name, content, ..MessageForm::default() });
+        self.written.push(MessageForm {
+            role,
+            tool_call_id,
+            name,
+            content,
+            ..MessageForm::default()
+        });
     }
 
     /// The content of what is nothing but a text. Most is.
@@ -273,7 +305,9 @@ impl<'a> Writer<'a> {
     fn content(&self, mut parts: Vec<PartForm<'a>>) -> Content<'a> {
         let single = match parts.as_mut_slice() {
             [] => Some(Cow::Borrowed("")),
-            [PartForm::Known(KnownPart { text, prompt_cache_breakpoint: None, .. })] if !self.as_parts() => {
+            [PartForm::Known(KnownPart { text, prompt_cache_breakpoint: None, .. })]
+                if !self.as_parts() =>
+            {
                 text.take()
             }
             _ => None,
@@ -291,7 +325,9 @@ impl<'a> Writer<'a> {
                 (Some(KnownPart { kind: "refusal", refusal, ..KnownPart::default() }), "")
             }
             Part::Text(text) => (known(PartForm::of_text(Cow::Borrowed(&text.text))), ""),
-            Part::Opaque(block) if block.provider == PROVIDER => return Some(PartForm::Raw(&block.value)),
+            Part::Opaque(block) if block.provider == PROVIDER => {
+                return Some(PartForm::Raw(&block.value));
+            }
             Part::Image(image) if place.shows() => {
                 media_part(media::image_form(image, self.for_source()).map(|form| KnownPart {
                     kind: "image_url",
@@ -313,7 +349,9 @@ impl<'a> Writer<'a> {
                     ..KnownPart::default()
                 }))
             }
-            Part::Image(_) | Part::Audio(_) | Part::Document(_) => (None, "only a user shows media"),
+            Part::Image(_) | Part::Audio(_) | Part::Document(_) => {
+                (None, "only a user shows media")
+            }
             Part::Reasoning(_) => (None, "reasoning is not sent back"),
             Part::Opaque(_) => (None, "a block of another provider"),
             Part::Data(_) => (None, "data of the application"),
@@ -343,7 +381,9 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
 }
 
 /// Media that are shown, or why they are not.
-fn media_part<'a>(form: Result<KnownPart<'a>, MediaFault>) -> (Option<KnownPart<'a>>, &'static str) {
+fn media_part<'a>(
+    form: Result<KnownPart<'a>, MediaFault>,
+) -> (Option<KnownPart<'a>>, &'static str) {
     match form {
         Ok(part) => (Some(part), ""),
         Err(fault) => (None, fault.reason()),

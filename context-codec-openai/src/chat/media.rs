@@ -32,7 +32,8 @@ pub(super) fn spoken(audio: &InnerIn<'_>) -> Result<Media, WireError> {
     Ok(said_aloud(id.into_owned(), data.map(Cow::into_owned), transcript))
 }
 
-/// What a model said aloud: its bytes if they are there, and the name under which the provider keeps them.
+/// What a model said aloud: its bytes if they are there, and the name under which the provider
+/// keeps them.
 pub(super) fn said_aloud(id: String, data: Option<String>, transcript: Option<Json>) -> Media {
     let mut media = match data {
         Some(data) => {
@@ -83,7 +84,8 @@ pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_
             (sent.media_type, sent.data)
         }
     };
-    let format = media_type.and_then(|named| named.strip_prefix("audio/")).ok_or(MediaFault::NoType)?;
+    let format =
+        media_type.and_then(|named| named.strip_prefix("audio/")).ok_or(MediaFault::NoType)?;
     let format = match format {
         "mpeg" => "mp3",
         "x-wav" | "wave" | "vnd.wave" => "wav",
@@ -95,8 +97,12 @@ pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_
 /// Writes what a model said aloud, if this provider keeps it.
 pub(super) fn spoken_form(audio: &Media, for_source: bool) -> Option<SpokenForm<'_>> {
     let (id, data) = match &audio.source {
-        MediaSource::Reference(id) if for_source || is_ours(audio, id) => (Cow::Borrowed(id.as_str()), None),
-        MediaSource::Base64(data) => (Cow::Owned(audio.metadata.get(AUDIO)?.to_text()?), Some(data.as_str())),
+        MediaSource::Reference(id) if for_source || is_ours(audio, id) => {
+            (Cow::Borrowed(id.as_str()), None)
+        }
+        MediaSource::Base64(data) => {
+            (Cow::Owned(audio.metadata.get(AUDIO)?.to_text()?), Some(data.as_str()))
+        }
         _ => return None,
     };
     let transcript = audio.metadata.get(TRANSCRIPT).filter(|_| for_source);

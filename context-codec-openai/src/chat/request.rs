@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use context_core::wire::{Entries, Key, WireError, outdated, read_list, read_object};
 use context_core::{
-    Diagnostic, HistoryRules, Json, JsonPatch, LiftedRequest, LoweredRequest, Message, ModelRequest,
-    Normalized, Part, Role, Text,
+    Diagnostic, HistoryRules, Json, JsonPatch, LiftedRequest, LoweredRequest, Message,
+    ModelRequest, Normalized, Part, Role, Text,
 };
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -16,8 +16,8 @@ use super::lower::{self, Mode, Writer};
 use super::{BREAKPOINT, PROVIDER, ROLE, SOURCE_KEY, residual};
 use crate::body::{self, BodyIn};
 
-/// What the provider demands of a history. Ids longer than 40 characters are refused by a part of its servers,
-/// longer than 64 by all.
+/// What the provider demands of a history. Ids longer than 40 characters are refused by a part of
+/// its servers, longer than 64 by all.
 pub(super) const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.max_id_len = 40;

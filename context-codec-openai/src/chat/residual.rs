@@ -1,6 +1,9 @@
-//! What the plain form of a message does not say of its source: found by comparing, applied on the way back.
+//! What the plain form of a message does not say of its source: found by comparing, applied on the
+//! way back.
 
-use context_core::wire::{Lifted, Lowered, WireError, null, object, outdated, says_the_same, truth};
+use context_core::wire::{
+    Lifted, Lowered, WireError, null, object, outdated, says_the_same, truth,
+};
 use context_core::{Json, JsonMap, JsonPatch, Message};
 use serde_json::value::RawValue;
 

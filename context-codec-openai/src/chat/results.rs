@@ -1,4 +1,5 @@
-//! What the form has no place for in results: media. They are shown by a message of the user behind them.
+//! What the form has no place for in results: media. They are shown by a message of the user behind
+//! them.
 
 use context_core::wire::counted_media;
 use context_core::{MediaKind, ToolResult};
@@ -13,7 +14,10 @@ pub(super) struct Shown<'a> {
 }
 
 /// The media of a result and the words in front of them.
-pub(super) fn shown<'a>(result: &'a ToolResult, media: Vec<(MediaKind, PartForm<'a>)>) -> Shown<'a> {
+pub(super) fn shown<'a>(
+    result: &'a ToolResult,
+    media: Vec<(MediaKind, PartForm<'a>)>,
+) -> Shown<'a> {
     let of = match &result.name {
         Some(name) => format!("the result of call {} ({name})", result.call_id),
         None => format!("the result of call {}", result.call_id),

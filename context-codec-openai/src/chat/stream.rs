@@ -2,8 +2,8 @@
 
 use context_core::wire::{WireError, raw_text};
 use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Media, Message, ModelError, Part,
-    Role, Severity, ToolInput,
+    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Media, Message,
+    ModelError, Part, Role, Severity, ToolInput,
 };
 use serde_json::value::RawValue;
 
@@ -125,13 +125,23 @@ impl ChatStream {
         }
     }
 
-    fn take_whole(&mut self, message: Message, diagnostics: Vec<Diagnostic>, deltas: &mut Vec<AnswerDelta>) {
+    fn take_whole(
+        &mut self,
+        message: Message,
+        diagnostics: Vec<Diagnostic>,
+        deltas: &mut Vec<AnswerDelta>,
+    ) {
         for part in &message.parts {
             match part {
                 Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.clone())),
-                Part::Reasoning(thought) => deltas.push(AnswerDelta::Reasoning(thought.text.clone())),
+                Part::Reasoning(thought) => {
+                    deltas.push(AnswerDelta::Reasoning(thought.text.clone()))
+                }
                 Part::ToolCall(call) => {
-                    deltas.push(AnswerDelta::ToolCall { id: call.id.clone(), name: call.name.clone() });
+                    deltas.push(AnswerDelta::ToolCall {
+                        id: call.id.clone(),
+                        name: call.name.clone(),
+                    });
                     deltas.push(AnswerDelta::ToolInput(call.input.as_written().to_owned()));
                 }
                 _ => {}
@@ -178,7 +188,9 @@ impl ChatStream {
         if let Some(id) = delta.id.and_then(raw_text).filter(|id| !id.is_empty()) {
             audio.id = id.into_owned();
         }
-        for (all, more) in [(&mut audio.data, delta.data), (&mut audio.transcript, delta.transcript)] {
+        for (all, more) in
+            [(&mut audio.data, delta.data), (&mut audio.transcript, delta.transcript)]
+        {
             if let Some(more) = more.and_then(raw_text) {
                 all.get_or_insert_default().push_str(&more);
             }
@@ -235,7 +247,10 @@ impl ChatStream {
             parts.push(lift::called(call.id.clone(), call.name.clone(), input, call.custom));
         }
         if let Some(call) = self.legacy.as_ref().filter(|call| !call.name.is_empty()) {
-            parts.push(lift::legacy_call(call.name.clone(), ToolInput::from_written(call.input.as_str())));
+            parts.push(lift::legacy_call(
+                call.name.clone(),
+                ToolInput::from_written(call.input.as_str()),
+            ));
         }
         if !self.annotations.is_empty() {
             message.metadata.insert(ANNOTATIONS, context_core::wire::array(&self.annotations));
@@ -245,7 +260,12 @@ impl ChatStream {
 }
 
 /// Adds to a call what a delta says. Ids and names that are said again are the same ones.
-fn extend(call: &mut Call, id: Option<&str>, function: FunctionDelta<'_>, deltas: &mut Vec<AnswerDelta>) {
+fn extend(
+    call: &mut Call,
+    id: Option<&str>,
+    function: FunctionDelta<'_>,
+    deltas: &mut Vec<AnswerDelta>,
+) {
     if let Some(id) = id.filter(|_| call.id.is_empty()) {
         id.clone_into(&mut call.id);
     }
@@ -271,11 +291,14 @@ fn extend(call: &mut Call, id: Option<&str>, function: FunctionDelta<'_>, deltas
 
 /// Whether a text is one whole object.
 fn is_whole(text: &str) -> bool {
-    text.starts_with('{') && text.trim_end().ends_with('}') && serde_json::from_str::<&RawValue>(text).is_ok()
+    text.starts_with('{')
+        && text.trim_end().ends_with('}')
+        && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 /// Sound needs the name under which the provider keeps it.
 fn spoken(audio: &Aloud) -> Option<Media> {
     let transcript = audio.transcript.as_deref().map(Json::from);
-    (!audio.id.is_empty()).then(|| media::said_aloud(audio.id.clone(), audio.data.clone(), transcript))
+    (!audio.id.is_empty())
+        .then(|| media::said_aloud(audio.id.clone(), audio.data.clone(), transcript))
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use context_core::wire::{self, WireError};
 use context_core::{
-    Answer, Diagnostic, DiagnosticCode, Json, Message, ModelError, Part, Role, Severity, StopReason,
-    ToolInput, Usage,
+    Answer, Diagnostic, DiagnosticCode, Json, Message, ModelError, Part, Role, Severity,
+    StopReason, ToolInput, Usage,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -100,8 +100,9 @@ pub(super) fn read(
     error: impl Fn(&str) -> ModelError,
 ) -> Result<Answer, WireError> {
     let key = |key: &str| key.to_owned();
-    let read_text =
-        |raw: Raw<'_>, name: &str| raw.map(|raw| text(raw, || key(name)).map(Cow::into_owned)).transpose();
+    let read_text = |raw: Raw<'_>, name: &str| {
+        raw.map(|raw| text(raw, || key(name)).map(Cow::into_owned)).transpose()
+    };
     let status = response.status.and_then(peek);
     let cut = status.as_deref() == Some("incomplete");
     let (message, diagnostics) = message(items, cut)?;
@@ -130,7 +131,10 @@ pub(super) fn read(
 }
 
 /// One message of all items. Calls that were cut off are left out.
-pub(super) fn message(items: Vec<&RawValue>, cut: bool) -> Result<(Message, Vec<Diagnostic>), WireError> {
+pub(super) fn message(
+    items: Vec<&RawValue>,
+    cut: bool,
+) -> Result<(Message, Vec<Diagnostic>), WireError> {
     let (mut lift, mut parts) = (Lift::default(), Vec::new());
     for (index, raw) in items.into_iter().enumerate() {
         let at = At { list: "output", index };
@@ -139,7 +143,8 @@ pub(super) fn message(items: Vec<&RawValue>, cut: bool) -> Result<(Message, Vec<
         let before = parts.len();
         lift.item(&item, raw, at, &mut parts)?;
         if is_cut
-            && matches!(parts.last(), Some(Part::ToolCall(call)) if matches!(call.input, ToolInput::Invalid(_)))
+            && matches!(parts.last(),
+                Some(Part::ToolCall(call)) if matches!(call.input, ToolInput::Invalid(_)))
         {
             parts.truncate(before);
             lift.diagnostics.push(cut_off(at.item(), "a call whose input breaks off"));
@@ -167,8 +172,10 @@ fn stop(message: &Message) -> StopReason {
 }
 
 fn incomplete(details: Raw<'_>) -> Result<StopReason, WireError> {
-    let details: Incomplete<'_> =
-        details.map(|raw| object(raw, || "incomplete_details".to_owned())).transpose()?.unwrap_or_default();
+    let details: Incomplete<'_> = details
+        .map(|raw| object(raw, || "incomplete_details".to_owned()))
+        .transpose()?
+        .unwrap_or_default();
     Ok(match details.reason.and_then(peek).as_deref() {
         Some("max_output_tokens" | "max_tokens") => StopReason::Length,
         Some("content_filter") => StopReason::ContentFilter,

@@ -1,6 +1,7 @@
 //! The wire form: what is read as it stands, what is written as it is sent.
 //!
-//! Reading borrows: every value is first the text it was written in, and only what a message needs is looked into.
+//! Reading borrows: every value is first the text it was written in, and only what a message needs
+//! is looked into.
 
 use std::borrow::Cow;
 
@@ -130,13 +131,19 @@ pub(super) fn object<'a, T: Deserialize<'a>>(
 }
 
 /// Reads the items of a list.
-pub(super) fn list(raw: &RawValue, path: impl FnOnce() -> String) -> Result<Vec<&RawValue>, WireError> {
+pub(super) fn list(
+    raw: &RawValue,
+    path: impl FnOnce() -> String,
+) -> Result<Vec<&RawValue>, WireError> {
     let read = raw.get().starts_with('[').then(|| serde_json::from_str(raw.get()).ok()).flatten();
     read.map_or_else(|| wire::read_list(raw, &path()), Ok)
 }
 
 /// A text that is there. Borrowed unless it has escapes.
-pub(super) fn text<'a>(raw: &'a RawValue, path: impl FnOnce() -> String) -> Result<Cow<'a, str>, WireError> {
+pub(super) fn text<'a>(
+    raw: &'a RawValue,
+    path: impl FnOnce() -> String,
+) -> Result<Cow<'a, str>, WireError> {
     peek(raw).ok_or_else(|| wire::wrong_type_of(raw, &path(), "a string"))
 }
 
@@ -168,8 +175,8 @@ pub(super) enum Out<'a> {
     Opaque(&'a Json),
 }
 
-/// A message. Of the assistant, one that the provider knows has an id, a status and output parts; any other is a
-/// plain text with a role.
+/// A message. Of the assistant, one that the provider knows has an id, a status and output parts;
+/// any other is a plain text with a role.
 #[derive(Debug, Serialize)]
 pub(super) struct OutMessage<'a> {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]

@@ -2,8 +2,8 @@
 
 /// Whose opaque blocks and thoughts these are. What Responses wrote only Responses understands.
 pub const PROVIDER: &str = "openai-responses";
-/// Whose opaque blocks are parts of a content, of a message or of a result. A type does not tell them from items: there may be
-/// items and parts of the same one.
+/// Whose opaque blocks are parts of a content, of a message or of a result. A type does not tell
+/// them from items: there may be items and parts of the same one.
 pub const CONTENT_PROVIDER: &str = "openai-responses.content";
 
 /// System message: the role as written, where it is `developer`.

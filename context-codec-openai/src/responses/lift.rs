@@ -1,19 +1,20 @@
-//! From items to messages and their parts. Only reads; what is lost on the way is found by comparing, in `residual`.
+//! From items to messages and their parts. Only reads; what is lost on the way is found by
+//! comparing, in `residual`.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use context_core::wire::{WireError, truth, wrong_type_of};
 use context_core::{
-    Diagnostic, DiagnosticCode, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning, Role,
-    Severity, Text, ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
+    Reasoning, Role, Severity, Text, ToolCall, ToolInput, ToolResult,
 };
 use serde_json::value::RawValue;
 
 use super::form::{At, Content, Item, Raw, Sound, keep, list, need, object, peek, remember, text};
 use super::keys::{
-    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, DETAIL, ID, LOGPROBS, NAMESPACE, PHASE,
-    PROVIDER, REFUSAL, ROLE, STATUS, SUMMARY, TYPE,
+    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, DETAIL, ID, LOGPROBS, NAMESPACE,
+    PHASE, PROVIDER, REFUSAL, ROLE, STATUS, SUMMARY, TYPE,
 };
 use crate::body::has_only;
 use crate::shared::{at_address, bytes, media};
@@ -22,8 +23,12 @@ use crate::shared::{at_address, bytes, media};
 const ROLES: &str = "user, assistant, system, developer";
 
 /// What the application answers to items only this provider understands.
-const OUTPUTS: [&str; 4] =
-    ["computer_call_output", "local_shell_call_output", "apply_patch_call_output", "mcp_approval_response"];
+const OUTPUTS: [&str; 4] = [
+    "computer_call_output",
+    "local_shell_call_output",
+    "apply_patch_call_output",
+    "mcp_approval_response",
+];
 
 /// In which message an item belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +71,11 @@ pub(super) struct Lift {
 
 impl Lift {
     /// The messages of a list of items.
-    pub(super) fn turns(&mut self, items: &[&RawValue], name: &'static str) -> Result<Vec<Turn>, WireError> {
+    pub(super) fn turns(
+        &mut self,
+        items: &[&RawValue],
+        name: &'static str,
+    ) -> Result<Vec<Turn>, WireError> {
         let mut turns: Vec<Turn> = Vec::with_capacity(items.len());
         let mut open = None;
         for (index, &raw) in items.iter().enumerate() {
@@ -191,18 +200,22 @@ impl Lift {
 fn is_plain(item: &Item<'_>, raw: &RawValue) -> bool {
     let is_text = |raw: &RawValue| raw.get().starts_with('"');
     let whole = match (item.kind, item.role) {
-        (None, Some(role)) => item
-            .content
-            .is_some_and(|content| is_text(content) && has_only(raw, [("role", role), ("content", content)])),
+        (None, Some(role)) => item.content.is_some_and(|content| {
+            is_text(content) && has_only(raw, [("role", role), ("content", content)])
+        }),
         (Some(kind), None) => match (item.call_id, item.name, item.arguments, item.output) {
             (Some(id), Some(name), Some(input), None) if kind.get() == r#""function_call""# => {
                 // Spaces around an object are not part of it.
                 let is_object = input.get().starts_with("\"{") && input.get().ends_with("}\"");
                 is_object
-                    && has_only(raw, [("type", kind), ("call_id", id), ("name", name), ("arguments", input)])
+                    && has_only(
+                        raw,
+                        [("type", kind), ("call_id", id), ("name", name), ("arguments", input)],
+                    )
             }
             (Some(id), None, None, Some(output)) if kind.get() == r#""function_call_output""# => {
-                is_text(output) && has_only(raw, [("type", kind), ("call_id", id), ("output", output)])
+                is_text(output)
+                    && has_only(raw, [("type", kind), ("call_id", id), ("output", output)])
             }
             _ => false,
         },
@@ -251,7 +264,8 @@ fn call(item: &Item<'_>, at: At, custom: bool) -> Result<Part, WireError> {
         },
         metadata: marked(custom),
     };
-    let kept = [(ID, item.id), (STATUS, item.status), (NAMESPACE, item.namespace), (CALLER, item.caller)];
+    let kept =
+        [(ID, item.id), (STATUS, item.status), (NAMESPACE, item.namespace), (CALLER, item.caller)];
     for (key, raw) in kept {
         remember(&mut call.metadata, key, raw);
     }
@@ -281,7 +295,11 @@ fn reasoning(item: &Item<'_>, at: At) -> Result<Part, WireError> {
 }
 
 /// The texts of a summary or of a thought.
-pub(super) fn thoughts<'a>(raw: Raw<'a>, at: At, key: &'static str) -> Result<Vec<Cow<'a, str>>, WireError> {
+pub(super) fn thoughts<'a>(
+    raw: Raw<'a>,
+    at: At,
+    key: &'static str,
+) -> Result<Vec<Cow<'a, str>>, WireError> {
     let Some(raw) = raw else { return Ok(Vec::new()) };
     let mut texts = Vec::new();
     for (i, raw) in list(raw, || at.key(key))?.into_iter().enumerate() {
@@ -317,8 +335,10 @@ fn known(part: &Content<'_>, path: impl Fn() -> String + Copy) -> Result<Option<
             None => return Ok(None),
         },
         "input_audio" => {
-            let sound: Sound<'_> =
-                object(part.input_audio.ok_or_else(|| missing(at("input_audio")))?, at("input_audio"))?;
+            let sound: Sound<'_> = object(
+                part.input_audio.ok_or_else(|| missing(at("input_audio")))?,
+                at("input_audio"),
+            )?;
             let format = need(sound.format, at("input_audio.format"))?;
             let data = need(sound.data, at("input_audio.data"))?.into_owned();
             Part::Audio(Media {
@@ -373,6 +393,7 @@ fn file(part: &Content<'_>, path: impl Fn() -> String) -> Result<Option<Media>, 
         }
         (None, None, None) => return Ok(None),
     };
-    let name = part.filename.map(|name| text(name, || format!("{}.filename", path()))).transpose()?;
+    let name =
+        part.filename.map(|name| text(name, || format!("{}.filename", path()))).transpose()?;
     Ok(Some(Media { name: name.map(Cow::into_owned), ..file }))
 }

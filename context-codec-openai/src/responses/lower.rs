@@ -24,7 +24,8 @@ use super::keys::ROLE;
 pub(super) enum Mode {
     /// For the provider.
     Send {
-        /// Whether the provider may know items by their id alone: it keeps answers unless it is told not to.
+        /// Whether the provider may know items by their id alone: it keeps answers unless it is
+        /// told not to.
         stored: bool,
     },
     /// For where it came from: nothing is judged.
@@ -79,7 +80,8 @@ impl<'a> Writer<'a> {
             Role::Assistant => self.assistant(message),
             Role::User | Role::Tool => self.given(message, "user"),
             Role::System
-                if message.metadata.get(ROLE).and_then(Json::to_text).as_deref() == Some("developer") =>
+                if message.metadata.get(ROLE).and_then(Json::to_text).as_deref()
+                    == Some("developer") =>
             {
                 self.given(message, "developer");
             }
@@ -125,7 +127,9 @@ impl<'a> Writer<'a> {
             self.place[1] = i;
             match part {
                 Part::Text(text) => self.said(text, &mut turn),
-                Part::Reasoning(thought) => turn.thoughts.extend(self.thought(thought).map(|out| (i, out))),
+                Part::Reasoning(thought) => {
+                    turn.thoughts.extend(self.thought(thought).map(|out| (i, out)))
+                }
                 Part::ToolCall(call) => {
                     turn.flush(&mut self.out);
                     self.call(call);
@@ -180,7 +184,8 @@ impl<'a> Writer<'a> {
         turn.open = id;
         let phase = kept.phase;
         let role = "assistant";
-        // The provider wants the whole form of an item that it knows. Anything else is a text the assistant said.
+        // The provider wants the whole form of an item that it knows. Anything else is a text the
+        // assistant said.
         self.out.push(Out::Message(match id {
             Some(id) => OutMessage {
                 kind: Some("message"),
@@ -227,7 +232,10 @@ impl<'a> Writer<'a> {
         let why = match part {
             Part::Text(text) if self.sends() && is_blank(&text.text) => return None,
             Part::Text(text) => {
-                return Some(input_text(Cow::Borrowed(&text.text), Kept::of(&text.metadata).breakpoint));
+                return Some(input_text(
+                    Cow::Borrowed(&text.text),
+                    Kept::of(&text.metadata).breakpoint,
+                ));
             }
             Part::Opaque(block) if opaque::is_content(block) => {
                 return Some(OutPart::Opaque(&block.value));
@@ -253,7 +261,8 @@ impl<'a> Writer<'a> {
     /// Whether an item of Responses is sent: not if it is there already, or says nothing of itself.
     fn may_send(&mut self, block: &'a OpaqueBlock) -> bool {
         let is_new = |ids: &mut HashSet<&'a str>| opaque::id(block).is_none_or(|id| ids.insert(id));
-        opaque::is_item(block) && (!self.sends() || (opaque::is_named(block) && is_new(&mut self.ids)))
+        opaque::is_item(block)
+            && (!self.sends() || (opaque::is_named(block) && is_new(&mut self.ids)))
     }
 }
 

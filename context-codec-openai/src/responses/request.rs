@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use context_core::wire::{self, Entries, WireError};
 use context_core::{
-    Diagnostic, HistoryRules, Json, JsonMap, JsonPatch, LiftedRequest, LoweredRequest, Message, ModelRequest,
-    Normalized, Part, Role, normalize,
+    Diagnostic, HistoryRules, Json, JsonMap, JsonPatch, LiftedRequest, LoweredRequest, Message,
+    ModelRequest, Normalized, Part, Role, normalize,
 };
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
@@ -34,7 +34,9 @@ pub(super) const RULES: HistoryRules = {
 fn carries(role: Role, part: &Part) -> bool {
     match part {
         Part::Text(_) | Part::ToolCall(_) | Part::ToolResult(_) => true,
-        Part::Reasoning(thought) => role == Role::Assistant && thought.provider.as_deref() == Some(PROVIDER),
+        Part::Reasoning(thought) => {
+            role == Role::Assistant && thought.provider.as_deref() == Some(PROVIDER)
+        }
         Part::Image(image) => role != Role::Assistant && media::image(image, true).is_ok(),
         Part::Document(file) => role != Role::Assistant && media::file(file, true).is_ok(),
         Part::Opaque(block) if block.provider == PROVIDER => opaque::is_named(block),
@@ -69,7 +71,10 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     }
     let plain = Envelope::in_full(&request);
     let rest = Json::from_serialize(&entries).expect("text keys and JSON values");
-    let patch = JsonPatch::between(&Json::from_serialize(&plain).expect("text keys and JSON values"), &rest);
+    let patch = JsonPatch::between(
+        &Json::from_serialize(&plain).expect("text keys and JSON values"),
+        &rest,
+    );
     let source: JsonMap = written_as
         .map(|word| ("input".to_owned(), Json::from(word)))
         .into_iter()
@@ -106,12 +111,17 @@ fn otherwise(
 }
 
 /// Reads the messages.
-fn messages(items: &[&RawValue], lift: &mut Lift, request: &mut ModelRequest) -> Result<(), WireError> {
+fn messages(
+    items: &[&RawValue],
+    lift: &mut Lift,
+    request: &mut ModelRequest,
+) -> Result<(), WireError> {
     let mut buffer = Vec::new();
     let turns = lift.turns(items, "input")?;
     request.messages.reserve_exact(turns.len());
     for Turn { mut message, items: range, is_plain } in turns {
-        if !is_plain && let Some(residual) = residual::between(&message, &items[range], &mut buffer) {
+        if !is_plain && let Some(residual) = residual::between(&message, &items[range], &mut buffer)
+        {
             message.metadata.insert(SOURCE_KEY, residual);
         }
         request.messages.push(message.into());
@@ -160,7 +170,8 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     Ok(LoweredRequest::new(body, diagnostics))
 }
 
-/// The input of a body. The items of a message are made and written at once: none waits for the others.
+/// The input of a body. The items of a message are made and written at once: none waits for the
+/// others.
 pub(super) struct Input<'a> {
     writer: RefCell<Writer<'a>>,
     held: &'a [(usize, &'a Message)],
@@ -176,7 +187,8 @@ impl Serialize for Input<'_> {
         let mut list = serializer.serialize_seq(None)?;
         let held = self.held.iter().map(|(place, message)| (*message, *place));
         let given = self.history.messages.iter().enumerate();
-        for (message, place) in held.chain(given.map(|(i, message)| (&**message, (self.place)(i)))) {
+        for (message, place) in held.chain(given.map(|(i, message)| (&**message, (self.place)(i))))
+        {
             writer.message(message, place);
             self.count.set(self.count.get() + writer.out.len());
             for item in writer.out.drain(..) {
@@ -189,8 +201,9 @@ impl Serialize for Input<'_> {
 
 /// The results that answer what only the provider has, and the other messages with their places.
 ///
-/// If a conversation goes on at the provider, its calls may be there and not here. Results in front of the first
-/// message of the assistant cannot have a call here, so they are taken to answer those: kept, and written first.
+/// If a conversation goes on at the provider, its calls may be there and not here. Results in front
+/// of the first message of the assistant cannot have a call here, so they are taken to answer
+/// those: kept, and written first.
 fn held(request: &ModelRequest) -> Held<'_> {
     let first = request.messages.iter().position(|message| message.role == Role::Assistant);
     let first = first.unwrap_or(request.messages.len());
@@ -232,7 +245,8 @@ fn relocate(diagnostic: &mut Diagnostic, places: &[usize]) {
 /// Writes the body as its source had it.
 pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     let mut diagnostics = Vec::new();
-    let plain = Json::from_serialize(&Envelope::in_full(request)).expect("text keys and JSON values");
+    let plain =
+        Json::from_serialize(&Envelope::in_full(request)).expect("text keys and JSON values");
     let source: JsonMap =
         request.metadata.get(SOURCE_KEY).and_then(|source| source.parse().ok()).unwrap_or_default();
     let patched = source.get("patch").map(|patch| JsonPatch::from(patch.clone()).apply(&plain));

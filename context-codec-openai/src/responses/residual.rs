@@ -1,4 +1,5 @@
-//! What the plain form of a message does not say of its source: found by comparing, applied on the way back.
+//! What the plain form of a message does not say of its source: found by comparing, applied on the
+//! way back.
 
 use context_core::wire::{array, outdated, says_the_same};
 use context_core::{Json, JsonPatch, Message};
@@ -10,10 +11,16 @@ use super::lift::Lift;
 use super::lower::{Mode, Writer};
 
 /// The difference between a message's plain items and those it was read from, if there is one.
-pub(super) fn between(message: &Message, source: &[&RawValue], buffer: &mut Vec<u8>) -> Option<Json> {
+pub(super) fn between(
+    message: &Message,
+    source: &[&RawValue],
+    buffer: &mut Vec<u8>,
+) -> Option<Json> {
     let mut writer = Writer::new(Mode::Source);
     writer.message(message, 0);
-    if writer.out.len() == source.len() && writer.out.iter().zip(source).all(|(a, b)| is(a, b, buffer)) {
+    if writer.out.len() == source.len()
+        && writer.out.iter().zip(source).all(|(a, b)| is(a, b, buffer))
+    {
         return None;
     }
     let source: Vec<_> = source.iter().map(|raw| keep(raw)).collect();
@@ -31,7 +38,10 @@ fn written(items: &[Out<'_>]) -> Json {
 }
 
 /// Adds the items a message was read from to `writer`; the plain ones if it no longer fits them.
-pub(super) fn restore(message: &Message, index: usize) -> (Vec<Json>, Vec<context_core::Diagnostic>) {
+pub(super) fn restore(
+    message: &Message,
+    index: usize,
+) -> (Vec<Json>, Vec<context_core::Diagnostic>) {
     let mut writer = Writer::new(Mode::Source);
     writer.message(message, index);
     let plain = written(&writer.out);

@@ -1,12 +1,12 @@
-//! Events. What an event says is done counts; what comes piece by piece is shown, and counts only if the rest never
-//! comes.
+//! Events. What an event says is done counts; what comes piece by piece is shown, and counts only
+//! if the rest never comes.
 
 use std::collections::BTreeMap;
 
 use context_core::wire::{self, WireError, truth};
 use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, Json, Message, Metadata, ModelError, Part, Role, Text,
-    ToolCall, ToolInput,
+    Answer, AnswerDelta, AnswerStream, Diagnostic, Json, Message, Metadata, ModelError, Part, Role,
+    Text, ToolCall, ToolInput,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -102,8 +102,12 @@ impl Stream {
     fn added(&mut self, event: &Event<'_>) -> Result<Vec<AnswerDelta>, WireError> {
         let raw = event.item.ok_or_else(|| WireError::Missing { path: "item".to_owned() })?;
         let item: Item<'_> = object(raw, || "item".to_owned())?;
-        let open =
-            Open { announced: keep(raw), texts: BTreeMap::new(), input: String::new(), is_whole: false };
+        let open = Open {
+            announced: keep(raw),
+            texts: BTreeMap::new(),
+            input: String::new(),
+            is_whole: false,
+        };
         let index = event.output_index.unwrap_or_default();
         // What is done stays done.
         if !matches!(self.slots.get(&index), Some(Slot::Done(_))) {
@@ -117,7 +121,8 @@ impl Stream {
         let item: Item<'_> = object(raw, || "item".to_owned())?;
         // What cannot be read must not take the rest with it later.
         let (message, _) = answer::message(vec![raw], false)?;
-        let before = self.slots.insert(event.output_index.unwrap_or_default(), Slot::Done(keep(raw)));
+        let before =
+            self.slots.insert(event.output_index.unwrap_or_default(), Slot::Done(keep(raw)));
         if before.is_some() {
             return Ok(Vec::new());
         }
@@ -169,7 +174,8 @@ impl Stream {
     }
 
     fn ended(&mut self, event: &Event<'_>) -> Result<(), WireError> {
-        let raw = event.response.ok_or_else(|| WireError::Missing { path: "response".to_owned() })?;
+        let raw =
+            event.response.ok_or_else(|| WireError::Missing { path: "response".to_owned() })?;
         let body: Body<'_> = object(raw, || "response".to_owned())?;
         let mut items = match body.output {
             Some(output) => list(output, || "response.output".to_owned())?,
@@ -200,7 +206,8 @@ impl Stream {
         for (index, slot) in &self.slots {
             match slot {
                 Slot::Done(item) => {
-                    let raw = serde_json::from_str(item.as_str()).map(|raw| answer::message(vec![raw], true));
+                    let raw = serde_json::from_str(item.as_str())
+                        .map(|raw| answer::message(vec![raw], true));
                     if let Ok(Ok((message, mut said))) = raw {
                         parts.extend(message.parts);
                         diagnostics.append(&mut said);
@@ -219,8 +226,8 @@ impl Stream {
 }
 
 impl Open {
-    /// What of the item can be sent back: text as far as it came, a call whose input is whole. The provider does not
-    /// have the item, so its id is not kept.
+    /// What of the item can be sent back: text as far as it came, a call whose input is whole. The
+    /// provider does not have the item, so its id is not kept.
     fn close(&self, index: u64, parts: &mut Vec<Part>, diagnostics: &mut Vec<Diagnostic>) {
         let item: Item<'_> = serde_json::from_str(self.announced.as_str()).unwrap_or_default();
         let mut metadata = Metadata::default();
@@ -296,7 +303,9 @@ impl AnswerStream for Stream {
             }
             Some("response.output_item.added") => self.added(&event)?,
             Some("response.output_item.done") => self.done(&event)?,
-            Some("response.output_text.delta") => text(self.said(&event, event.delta, false, false)?),
+            Some("response.output_text.delta") => {
+                text(self.said(&event, event.delta, false, false)?)
+            }
             Some("response.output_text.done") => text(self.said(&event, event.text, false, true)?),
             Some("response.refusal.delta") => text(self.said(&event, event.delta, true, false)?),
             Some("response.refusal.done") => text(self.said(&event, event.refusal, true, true)?),
@@ -304,13 +313,15 @@ impl AnswerStream for Stream {
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
                 thought(event.delta.and_then(peek).map(std::borrow::Cow::into_owned))
             }
-            Some("response.function_call_arguments.delta" | "response.custom_tool_call_input.delta") => {
-                input(self.written(&event, event.delta, false)?)
-            }
+            Some(
+                "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
+            ) => input(self.written(&event, event.delta, false)?),
             Some("response.function_call_arguments.done") => {
                 input(self.written(&event, event.arguments, true)?)
             }
-            Some("response.custom_tool_call_input.done") => input(self.written(&event, event.input, true)?),
+            Some("response.custom_tool_call_input.done") => {
+                input(self.written(&event, event.input, true)?)
+            }
             Some("response.completed" | "response.incomplete" | "response.failed") => {
                 self.ended(&event)?;
                 Vec::new()

@@ -1,4 +1,5 @@
-//! Chat Completions through the public API: what a message becomes, and that nothing of its source is lost.
+//! Chat Completions through the public API: what a message becomes, and that nothing of its source
+//! is lost.
 
 use std::fs;
 
@@ -78,7 +79,11 @@ fn what_only_the_source_said_is_kept_but_not_sent() {
         true,
         json!({"role": "assistant", "tool_calls": [call]}),
     );
-    check(json!({"role": "assistant", "content": null}), true, json!({"role": "assistant", "content": ""}));
+    check(
+        json!({"role": "assistant", "content": null}),
+        true,
+        json!({"role": "assistant", "content": ""}),
+    );
     check(json!({"role": "user"}), true, json!({"role": "user", "content": ""}));
     check(
         json!({"role": "user", "content": [{"type": "text", "text": "x"}]}),
@@ -125,7 +130,8 @@ fn a_legacy_call_and_its_answer_find_each_other_when_sent_today() {
 
 #[test]
 fn a_tool_message_of_two_results_is_two_messages() {
-    let message = Message::new(Role::Tool, [Part::tool_result("a", "1"), Part::tool_result("b", "2")]);
+    let message =
+        Message::new(Role::Tool, [Part::tool_result("a", "1"), Part::tool_result("b", "2")]);
     let expected = [
         json!({"role": "tool", "tool_call_id": "a", "content": "1"}),
         json!({"role": "tool", "tool_call_id": "b", "content": "2"}),
@@ -148,7 +154,10 @@ fn what_the_form_cannot_hold_is_left_out_and_named() {
         [json!({"role": "user", "content": "see"})]
     );
     let said: Vec<_> = lowered.diagnostics.iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["unrepresentable at parts[1]: left out: nobody here knows where their bytes are"]);
+    assert_eq!(
+        said,
+        ["unrepresentable at parts[1]: left out: nobody here knows where their bytes are"]
+    );
 }
 
 #[test]
@@ -163,7 +172,8 @@ fn parts_of_unknown_types_stay_and_are_named() {
 #[test]
 fn an_edited_message_is_written_as_it_is_now() {
     let call = |arguments: &str| json!([{"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
-    let original = json!({"role": "assistant", "content": null, "tool_calls": call(" {\"old\": 1} ")});
+    let original =
+        json!({"role": "assistant", "content": null, "tool_calls": call(" {\"old\": 1} ")});
     let mut message = chat::lift(&original.into()).unwrap().message;
     message.parts = vec![Part::tool_call("c", "f", json!({"new": 1}))];
     let back = chat::lower_source(&message);
@@ -175,18 +185,23 @@ fn an_edited_message_is_written_as_it_is_now() {
 /// Python writes half a surrogate pair without complaint; Rust text cannot hold it.
 #[test]
 fn half_a_surrogate_pair_survives() {
-    let original = Json::from_text(r#"{"role": "user", "content": "a\ud83d", "x": "\udc00"}"#).unwrap();
+    let original =
+        Json::from_text(r#"{"role": "user", "content": "a\ud83d", "x": "\udc00"}"#).unwrap();
     let lifted = chat::lift(&original).unwrap();
     assert!(lifted.message.plain_text().starts_with('a'));
     let loaded = Message::decode(&lifted.message.encode()).unwrap();
     let back = &chat::lower_source(&loaded).messages[0];
-    assert!(back.as_str().contains(r#""a\ud83d""#) && back.as_str().contains(r#""\udc00""#), "{back}");
+    assert!(
+        back.as_str().contains(r#""a\ud83d""#) && back.as_str().contains(r#""\udc00""#),
+        "{back}"
+    );
 }
 
 #[test]
 fn a_hostile_depth_is_kept_as_text() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let original = Json::from_text(format!(r#"{{"role": "user", "content": "x", "deep": {deep}}}"#)).unwrap();
+    let original =
+        Json::from_text(format!(r#"{{"role": "user", "content": "x", "deep": {deep}}}"#)).unwrap();
     let message = chat::lift(&original).unwrap().message;
     assert!(chat::lower_source(&message).messages[0].as_str().contains(&deep));
 }
@@ -239,7 +254,8 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn text() -> impl Strategy<Value = Value> {
-    prop_oneof![Just("".to_owned()), "\\PC{0,8}", Just(" {\"a\": 1}\n".to_owned())].prop_map(Value::from)
+    prop_oneof![Just("".to_owned()), "\\PC{0,8}", Just(" {\"a\": 1}\n".to_owned())]
+        .prop_map(Value::from)
 }
 
 fn part() -> impl Strategy<Value = Value> {
@@ -247,20 +263,30 @@ fn part() -> impl Strategy<Value = Value> {
         text().prop_map(|t| json!({"type": "text", "text": t})),
         text().prop_map(|t| json!({"type": "refusal", "refusal": t})),
         text().prop_map(|t| json!({"type": "image_url", "image_url": {"url": t}})),
-        Just(json!({"type": "image_url", "image_url": {"url": "data:a/b;base64,AA", "detail": "high"}})),
+        Just(
+            json!({"type": "image_url", "image_url": {"url": "data:a/b;base64,AA", "detail": "high"}})
+        ),
         text().prop_map(|t| json!({"type": "file", "file": {"file_data": t, "filename": "f"}})),
-        text().prop_map(|t| json!({"type": "input_audio", "input_audio": {"data": "AA", "format": t}})),
+        text().prop_map(
+            |t| json!({"type": "input_audio", "input_audio": {"data": "AA", "format": t}})
+        ),
         any_json().prop_map(|x| json!({"type": "odd", "x": x})),
     ]
 }
 
 fn call() -> impl Strategy<Value = Value> {
     prop_oneof![
-        text()
-            .prop_map(|t| json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": t}})),
-        text().prop_map(|t| json!({"id": "c", "function": {"arguments": t, "name": "f"}, "index": 0})),
-        text().prop_map(|t| json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": t}})),
-        Just(json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": {"a": [1]}}})),
+        text().prop_map(
+            |t| json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": t}})
+        ),
+        text().prop_map(
+            |t| json!({"id": "c", "function": {"arguments": t, "name": "f"}, "index": 0})
+        ),
+        text().prop_map(
+            |t| json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": t}})
+        ),
+        Just(json!({"id": "c", "type": "function",
+                "function": {"name": "f", "arguments": {"a": [1]}}})),
     ]
 }
 
@@ -274,9 +300,11 @@ pub(crate) fn message_like() -> impl Strategy<Value = Value> {
     ];
     let calls = proptest::collection::vec(call(), 0..3).prop_map(Value::from);
     let key = |key: &'static str, value: BoxedStrategy<Value>| {
-        proptest::option::of(value).prop_map(move |value| value.map(|value| (key.to_owned(), value)))
+        proptest::option::of(value)
+            .prop_map(move |value| value.map(|value| (key.to_owned(), value)))
     };
-    let or_null = |value: BoxedStrategy<Value>| prop_oneof![4 => value, 1 => Just(Value::Null)].boxed();
+    let or_null =
+        |value: BoxedStrategy<Value>| prop_oneof![4 => value, 1 => Just(Value::Null)].boxed();
     let function = text().prop_map(|t| json!({"name": "f", "arguments": t})).boxed();
     (
         role.prop_map(Value::from),
@@ -298,7 +326,8 @@ pub(crate) fn message_like() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(500) })]
 
     #[test]
     fn whatever_is_read_comes_back(original in message_like()) {
@@ -355,7 +384,8 @@ fn real_conversations_come_back() {
 pub(crate) fn real_chats() -> Option<Vec<Vec<Value>>> {
     let data = data::folder()?;
     let mut all = Vec::new();
-    for (folder, extension) in [("tau-bench", "json"), ("swe-agent", "traj"), ("toolbench", "json")] {
+    for (folder, extension) in [("tau-bench", "json"), ("swe-agent", "traj"), ("toolbench", "json")]
+    {
         let files = data::files(&data.join(folder), extension);
         let mut found = Vec::new();
         for file in &files {

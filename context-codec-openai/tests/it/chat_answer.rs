@@ -5,8 +5,8 @@ use std::fs;
 use context_codec_openai::chat::ChatCodec;
 use context_core::wire::WireError;
 use context_core::{
-    Answer, AnswerDelta, Json, MediaSource, Message, MessageCodec, ModelCodec, ModelRequest, Part, Role,
-    StopReason, ToolInput,
+    Answer, AnswerDelta, Json, MediaSource, Message, MessageCodec, ModelCodec, ModelRequest, Part,
+    Role, StopReason, ToolInput,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -43,16 +43,18 @@ fn sendable(message: Message) {
     let request = ModelRequest::new([Message::from("q"), message]);
     let body: Value = ChatCodec.lower(&request).unwrap().body.parse().unwrap();
     let messages = body["messages"].as_array().unwrap();
-    let calls =
-        messages[1..].iter().flat_map(|message| message["tool_calls"].as_array().into_iter().flatten());
+    let calls = messages[1..]
+        .iter()
+        .flat_map(|message| message["tool_calls"].as_array().into_iter().flatten());
     let called: Vec<_> = calls.map(|call| &call["id"]).collect();
     let results = messages.iter().filter(|message| message["role"] == "tool");
     assert_eq!(called, results.map(|message| &message["tool_call_id"]).collect::<Vec<_>>());
 }
 
 fn chunk(delta: Value) -> String {
-    json!({"id": "x", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-        .to_string()
+    json!({"id": "x", "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+    .to_string()
 }
 
 fn end(reason: &str) -> String {
@@ -62,7 +64,9 @@ fn end(reason: &str) -> String {
 fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
     fn call(part: &Part) -> Option<(&str, &str, &str)> {
         match part {
-            Part::ToolCall(call) => Some((call.id.as_str(), call.name.as_str(), call.input.as_written())),
+            Part::ToolCall(call) => {
+                Some((call.id.as_str(), call.name.as_str(), call.input.as_written()))
+            }
             _ => None,
         }
     }
@@ -87,7 +91,8 @@ fn what_an_answer_says_and_costs() {
 
 #[test]
 fn why_it_ended() {
-    let call = json!([{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
+    let call =
+        json!([{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
     for (message, finish, stop) in [
         (json!({"content": "x"}), "length", StopReason::Length),
         (json!({"content": "x"}), "content_filter", StopReason::ContentFilter),
@@ -121,7 +126,9 @@ fn thoughts_of_compatible_servers_are_read_under_either_key() {
             end("stop"),
         ]);
         assert_eq!(stream.message, answer.message);
-        assert!(matches!(&answer.message.parts[0], Part::Reasoning(thought) if thought.text == "2 + 2"));
+        assert!(
+            matches!(&answer.message.parts[0], Part::Reasoning(thought) if thought.text == "2 + 2")
+        );
         assert_eq!(deltas[1], AnswerDelta::Reasoning(" 2".into()));
     }
 }
@@ -134,8 +141,11 @@ fn an_error_is_an_answer_without_parts() {
     let error = answer.error.unwrap();
     assert_eq!((error.provider.as_str(), error.code.as_str()), ("openai", "rate_limit"));
     // In the middle of a stream, what came before stands.
-    let (stream, _) =
-        streamed(&[chunk(json!({"content": "so"})), body.to_string(), chunk(json!({"content": "more"}))]);
+    let (stream, _) = streamed(&[
+        chunk(json!({"content": "so"})),
+        body.to_string(),
+        chunk(json!({"content": "more"})),
+    ]);
     assert_eq!(stream.error, Some(error));
     assert_eq!((stream.message.plain_text().as_ref(), stream.complete), ("so", false));
 }
@@ -149,9 +159,15 @@ fn parallel_calls_are_put_together_by_their_index() {
     };
     let events = [
         chunk(json!({"role": "assistant", "content": null})),
-        delta(0, json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}})),
+        delta(
+            0,
+            json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}),
+        ),
         delta(0, json!({"function": {"arguments": "{\"x\""}})),
-        delta(1, json!({"id": "b", "type": "function", "function": {"name": "g", "arguments": "{"}})),
+        delta(
+            1,
+            json!({"id": "b", "type": "function", "function": {"name": "g", "arguments": "{"}}),
+        ),
         delta(0, json!({"function": {"arguments": ":1}"}})),
         delta(1, json!({"function": {"arguments": "}"}})),
         end("tool_calls"),
@@ -177,20 +193,26 @@ fn servers_that_send_calls_in_their_own_ways_are_understood() {
     let function = |name: &str, arguments: &str| json!({"name": name, "arguments": arguments});
     // Whole calls, all of them under the first index.
     let whole = [
-        chunk(json!({"tool_calls": [{"index": 0, "id": "a", "function": function("f", "{\"x\":1}")}]})),
-        chunk(json!({"tool_calls": [{"index": 0, "id": "b", "function": function("f", "{\"x\":2}")}]})),
+        chunk(json!({"tool_calls": [{"index": 0, "id": "a",
+                "function": function("f", "{\"x\":1}")}]})),
+        chunk(json!({"tool_calls": [{"index": 0, "id": "b",
+                "function": function("f", "{\"x\":2}")}]})),
         end("stop"),
     ];
     assert_eq!(calls(&streamed(&whole).0), [("a", "f", "{\"x\":1}"), ("b", "f", "{\"x\":2}")]);
     // Without index and id.
     let bare = [
-        chunk(json!({"tool_calls": [{"function": function("f", "{}")}, {"function": function("g", "{}")}]})),
+        chunk(
+            json!({"tool_calls": [{"function": function("f", "{}")}, {"function": function("g", "{}")}]}),
+        ),
         end("tool_calls"),
     ];
     assert_eq!(calls(&streamed(&bare).0), [("", "f", "{}"), ("", "g", "{}")]);
     // Id and name again with every piece.
     let again = [
-        chunk(json!({"tool_calls": [{"index": 0, "id": "a", "function": function("f", "{\"x\"")}]})),
+        chunk(
+            json!({"tool_calls": [{"index": 0, "id": "a", "function": function("f", "{\"x\"")}]}),
+        ),
         chunk(json!({"tool_calls": [{"index": 0, "id": "a", "function": function("f", ":{}}")}]})),
         end("tool_calls"),
     ];
@@ -209,7 +231,10 @@ fn servers_that_send_calls_in_their_own_ways_are_understood() {
     // A whole answer as the only event.
     let body = json!({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]});
     let (answer, deltas) = streamed(&[body.to_string()]);
-    assert_eq!((answer.message, deltas), (whole_message(&body), vec![AnswerDelta::Text("hi".into())]));
+    assert_eq!(
+        (answer.message, deltas),
+        (whole_message(&body), vec![AnswerDelta::Text("hi".into())])
+    );
 }
 
 fn whole_message(body: &Value) -> Message {
@@ -218,8 +243,10 @@ fn whole_message(body: &Value) -> Message {
 
 #[test]
 fn no_arguments_are_an_empty_object() {
-    let answer =
-        said(json!({"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": ""}}]}), "tool_calls");
+    let answer = said(
+        json!({"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": ""}}]}),
+        "tool_calls",
+    );
     let (stream, _) = streamed(&[
         chunk(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f"}}]})),
         end("tool_calls"),
@@ -230,16 +257,14 @@ fn no_arguments_are_an_empty_object() {
 
 #[test]
 fn a_call_that_the_limit_cut_off_is_left_out() {
-    let message =
-        json!({"content": "so", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{\"x"}}]});
+    let message = json!({"content": "so", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{\"x"}}]});
     let answer = said(message.clone(), "length");
     assert_eq!(answer.message, Message::text(Role::Assistant, "so"));
     assert_eq!(answer.diagnostics[0].code.as_str(), "cut_off");
     // A model that writes what is no JSON did so itself, and may be told.
     let answer = said(message, "tool_calls");
-    assert!(
-        matches!(&answer.message.parts[1], Part::ToolCall(call) if matches!(call.input, ToolInput::Invalid(_)))
-    );
+    assert!(matches!(&answer.message.parts[1],
+            Part::ToolCall(call) if matches!(call.input, ToolInput::Invalid(_))));
 }
 
 #[test]
@@ -251,9 +276,15 @@ fn legacy_calls_refusals_and_sound_come_in_events_too() {
     ]);
     let body = json!({"content": null, "function_call": {"name": "f", "arguments": "{\"x\":1}"}});
     assert_eq!(answer.message, said(body, "function_call").message);
-    let (answer, _) =
-        streamed(&[chunk(json!({"refusal": "I "})), chunk(json!({"refusal": "won't."})), end("stop")]);
-    assert_eq!(answer.message, said(json!({"content": null, "refusal": "I won't."}), "stop").message);
+    let (answer, _) = streamed(&[
+        chunk(json!({"refusal": "I "})),
+        chunk(json!({"refusal": "won't."})),
+        end("stop"),
+    ]);
+    assert_eq!(
+        answer.message,
+        said(json!({"content": null, "refusal": "I won't."}), "stop").message
+    );
     assert_eq!(answer.stop, Some(StopReason::Refusal));
     let (answer, _) = streamed(&[
         chunk(json!({"audio": {"id": "audio_1", "transcript": "he"}})),
@@ -262,9 +293,8 @@ fn legacy_calls_refusals_and_sound_come_in_events_too() {
     ]);
     let body = json!({"content": null, "audio": {"id": "audio_1", "data": "AAAA", "transcript": "hello", "expires_at": 1}});
     assert_eq!(answer.message, said(body, "stop").message);
-    assert!(
-        matches!(&answer.message.parts[0], Part::Audio(audio) if audio.source == MediaSource::Base64("AAAA".into()))
-    );
+    assert!(matches!(&answer.message.parts[0],
+            Part::Audio(audio) if audio.source == MediaSource::Base64("AAAA".into())));
     let sent: Value = ChatCodec
         .lower(&ModelRequest::new([Message::from("q"), answer.message]))
         .unwrap()
@@ -283,7 +313,8 @@ fn of_several_answers_the_first_is_taken() {
     let answer = whole(&json!({"choices": [choice(0, "a"), choice(1, "b")]}));
     assert_eq!((answer.message.plain_text().as_ref(), answer.diagnostics.len()), ("a", 1));
     let other = json!({"choices": [{"index": 1, "delta": {"content": "b"}}]}).to_string();
-    let (stream, _) = streamed(&[chunk(json!({"content": "a"})), other.clone(), other, end("stop")]);
+    let (stream, _) =
+        streamed(&[chunk(json!({"content": "a"})), other.clone(), other, end("stop")]);
     assert_eq!((stream.message.plain_text().as_ref(), stream.diagnostics.len()), ("a", 1));
 }
 
@@ -301,7 +332,10 @@ fn what_cannot_be_read_is_named() {
     stream.push(&chunk(json!({"content": "a"}))).unwrap();
     for event in ["{", "7", "{\"choices\": 7}", "{\"choices\": [{\"delta\": {\"content\": 7}}]}"] {
         assert!(
-            matches!(stream.push(event), Err(WireError::Unreadable { .. } | WireError::WrongType { .. })),
+            matches!(
+                stream.push(event),
+                Err(WireError::Unreadable { .. } | WireError::WrongType { .. })
+            ),
             "{event}"
         );
     }
@@ -348,8 +382,13 @@ fn recorded_answers_are_read() {
             errors += 1;
             continue;
         }
-        assert!(answer.complete && answer.stop.is_some() && answer.diagnostics.is_empty(), "{answer:?}");
-        assert!(!answer.message.parts.is_empty() && answer.usage.is_some_and(|usage| usage.output > 0));
+        assert!(
+            answer.complete && answer.stop.is_some() && answer.diagnostics.is_empty(),
+            "{answer:?}"
+        );
+        assert!(
+            !answer.message.parts.is_empty() && answer.usage.is_some_and(|usage| usage.output > 0)
+        );
         sendable(answer.message);
     }
     assert_eq!((bodies, streams, errors), (17, 1, 2));
@@ -369,14 +408,16 @@ fn fixtures_of_others_are_read() {
         Some((15, 78, Some(64)))
     );
     assert_eq!(deltas.len(), 4);
-    let body = Json::from_text(fs::read_to_string(folder.join("openai-text.json")).unwrap()).unwrap();
+    let body =
+        Json::from_text(fs::read_to_string(folder.join("openai-text.json")).unwrap()).unwrap();
     let answer = ChatCodec.lift_answer(&body).unwrap();
     assert!(answer.message.plain_text().starts_with("**Holiday Name:** Galaxy Day"));
     assert_eq!((answer.message.parts.len(), answer.message.metadata.is_empty()), (1, true));
 }
 
 fn pieces(text: &str, at: usize) -> (String, String) {
-    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let at =
+        (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     (text[..at].to_owned(), text[at..].to_owned())
 }
 
@@ -386,9 +427,11 @@ proptest! {
     #[test]
     fn in_events_or_at_once_it_is_the_same(
         text in "\\PC{0,12}", thought in "\\PC{0,6}", refusal in proptest::option::of("\\PC{1,6}"),
-        inputs in proptest::collection::vec("\\{\"a\":[0-9]{1,3}\\}|\\{|", 0..4), cut in 0_usize..8, finish in "stop|length|tool_calls",
+        inputs in proptest::collection::vec("\\{\"a\":[0-9]{1,3}\\}|\\{|", 0..4),
+            cut in 0_usize..8, finish in "stop|length|tool_calls",
     ) {
-        let mut message = json!({"role": "assistant", "content": text, "reasoning_content": thought});
+        let mut message = json!({"role": "assistant", "content": text,
+            "reasoning_content": thought});
         let mut events = Vec::new();
         let two = |text: &str| <[String; 2]>::from(pieces(text, cut));
         events.extend(two(&thought).map(|piece| chunk(json!({"reasoning_content": piece}))));
@@ -400,10 +443,12 @@ proptest! {
         let mut list = Vec::new();
         for (i, input) in inputs.iter().enumerate() {
             let id = format!("c{i}");
-            list.push(json!({"id": id, "type": "function", "function": {"name": "f", "arguments": input}}));
+            list.push(json!({"id": id, "type": "function",
+                "function": {"name": "f", "arguments": input}}));
             let [one, two] = two(input);
             events.push(chunk(json!({"tool_calls": [{"index": i, "id": id, "function": {"name": "f", "arguments": one}}]})));
-            events.push(chunk(json!({"tool_calls": [{"index": i, "function": {"arguments": two}}]})));
+            events.push(chunk(json!({"tool_calls": [{"index": i,
+                "function": {"arguments": two}}]})));
         }
         message["tool_calls"] = json!(list);
         events.push(end(&finish));

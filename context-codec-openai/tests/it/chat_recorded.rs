@@ -1,5 +1,5 @@
-//! Chat Completions: recorded requests go out as they came in, or differ in ways that have a name; recorded answers
-//! are read.
+//! Chat Completions: recorded requests go out as they came in, or differ in ways that have a name;
+//! recorded answers are read.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ fn value(json: &Json) -> Value {
     json.parse().unwrap()
 }
 
-/// In which ways a body that is sent differs from the one it was read from: name and count. What has no name is shown.
+/// In which ways a body that is sent differs from the one it was read from: name and count. What
+/// has no name is shown.
 #[derive(Default)]
 struct Differences(BTreeMap<String, usize>);
 
@@ -52,15 +53,19 @@ impl Differences {
             self.add("a list of one call id is the id");
         }
         if b["role"] == "function" {
-            *b = json!({"role": "tool", "content": b["content"], "tool_call_id": a["tool_call_id"]})
-                .as_object()
-                .unwrap()
-                .clone();
+            *b =
+                json!({"role": "tool", "content": b["content"], "tool_call_id": a["tool_call_id"]})
+                    .as_object()
+                    .unwrap()
+                    .clone();
             self.add("a legacy result is a tool message");
         }
         if let Some(call) = b.remove("function_call") {
             let id = a["tool_calls"][0]["id"].clone();
-            b.insert("tool_calls".into(), json!([{"id": id, "type": "function", "function": call}]));
+            b.insert(
+                "tool_calls".into(),
+                json!([{"id": id, "type": "function", "function": call}]),
+            );
             self.add("a legacy call is a tool call");
         }
         let calls = b.get_mut("tool_calls").and_then(Value::as_array_mut);
@@ -93,7 +98,9 @@ impl Differences {
             self.add("a list of one text is the text");
         }
         let known = ["role", "content", "name", "tool_calls", "tool_call_id", "refusal"];
-        for key in b.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect::<Vec<_>>() {
+        for key in
+            b.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect::<Vec<_>>()
+        {
             b.remove(&key);
             self.add("a key of no message is left out");
         }
@@ -105,7 +112,8 @@ impl Differences {
     fn body(&mut self, before: &Value, after: &Value) {
         let mut read = before["messages"].as_array().unwrap().iter().peekable();
         for message in after["messages"].as_array().unwrap() {
-            if message["content"] == Unanswered::TEXT && read.peek().is_none_or(|next| next["role"] != "tool")
+            if message["content"] == Unanswered::TEXT
+                && read.peek().is_none_or(|next| next["role"] != "tool")
             {
                 self.add("a call without a result gets one");
             } else {
@@ -124,8 +132,8 @@ impl Differences {
     }
 }
 
-/// Writes bodies to the file that `CONTEXT_WIRE_BODIES` names, if it names one, for the check against the published
-/// types.
+/// Writes bodies to the file that `CONTEXT_WIRE_BODIES` names, if it names one, for the check
+/// against the published types.
 fn keep(bodies: &[Value]) {
     if let Some(file) = std::env::var_os("CONTEXT_WIRE_BODIES") {
         let line = |body: &Value| json!({"provider": "openai", "body": body}).to_string() + "\n";
@@ -158,7 +166,10 @@ fn recorded_bodies_come_back() {
     keep(&sent);
     println!("{} bodies: {:#?}", exchanges.len(), differences.0);
     assert_eq!(exchanges.len(), 18);
-    assert_eq!(differences.0, BTreeMap::from([("content null beside calls is left out".to_owned(), 1)]));
+    assert_eq!(
+        differences.0,
+        BTreeMap::from([("content null beside calls is left out".to_owned(), 1)])
+    );
 }
 
 #[test]

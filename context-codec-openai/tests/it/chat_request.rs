@@ -3,8 +3,8 @@
 use context_codec_openai::chat::{BODY_KEY, ChatCodec, SOURCE_KEY};
 use context_core::wire::WireError;
 use context_core::{
-    Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest, OpaqueBlock,
-    OutputSchema, Part, Role, Tool, ToolChoice, ToolResult,
+    Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
+    OpaqueBlock, OutputSchema, Part, Role, Tool, ToolChoice, ToolResult,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -49,7 +49,8 @@ fn a_body_of_everything_is_a_request_of_everything() {
             {"type": "custom", "custom": {"name": "sh"}},
         ],
         "tool_choice": {"type": "function", "function": {"name": "book"}},
-        "response_format": {"type": "json_schema", "json_schema": {"name": "trip", "schema": schema, "strict": false}},
+        "response_format": {"type": "json_schema",
+            "json_schema": {"name": "trip", "schema": schema, "strict": false}},
         "max_completion_tokens": 500,
         "temperature": 0.5,
         "stream": true,
@@ -67,7 +68,10 @@ fn a_body_of_everything_is_a_request_of_everything() {
     assert_eq!(request.messages.len(), 1);
     let tool = FunctionTool::new("book", &schema).description("Books.");
     let Tool::Function(read) = &request.tools[0] else { panic!("{:?}", request.tools) };
-    assert_eq!((&read.name, &read.description, read.strict), (&tool.name, &tool.description, Some(true)));
+    assert_eq!(
+        (&read.name, &read.description, read.strict),
+        (&tool.name, &tool.description, Some(true))
+    );
     assert!(matches!(&request.tools[1], Tool::Opaque(block) if block.provider == "openai"));
     assert_eq!(request.tool_choice, Some(ToolChoice::Named("book".into())));
     assert_eq!(
@@ -78,7 +82,8 @@ fn a_body_of_everything_is_a_request_of_everything() {
         (request.max_output_tokens, request.temperature, request.stream),
         (Some(500), Some(0.5), Some(true))
     );
-    let rest = json!({"stream_options": {"include_usage": true}, "reasoning_effort": "low", "n": 1});
+    let rest =
+        json!({"stream_options": {"include_usage": true}, "reasoning_effort": "low", "n": 1});
     assert_eq!(request.metadata.get(BODY_KEY).map(value), Some(rest));
     assert_eq!(request.metadata.get(SOURCE_KEY), None);
 }
@@ -87,7 +92,8 @@ fn a_body_of_everything_is_a_request_of_everything() {
 fn the_old_key_of_the_limit_is_remembered() {
     let body = json!({"model": "m", "messages": hello(), "max_tokens": 9});
     assert_eq!(lifted(&body).1, body);
-    let both = json!({"model": "m", "messages": hello(), "max_tokens": 9, "max_completion_tokens": 8});
+    let both =
+        json!({"model": "m", "messages": hello(), "max_tokens": 9, "max_completion_tokens": 8});
     let (request, sent) = lifted(&both);
     assert_eq!((request.max_output_tokens, sent), (Some(8), both));
     let fresh = ModelRequest::new([Message::from("hello")]).max_output_tokens(7);
@@ -110,7 +116,8 @@ fn system_messages_that_say_more_stay_messages() {
         assert_eq!(request.messages[0].role, Role::System);
     }
     // Alone, it is the conversation.
-    let alone = json!({"model": "m", "messages": [{"role": "system", "content": "You are a potato."}]});
+    let alone =
+        json!({"model": "m", "messages": [{"role": "system", "content": "You are a potato."}]});
     let (request, sent) = lifted(&alone);
     assert!(request.system.is_empty());
     assert_eq!(sent, alone);
@@ -159,19 +166,24 @@ fn a_choice_that_is_none_of_ours_is_sent_as_it_was() {
 #[test]
 fn what_belongs_to_others_is_left_out_as_a_unit() {
     let foreign = OpaqueBlock { provider: "anthropic".into(), value: json!({"type": "x"}).into() };
-    let mut request =
-        ModelRequest::new([Message::new(Role::User, [Part::text("hi"), Part::Opaque(foreign.clone())])])
-            .tools([Tool::Opaque(foreign)]);
+    let mut request = ModelRequest::new([Message::new(
+        Role::User,
+        [Part::text("hi"), Part::Opaque(foreign.clone())],
+    )])
+    .tools([Tool::Opaque(foreign)]);
     request.metadata = Metadata::default().with("anthropic.body", Json::from(&json!({"top_k": 4})));
     let lowered = ChatCodec.lower(&request).unwrap();
     assert_eq!(value(&lowered.body), json!({"messages": [{"role": "user", "content": "hi"}]}));
-    let paths: Vec<_> = lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
+    let paths: Vec<_> =
+        lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(paths, ["messages[0].parts[1]", "tools[0]"]);
 }
 
 #[test]
 fn nothing_is_an_error() {
-    for messages in [vec![], vec![Message::new(Role::User, [])], vec![Message::text(Role::Assistant, " ")]] {
+    for messages in
+        [vec![], vec![Message::new(Role::User, [])], vec![Message::text(Role::Assistant, " ")]]
+    {
         let request = ModelRequest::new(messages).system("Be brief.");
         assert!(matches!(ChatCodec.lower(&request), Err(WireError::NothingToSend)));
     }
@@ -185,7 +197,13 @@ fn image(name: &str) -> Part {
 
 fn result(id: &str, output: Vec<Part>, is_error: bool) -> Part {
     let metadata = Metadata::default();
-    Part::ToolResult(ToolResult { call_id: id.into(), name: Some("look".into()), output, is_error, metadata })
+    Part::ToolResult(ToolResult {
+        call_id: id.into(),
+        name: Some("look".into()),
+        output,
+        is_error,
+        metadata,
+    })
 }
 
 #[test]
@@ -202,7 +220,8 @@ fn media_of_results_come_behind_all_results_of_the_turn() {
         Message::from("and then?"),
     ]);
     let messages = sent(&request)["messages"].clone();
-    let roles: Vec<_> = messages.as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
+    let roles: Vec<_> =
+        messages.as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "tool", "tool", "user", "user"]);
     assert_eq!(messages[2]["content"], "seen\n[1 image follows behind the results]");
     assert_eq!(messages[3]["content"], "[2 images follow behind the results]");
@@ -232,7 +251,10 @@ fn a_failure_is_said_once() {
 
 #[test]
 fn data_in_a_result_is_read_as_text() {
-    let data = Part::Data(Data { name: "weather".into(), value: Json::from_text(r#"{"t": 1.50}"#).unwrap() });
+    let data = Part::Data(Data {
+        name: "weather".into(),
+        value: Json::from_text(r#"{"t": 1.50}"#).unwrap(),
+    });
     let request = ModelRequest::new([
         Message::from("go"),
         Message::new(Role::Assistant, [Part::tool_call("a", "look", json!({}))]),
@@ -263,7 +285,12 @@ fn calls_go_out_as_servers_take_them() {
 fn sound_is_wav_or_mp3_and_documents_have_names() {
     let media = |media_type: &str, data: &str| {
         let source = MediaSource::Base64(data.into());
-        Media { source, media_type: Some(media_type.into()), name: None, metadata: Metadata::default() }
+        Media {
+            source,
+            media_type: Some(media_type.into()),
+            name: None,
+            metadata: Metadata::default(),
+        }
     };
     let parts = vec![
         Part::Audio(media("audio/mpeg", "SUQzBAAA")),
@@ -308,7 +335,8 @@ fn an_edited_request_is_written_as_it_is_now() {
 
 #[test]
 fn what_cannot_be_read_is_named() {
-    let refused = |text: &str| ChatCodec.lift(&Json::from_text(text).unwrap()).unwrap_err().to_string();
+    let refused =
+        |text: &str| ChatCodec.lift(&Json::from_text(text).unwrap()).unwrap_err().to_string();
     assert_eq!(refused("[]"), "body must be an object, found a list");
     assert_eq!(refused("{}"), "messages is missing");
     assert_eq!(refused(r#"{"messages": 1}"#), "messages must be a list, found a number");
@@ -316,20 +344,26 @@ fn what_cannot_be_read_is_named() {
     let content = r#"{"messages": [{"role": "user", "content": [{"type": "text"}]}]}"#;
     assert_eq!(refused(content), "messages[0].content[0].text is missing");
     let call = r#"{"messages": [{"role": "assistant", "tool_calls": [{"function": 1}]}]}"#;
-    assert_eq!(refused(call), "messages[0].tool_calls[0].function must be an object, found a number");
+    assert_eq!(
+        refused(call),
+        "messages[0].tool_calls[0].function must be an object, found a number"
+    );
 }
 
 #[test]
 fn a_schema_is_output_and_other_formats_ride_along() {
     let output = OutputSchema::new("trip", json!({"type": "object"}));
-    let format = sent_key(&ModelRequest::new([Message::from("x")]).output(output), "response_format");
+    let format =
+        sent_key(&ModelRequest::new([Message::from("x")]).output(output), "response_format");
     let schema = json!({"name": "trip", "schema": {"type": "object"}, "strict": true});
     assert_eq!(format, json!({"type": "json_schema", "json_schema": schema}));
-    let body = json!({"model": "m", "messages": hello(), "response_format": {"type": "json_object"}});
+    let body =
+        json!({"model": "m", "messages": hello(), "response_format": {"type": "json_object"}});
     assert_eq!(lifted(&body).1, body);
 }
 
-/// The earlier refusal once went behind what stood between the two, and so changed its place with each turn.
+/// The earlier refusal once went behind what stood between the two, and so changed its place with
+/// each turn.
 #[test]
 fn refusals_keep_their_places_but_for_the_last() {
     let refusal = |text: &str| json!({"type": "refusal", "refusal": text});
@@ -337,19 +371,22 @@ fn refusals_keep_their_places_but_for_the_last() {
     let asked = json!({"role": "user", "content": "go on"});
     let said = json!({"role": "assistant", "content": [refusal("no"), refusal("never"), odd]});
     let (_, sent) = lifted(&json!({"messages": [asked, said]}));
-    let expected = json!({"role": "assistant", "content": [refusal("no"), odd], "refusal": "never"});
+    let expected =
+        json!({"role": "assistant", "content": [refusal("no"), odd], "refusal": "never"});
     assert_eq!(sent["messages"][1], expected);
     assert_eq!(lifted(&sent).1, sent);
 }
 
 fn body_like() -> impl Strategy<Value = Value> {
-    let schema = any_json().prop_map(|schema| json!({"name": "f", "parameters": schema, "strict": null}));
+    let schema =
+        any_json().prop_map(|schema| json!({"name": "f", "parameters": schema, "strict": null}));
     let tool = prop_oneof![
         schema.prop_map(|function| json!({"type": "function", "function": function, "extra": 1})),
         any_json(),
     ];
     let key = |key: &'static str, value: BoxedStrategy<Value>| {
-        proptest::option::of(value).prop_map(move |value| value.map(|value| (key.to_owned(), value)))
+        proptest::option::of(value)
+            .prop_map(move |value| value.map(|value| (key.to_owned(), value)))
     };
     let number = || prop_oneof![any::<u64>().prop_map(Value::from), any_json()].boxed();
     let choice = prop_oneof![
@@ -357,9 +394,10 @@ fn body_like() -> impl Strategy<Value = Value> {
         Just(json!({"type": "function", "function": {"name": "f"}})),
         any_json(),
     ];
-    let format = any_json().prop_map(
-        |schema| json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "x": 1}}),
-    );
+    let format = any_json().prop_map(|schema| {
+        json!({"type": "json_schema",
+            "json_schema": {"name": "n", "schema": schema, "x": 1}})
+    });
     let tools = proptest::collection::vec(tool, 0..3).prop_map(Value::from);
     (
         proptest::collection::vec(message_like(), 0..5).prop_map(Value::from),
@@ -382,7 +420,8 @@ fn body_like() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(300) })]
 
     #[test]
     fn whatever_body_is_read_comes_back(body in body_like()) {

@@ -17,7 +17,8 @@ pub(crate) fn exchanges(form: &str) -> Option<Vec<Exchange>> {
 /// The files of a folder with this extension.
 pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    let mut files: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
     files.sort();
     files
 }

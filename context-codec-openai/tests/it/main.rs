@@ -1,6 +1,10 @@
 //! Wire forms through the public API.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and say what it found")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may fail, and say what it found"
+)]
 
 mod chat;
 mod chat_answer;

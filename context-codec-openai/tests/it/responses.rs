@@ -1,10 +1,11 @@
-//! The Responses API through the public API: what is sent, what comes back, and that nothing of a source is lost.
+//! The Responses API through the public API: what is sent, what comes back, and that nothing of a
+//! source is lost.
 
 use context_codec_openai::responses::{BODY_KEY, PROVIDER, ResponsesCodec, SOURCE_KEY};
 use context_core::wire::WireError;
 use context_core::{
-    Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest, OpaqueBlock,
-    Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
+    Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
+    OpaqueBlock, Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -112,7 +113,8 @@ fn a_whole_body_is_sent_as_it_was_read() {
     assert!(request.metadata.get(SOURCE_KEY).is_none());
     assert!(request.messages.iter().all(|message| message.metadata.get(SOURCE_KEY).is_none()));
 
-    let roles: Vec<_> = request.messages.iter().map(|message| (message.role, message.parts.len())).collect();
+    let roles: Vec<_> =
+        request.messages.iter().map(|message| (message.role, message.parts.len())).collect();
     use Role::{Assistant, System, Tool, User};
     let expected = [
         (System, 1),
@@ -126,7 +128,10 @@ fn a_whole_body_is_sent_as_it_was_read() {
     ];
     assert_eq!(roles, expected);
     let Part::Reasoning(thought) = &request.messages[2].parts[0] else { panic!() };
-    assert_eq!((thought.text.as_str(), thought.encrypted.as_deref()), ("First.\n\nSecond.", Some("gAAAA")));
+    assert_eq!(
+        (thought.text.as_str(), thought.encrypted.as_deref()),
+        ("First.\n\nSecond.", Some("gAAAA"))
+    );
     assert_eq!(request.tool_choice, Some(ToolChoice::Named("look".into())));
     assert!(request.output.is_some());
 }
@@ -144,7 +149,8 @@ fn what_is_often_sent_unsoundly_is_sent_soundly() {
         is_error: true,
         metadata: Metadata::default(),
     };
-    let thought = Reasoning { text: "plan".into(), signature: Some("SIG".into()), ..Reasoning::default() };
+    let thought =
+        Reasoning { text: "plan".into(), signature: Some("SIG".into()), ..Reasoning::default() };
     let request = ModelRequest::new([
         Message::from("q"),
         Message::new(
@@ -178,7 +184,12 @@ fn what_is_often_sent_unsoundly_is_sent_soundly() {
 
 fn picture() -> Media {
     let source = MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into());
-    Media { source, media_type: Some("image/png".into()), name: None, metadata: Metadata::default() }
+    Media {
+        source,
+        media_type: Some("image/png".into()),
+        name: None,
+        metadata: Metadata::default(),
+    }
 }
 
 #[test]
@@ -191,11 +202,22 @@ fn a_thought_is_sent_with_what_follows_it_or_not_at_all() {
     let kept = json!([user("q"), thought("rs_1"), thought("rs_2"), call("c"), output("c")]);
     assert_eq!(with(kept.clone(), json!({})), kept);
     // Nothing follows.
-    let alone = json!([user("q"), {"role": "assistant", "content": "a"}, thought("rs_1"), user("r")]);
-    assert_eq!(with(alone, json!({})), json!([user("q"), {"role": "assistant", "content": "a"}, user("r")]));
+    let alone =
+        json!([user("q"), {"role": "assistant", "content": "a"}, thought("rs_1"), user("r")]);
+    assert_eq!(
+        with(alone, json!({})),
+        json!([user("q"), {"role": "assistant", "content": "a"}, user("r")])
+    );
     // The same one again.
-    let twice =
-        json!([user("q"), thought("rs_1"), call("c"), output("c"), thought("rs_1"), call("d"), output("d")]);
+    let twice = json!([
+        user("q"),
+        thought("rs_1"),
+        call("c"),
+        output("c"),
+        thought("rs_1"),
+        call("d"),
+        output("d")
+    ]);
     let once = json!([user("q"), thought("rs_1"), call("c"), output("c"), call("d"), output("d")]);
     assert_eq!(with(twice, json!({})), once);
     // Known by its id alone: only to a provider that keeps answers.
@@ -205,13 +227,17 @@ fn a_thought_is_sent_with_what_follows_it_or_not_at_all() {
     assert_eq!(with(stored, json!({"store": false})), json!([user("q"), call("c"), output("c")]));
     // Its text was edited.
     let body = json!({"input": [user("q"), {"type": "reasoning", "id": "rs_1", "summary": [
-        {"type": "summary_text", "text": "secret"}, {"type": "summary_text", "text": "more"}]}, call("c"), output("c")]});
+        {"type": "summary_text", "text": "secret"}, {"type": "summary_text", "text": "more"}]},
+            call("c"), output("c")]});
     let mut request = lifted(&body);
     let mut message = (*request.messages[1]).clone();
     let Part::Reasoning(edited) = &mut message.parts[0] else { panic!() };
     edited.text = "[redacted]".into();
     request.messages[1] = message.into();
-    assert_eq!(items(&request)[1]["summary"], json!([{"type": "summary_text", "text": "[redacted]"}]));
+    assert_eq!(
+        items(&request)[1]["summary"],
+        json!([{"type": "summary_text", "text": "[redacted]"}])
+    );
     assert!(!ResponsesCodec.lower_source(&request).body.as_str().contains("secret"));
 }
 
@@ -234,7 +260,10 @@ fn what_belongs_to_another_provider_stays_here() {
         Message::new(Role::Assistant, [block("openai")]),
     ]);
     request.tools = vec![
-        Tool::Opaque(OpaqueBlock { provider: "anthropic".into(), value: json!({"type": "bash"}).into() }),
+        Tool::Opaque(OpaqueBlock {
+            provider: "anthropic".into(),
+            value: json!({"type": "bash"}).into(),
+        }),
         FunctionTool::new("f", json!({"type": "object"})).into(),
     ];
     let (body, left_out) = sent(&request);
@@ -242,7 +271,8 @@ fn what_belongs_to_another_provider_stays_here() {
         body["input"],
         json!([user("q"), {"role": "assistant", "content": "a"}, {"type": "server_tool_use"}])
     );
-    let tool = json!({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": null});
+    let tool =
+        json!({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": null});
     assert_eq!(body["tools"], json!([tool]));
     assert_eq!(left_out, ["messages[2]", "tools[0]", "messages[1].parts[0]"]);
 }
@@ -253,8 +283,14 @@ fn a_server_tool_is_sent_with_its_output_or_not_at_all() {
     let shown = json!({"type": "shell_call_output", "call_id": "s", "output": []});
     let whole = json!([user("q"), shell, shown, user("r")]);
     assert_eq!(items_of(&json!({"input": whole})), whole);
-    assert_eq!(items_of(&json!({"input": [user("q"), shell, user("r")]})), json!([user("q"), user("r")]));
-    assert_eq!(items_of(&json!({"input": [user("q"), shown, user("r")]})), json!([user("q"), user("r")]));
+    assert_eq!(
+        items_of(&json!({"input": [user("q"), shell, user("r")]})),
+        json!([user("q"), user("r")])
+    );
+    assert_eq!(
+        items_of(&json!({"input": [user("q"), shown, user("r")]})),
+        json!([user("q"), user("r")])
+    );
 }
 
 #[test]
@@ -272,7 +308,10 @@ fn results_stand_together_and_each_id_comes_once() {
         sent.as_array().unwrap()[1..6],
         [call("c1"), call("c2"), output("c2"), output("c1"), user("wait")]
     );
-    assert_eq!((&sent[6]["id"], &sent[8]), (&json!("msg_1"), &json!({"role": "assistant", "content": "a"})));
+    assert_eq!(
+        (&sent[6]["id"], &sent[8]),
+        (&json!("msg_1"), &json!({"role": "assistant", "content": "a"}))
+    );
     // Ids and names as the provider takes them.
     let long = "x".repeat(100);
     let sent = items_of(
@@ -293,8 +332,9 @@ fn results_may_answer_calls_that_only_the_provider_has() {
         assert_eq!(left_out, [""; 0]);
     }
     // Paths still name places of the request.
-    let (_, left_out) =
-        sent(&lifted(&json!({"input": [output("c1"), user("go on"), call("d")], "conversation": "c"})));
+    let (_, left_out) = sent(&lifted(
+        &json!({"input": [output("c1"), user("go on"), call("d")], "conversation": "c"}),
+    ));
     assert_eq!(left_out, ["messages[2].parts[0]"]);
     // A conversation that begins here has its calls here.
     let (body, left_out) = sent(&lifted(&json!({"input": input, "previous_response_id": null})));
@@ -314,7 +354,8 @@ fn results_of_calls_that_are_no_functions_are_written_as_the_call_was() {
         {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}", "caller": {"type": "program", "caller_id": "p"}},
     ]});
     let mut request = lifted(&body);
-    let results = Message::new(Role::Tool, [Part::tool_result("c1", "a"), Part::tool_result("c2", "b")]);
+    let results =
+        Message::new(Role::Tool, [Part::tool_result("c1", "a"), Part::tool_result("c2", "b")]);
     request.messages.push(results.into());
     let sent = items(&request);
     assert_eq!(sent[3], json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "a"}));
@@ -353,9 +394,11 @@ fn what_has_no_form_is_left_out_and_said() {
 
 #[test]
 fn an_edited_message_is_written_as_it_is_now() {
-    let mut request =
-        lifted(&json!({"input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}]}));
-    request.messages[0] = Message::from("ho").with_metadata(request.messages[0].metadata.clone()).into();
+    let mut request = lifted(
+        &json!({"input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}]}),
+    );
+    request.messages[0] =
+        Message::from("ho").with_metadata(request.messages[0].metadata.clone()).into();
     let back = ResponsesCodec.lower_source(&request);
     assert_eq!(value(&back.body), json!({"input": [user("ho")]}));
     assert_eq!(back.diagnostics.len(), 1);
@@ -366,10 +409,15 @@ fn an_edited_message_is_written_as_it_is_now() {
 
 #[test]
 fn what_names_no_file_of_the_provider_is_left_out() {
-    let at = |source: &str| Media { source: MediaSource::Reference(source.to_owned()), ..picture() };
+    let at =
+        |source: &str| Media { source: MediaSource::Reference(source.to_owned()), ..picture() };
     for odd in ["", "gs://bucket/a.png", "blob:0", "a b"] {
-        let parts =
-            [Part::text("q"), Part::Image(at(odd)), Part::Document(at(odd)), Part::Image(at("file-1"))];
+        let parts = [
+            Part::text("q"),
+            Part::Image(at(odd)),
+            Part::Document(at(odd)),
+            Part::Image(at("file-1")),
+        ];
         let (body, said) = sent(&ModelRequest::new([Message::new(Role::User, parts)]));
         let content = json!([
             {"type": "input_text", "text": "q"},

@@ -3,7 +3,8 @@
 use context_codec_openai::responses::{ID, PHASE, ResponsesCodec};
 use context_core::wire::WireError;
 use context_core::{
-    Answer, AnswerDelta, DiagnosticCode, Message, MessageCodec, ModelCodec, ModelRequest, Part, StopReason,
+    Answer, AnswerDelta, DiagnosticCode, Message, MessageCodec, ModelCodec, ModelRequest, Part,
+    StopReason,
 };
 use serde_json::{Value, json};
 
@@ -23,7 +24,8 @@ fn said(text: &str) -> Value {
 }
 
 fn call(status: &str, arguments: &str) -> Value {
-    json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": arguments, "status": status})
+    json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look",
+        "arguments": arguments, "status": status})
 }
 
 #[test]
@@ -36,8 +38,7 @@ fn an_answer_tells_what_it_cost_and_why_it_ended() {
     assert_eq!((usage.output, usage.reasoning, usage.total()), (20, Some(5), 120));
     assert_eq!((whole.stop, whole.complete), (Some(StopReason::Stop), true));
 
-    let refusal =
-        json!([{"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}]);
+    let refusal = json!([{"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}]);
     let incomplete = |reason: &str| {
         let mut body = response("incomplete", json!([said("hi")]));
         body["incomplete_details"] = json!({"reason": reason});
@@ -71,8 +72,9 @@ fn a_call_that_was_cut_off_is_no_call() {
 
 #[test]
 fn what_is_no_answer_is_an_error_that_can_be_told() {
-    let refused =
-        answer(json!({"error": {"message": "Unsupported parameter", "type": "invalid_request_error"}}));
+    let refused = answer(
+        json!({"error": {"message": "Unsupported parameter", "type": "invalid_request_error"}}),
+    );
     assert!(refused.error.is_some() && refused.message.parts.is_empty() && !refused.complete);
     let mut failed = response("failed", json!([]));
     failed["error"] = json!({"code": "server_error", "message": "The server had an error."});
@@ -109,7 +111,8 @@ fn streamed(events: &[Value]) -> (Vec<AnswerDelta>, Answer) {
 
 fn events() -> Vec<Value> {
     let opened = json!({"type": "message", "id": "msg_1", "role": "assistant", "phase": "final_answer", "content": []});
-    let thought = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gA"});
+    let thought =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gA"});
     vec![
         json!({"type": "response.created", "response": {"id": "resp_1", "model": "gpt-5", "status": "in_progress"}}),
         item("added", 0, thought.clone()),
@@ -155,8 +158,11 @@ fn events_become_what_the_whole_body_says() {
     events[last]["response"]["output"] = json!([]);
     assert_eq!(streamed(&events).1.message, streamed_answer.message);
     // One that says everything once.
-    let once: Vec<_> =
-        events.iter().filter(|event| event["type"] == "response.output_item.done").cloned().collect();
+    let once: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .cloned()
+        .collect();
     let (deltas, unannounced) = streamed(&once);
     assert_eq!(unannounced.message.parts[..3], streamed_answer.message.parts);
     assert!(deltas.contains(&AnswerDelta::ToolInput("{\"a\":1}".into())));

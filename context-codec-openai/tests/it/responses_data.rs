@@ -1,4 +1,5 @@
-//! Recorded exchanges with the Responses API: nothing is lost, and what is sent differs in known ways only.
+//! Recorded exchanges with the Responses API: nothing is lost, and what is sent differs in known
+//! ways only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,9 @@ fn differences(from: &Value, to: &Value, path: &str, found: &mut BTreeMap<String
                 match b.get(key) {
                     Some(other) => differences(value, other, &format!("{path}.{key}"), found),
                     None => {
-                        *found.entry(format!("{path}.{key}: {} left out", short(value))).or_default() += 1
+                        *found
+                            .entry(format!("{path}.{key}: {} left out", short(value)))
+                            .or_default() += 1
                     }
                 }
             }
@@ -40,7 +43,9 @@ fn differences(from: &Value, to: &Value, path: &str, found: &mut BTreeMap<String
             }
         }
         _ if from == to => {}
-        _ => *found.entry(format!("{path}: {} becomes {}", short(from), short(to))).or_default() += 1,
+        _ => {
+            *found.entry(format!("{path}: {} becomes {}", short(from), short(to))).or_default() += 1
+        }
     }
 }
 
@@ -55,7 +60,8 @@ fn every_recorded_request_comes_back_and_is_sent_as_it_was() {
     let (mut found, mut equal, total) = (BTreeMap::new(), 0, exchanges.len());
     for exchange in exchanges {
         let (name, body) = (exchange.name, exchange.request);
-        let lifted = ResponsesCodec.lift(&Json::from(&body)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let lifted =
+            ResponsesCodec.lift(&Json::from(&body)).unwrap_or_else(|e| panic!("{name}: {e}"));
         let back = ResponsesCodec.lower_source(&lifted.request);
         assert_eq!(value(&back.body), body, "{name}");
         assert_eq!(back.diagnostics, [], "{name}");
@@ -177,8 +183,10 @@ fn fixtures_say_the_same_streamed_and_whole() {
         }
         let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
         // Some files hold the answers of several steps.
-        let starts =
-            lines.iter().enumerate().filter(|(_, line)| line.contains(r#""type":"response.created""#));
+        let starts = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.contains(r#""type":"response.created""#));
         let mut starts: Vec<_> = starts.map(|(i, _)| i).collect();
         starts.push(lines.len());
         for step in starts.windows(2) {
@@ -204,7 +212,8 @@ fn fixtures_say_the_same_streamed_and_whole() {
     assert_eq!((bodies, streams, pairs), (13, 17, 6));
 }
 
-/// What an answer is made of. Most pairs were recorded in two calls, and the model said it in other words.
+/// What an answer is made of. Most pairs were recorded in two calls, and the model said it in other
+/// words.
 fn shape(answer: &Answer) -> Vec<String> {
     let say = |part: &Part| match part {
         Part::Text(_) => "text".to_owned(),

@@ -1,4 +1,5 @@
-//! Requests of the Responses API as they are read: whatever they hold comes back, and what cannot be read says where.
+//! Requests of the Responses API as they are read: whatever they hold comes back, and what cannot
+//! be read says where.
 
 use context_codec_openai::responses::{CONTENT_PROVIDER, ResponsesCodec, SOURCE_KEY};
 use context_core::{Json, MessageCodec, OpaqueBlock, Part};
@@ -20,7 +21,8 @@ fn what_is_written_in_another_way_comes_back_so() {
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ho", "logprobs": []}]},
             {"id": "msg_2"},
             {"type": "function_call", "call_id": "c", "name": "f", "arguments": "", "extra": 1.0},
-            {"type": "function_call_output", "call_id": "c", "name": "f", "output": [], "status": null},
+            {"type": "function_call_output", "call_id": "c", "name": "f", "output": [],
+                "status": null},
             {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}]},
             {"role": "user", "content": [{"type": "input_video", "video": 1}]},
             {"role": "user", "content": null},
@@ -54,10 +56,14 @@ fn what_cannot_be_read_says_where() {
             "input[0].content[0].text",
         ),
         (json!({"input": [{"role": "user", "content": [[]]}]}), "input[0].content[0]"),
-        (json!({"input": [{"role": "user", "content": [{"text": "a"}]}]}), "input[0].content[0].type"),
+        (
+            json!({"input": [{"role": "user", "content": [{"text": "a"}]}]}),
+            "input[0].content[0].type",
+        ),
         (json!({"input": [{"type": "function_call", "name": "f"}]}), "input[0].call_id"),
         (
-            json!({"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": {}}]}),
+            json!({"input": [{"type": "function_call", "call_id": "c", "name": "f",
+                "arguments": {}}]}),
             "input[0].arguments",
         ),
         (json!({"input": [{"type": "reasoning", "summary": "s"}]}), "input[0].summary"),
@@ -68,7 +74,11 @@ fn what_cannot_be_read_says_where() {
         let error = ResponsesCodec.lift(&body.clone().into()).expect_err(&body.to_string());
         assert_eq!(error.path(), path, "{body}");
     }
-    let deep = format!(r#"{{"input":[{{"type":"x","x":{}{}}}]}}"#, "[".repeat(200_000), "]".repeat(200_000));
+    let deep = format!(
+        r#"{{"input":[{{"type":"x","x":{}{}}}]}}"#,
+        "[".repeat(200_000),
+        "]".repeat(200_000)
+    );
     let deep = Json::from_text(deep).unwrap();
     let request = ResponsesCodec.lift(&deep).unwrap().request;
     assert_eq!(ResponsesCodec.lower_source(&request).body, deep);
@@ -113,14 +123,17 @@ fn known_item() -> impl Strategy<Value = Value> {
         Just(json!({"type": "shell_call_output", "call_id": "s", "output": []})),
         Just(json!({"type": "item_reference", "id": "x"})),
         Just(json!({"type": "apply_patch_call_output", "call_id": "p", "status": "completed"})),
-        Just(json!({"type": "apply_patch_call", "call_id": "p", "status": "completed", "operation": {}})),
+        Just(json!({"type": "apply_patch_call", "call_id": "p", "status": "completed",
+                "operation": {}})),
     ]
 }
 
 /// An item of a known type with some keys changed.
 fn any_item() -> impl Strategy<Value = Value> {
-    let changes =
-        proptest::collection::vec(("(type|text|role|id|status|content|output|extra)", any_json()), 0..2);
+    let changes = proptest::collection::vec(
+        ("(type|text|role|id|status|content|output|extra)", any_json()),
+        0..2,
+    );
     (known_item(), prop_oneof![4 => Just(Vec::new()).boxed(), 1 => changes.boxed()]).prop_map(
         |(mut item, changes)| {
             item.as_object_mut().unwrap().extend(changes);
@@ -130,12 +143,14 @@ fn any_item() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(256) })]
 
     #[test]
     fn every_body_that_can_be_read_comes_back(
         items in proptest::collection::vec(any_item(), 0..8),
-        others in proptest::collection::btree_map("(model|tools|text|tool_choice|store|stream|x)", any_json(), 0..3),
+        others in proptest::collection::btree_map("(model|tools|text|tool_choice|store|stream|x)",
+            any_json(), 0..3),
     ) {
         let mut body = json!({"input": items});
         body.as_object_mut().unwrap().extend(others);
@@ -148,7 +163,8 @@ proptest! {
 
     #[test]
     fn what_is_sent_is_sound_and_stays_so(items in proptest::collection::vec(known_item(), 0..10)) {
-        let Ok(lifted) = ResponsesCodec.lift(&json!({"input": items}).into()) else { return Ok(()) };
+        let Ok(lifted) = ResponsesCodec.lift(&json!({"input": items}).into()) else {
+            return Ok(()) };
         let Ok(once) = ResponsesCodec.lower(&lifted.request) else { return Ok(()) };
         sound("generated", &once.body);
         let again = ResponsesCodec.lift(&once.body).unwrap().request;
@@ -156,8 +172,8 @@ proptest! {
     }
 }
 
-/// A part may have the type of an item. Sent as an item, a part that looks like a call without its id was a body that no provider
-/// takes and that could not be read again.
+/// A part may have the type of an item. Sent as an item, a part that looks like a call without its
+/// id was a body that no provider takes and that could not be read again.
 #[test]
 fn an_unknown_part_of_a_content_goes_back_where_it_stood() {
     let strange = [
@@ -168,7 +184,8 @@ fn an_unknown_part_of_a_content_goes_back_where_it_stood() {
     ];
     for part in &strange {
         let said = json!({"type": "input_text", "text": "see"});
-        let call = json!({"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"});
+        let call =
+            json!({"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"});
         let body = json!({"input": [
             {"role": "user", "content": [said, part, said]},
             {"role": "developer", "content": [part]},
@@ -202,6 +219,9 @@ fn an_unknown_part_of_a_message_that_the_provider_does_not_know_is_left_out_and_
     let input = json!([user("q"), {"role": "assistant", "content": [
         {"type": "output_text", "text": "a", "annotations": []}, {"type": "function_call"}]}]);
     let lowered = ResponsesCodec.lower(&lifted(&json!({"input": input}))).unwrap();
-    assert_eq!(value(&lowered.body)["input"], json!([user("q"), {"role": "assistant", "content": "a"}]));
+    assert_eq!(
+        value(&lowered.body)["input"],
+        json!([user("q"), {"role": "assistant", "content": "a"}])
+    );
     assert_eq!(lowered.diagnostics[0].path, "messages[1].parts[1]");
 }

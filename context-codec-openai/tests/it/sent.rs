@@ -3,8 +3,8 @@
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::{PROVIDER, ResponsesCodec};
 use context_core::{
-    FunctionTool, Json, Media, MediaSource, Message, MessageCodec, ModelRequest, OpaqueBlock, Part, Role,
-    Tool, ToolChoice,
+    FunctionTool, Json, Media, MediaSource, Message, MessageCodec, ModelRequest, OpaqueBlock, Part,
+    Role, Tool, ToolChoice,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,12 @@ fn sent(codec: &dyn MessageCodec, request: &ModelRequest) -> (Value, Vec<String>
 }
 
 fn media(source: MediaSource, media_type: Option<&str>) -> Media {
-    Media { source, media_type: media_type.map(str::to_owned), name: None, metadata: Default::default() }
+    Media {
+        source,
+        media_type: media_type.map(str::to_owned),
+        name: None,
+        metadata: Default::default(),
+    }
 }
 
 fn bytes(media_type: &str) -> Media {
@@ -41,10 +46,14 @@ fn answered(output: Vec<Part>) -> ModelRequest {
 #[test]
 fn tools_have_legal_names_and_are_there_once() {
     let function = |name: &str| Tool::from(FunctionTool::new(name, json!({"type": "object"})));
-    let foreign = OpaqueBlock { provider: "elsewhere".into(), value: json!({"type": "bash"}).into() };
+    let foreign =
+        OpaqueBlock { provider: "elsewhere".into(), value: json!({"type": "bash"}).into() };
     let request = ModelRequest::new([
         Message::from("q"),
-        Message::new(Role::Assistant, [Part::tool_call("c1", "look up", Json::from_text("{}").unwrap())]),
+        Message::new(
+            Role::Assistant,
+            [Part::tool_call("c1", "look up", Json::from_text("{}").unwrap())],
+        ),
         Message::new(Role::Tool, [Part::tool_result("c1", "found")]),
     ])
     .tools([function("look up"), function("look_up"), Tool::Opaque(foreign)])
@@ -57,8 +66,7 @@ fn tools_have_legal_names_and_are_there_once() {
     assert_eq!(body["messages"][1]["tool_calls"][0]["function"]["name"], "look_up");
 
     let (body, _) = sent(&ResponsesCodec, &request);
-    let tool =
-        json!({"type": "function", "name": "look_up", "parameters": {"type": "object"}, "strict": null});
+    let tool = json!({"type": "function", "name": "look_up", "parameters": {"type": "object"}, "strict": null});
     assert_eq!(body["tools"], json!([tool]));
     assert_eq!(body["tool_choice"], json!({"type": "function", "name": "look_up"}));
     assert_eq!(body["input"][1]["name"], "look_up");
@@ -76,8 +84,10 @@ fn what_is_not_there_is_not_chosen() {
 
 #[test]
 fn blank_system_texts_say_nothing() {
-    let request =
-        ModelRequest::new([Message::from("q")]).system("Be kind.").system(" \u{1c}\n").system("Be brief.");
+    let request = ModelRequest::new([Message::from("q")])
+        .system("Be kind.")
+        .system(" \u{1c}\n")
+        .system("Be brief.");
     let (body, _) = sent(&ResponsesCodec, &request);
     assert_eq!(body["instructions"], "Be kind.\n\nBe brief.");
     let (body, _) = sent(&ChatCodec, &request);
@@ -129,13 +139,19 @@ fn a_result_says_what_of_it_is_not_sent() {
     for (output, text) in [
         (vec![], ""),
         (vec![Part::text("")], ""),
-        (vec![Part::text("seen"), Part::Image(bytes("image/bmp"))], "seen\n[1 image cannot be shown]"),
+        (
+            vec![Part::text("seen"), Part::Image(bytes("image/bmp"))],
+            "seen\n[1 image cannot be shown]",
+        ),
         (
             vec![Part::Image(bytes("image/bmp")), Part::Image(bytes("image/bmp"))],
             "[2 images cannot be shown]",
         ),
         (
-            vec![Part::Opaque(OpaqueBlock { provider: "elsewhere".into(), value: json!({}).into() })],
+            vec![Part::Opaque(OpaqueBlock {
+                provider: "elsewhere".into(),
+                value: json!({}).into(),
+            })],
             "(nothing that can be shown here)",
         ),
     ] {
@@ -150,7 +166,8 @@ fn an_item_is_sent_once_however_often_it_is_there() {
     let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed"});
     let block = OpaqueBlock { provider: PROVIDER.to_owned(), value: search.clone().into() };
     let message = Message::new(Role::Assistant, [Part::Opaque(block), Part::text("a")]);
-    let request = ModelRequest::new([Message::from("q"), message.clone(), Message::from("r"), message]);
+    let request =
+        ModelRequest::new([Message::from("q"), message.clone(), Message::from("r"), message]);
     let (body, said) = sent(&ResponsesCodec, &request);
     let found = body["input"].as_array().unwrap().iter().filter(|item| **item == search);
     assert_eq!(found.count(), 1);

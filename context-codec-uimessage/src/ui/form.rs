@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 /// The key of a UIMessage that holds its parts.
 const PARTS: &str = "parts";
 
-/// The entries of an object. Of a key that is there twice, the last one counts, as with every JSON reader.
+/// The entries of an object. Of a key that is there twice, the last one counts, as with every JSON
+/// reader.
 #[derive(Debug, Default)]
 pub(super) struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -197,7 +198,10 @@ impl<'a> MessageForm<'a> {
 }
 
 /// The parts of a UIMessage as they were written.
-pub(super) fn raw_parts<'a>(raw: &'a RawValue, path: &At<'_>) -> Result<Vec<&'a RawValue>, WireError> {
+pub(super) fn raw_parts<'a>(
+    raw: &'a RawValue,
+    path: &At<'_>,
+) -> Result<Vec<&'a RawValue>, WireError> {
     Ok(parts_of(&Entries::read(raw, path)?, path)?.map(|(parts, _)| parts).unwrap_or_default())
 }
 
@@ -264,8 +268,8 @@ pub(super) fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }
 
-/// The value as it was written, without white space between its tokens: a body gives the same messages however it is
-/// indented.
+/// The value as it was written, without white space between its tokens: a body gives the same
+/// messages however it is indented.
 pub(super) fn json(raw: &RawValue) -> Json {
     Json::from(raw.to_owned()).compact()
 }

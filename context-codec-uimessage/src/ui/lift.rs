@@ -4,8 +4,8 @@ use std::mem::take;
 
 use context_core::wire::{WireError, from_map, null, truth};
 use context_core::{
-    Data, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, OpaqueBlock, Part, Role, Severity,
-    Text, ToolCall, ToolInput, ToolResult,
+    Data, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, OpaqueBlock, Part, Role,
+    Severity, Text, ToolCall, ToolInput, ToolResult,
 };
 use serde_json::value::RawValue;
 
@@ -13,8 +13,8 @@ use super::form::{self, At, Entries, MessageForm, is_object, json, list, raw_par
 use super::providers::{self, OF_CALL, OF_PART};
 use super::write::{APPROVAL, TOOL, TOOL_RAW};
 use super::{
-    CONTENT_KEY, CONTINUES_KEY, DATA_KEY, DENIED_KEY, DYNAMIC_KEY, ID_KEY, MESSAGE_KEY, METADATA_KEY,
-    PROVIDER, STEPS_KEY, media, output, thought,
+    CONTENT_KEY, CONTINUES_KEY, DATA_KEY, DENIED_KEY, DYNAMIC_KEY, ID_KEY, MESSAGE_KEY,
+    METADATA_KEY, PROVIDER, STEPS_KEY, media, output, thought,
 };
 
 /// The roles of the form.
@@ -35,8 +35,14 @@ pub(super) fn plain(
         "assistant" => Role::Assistant,
         role => return Err(WireError::UnknownRole { role: role.to_owned(), known: ROLES }),
     };
-    let mut reader =
-        Reader { role, raw, raw_parts: None, step: Step::default(), steps: Vec::new(), diagnostics };
+    let mut reader = Reader {
+        role,
+        raw,
+        raw_parts: None,
+        step: Step::default(),
+        steps: Vec::new(),
+        diagnostics,
+    };
     match parts {
         Some(parts) => reader.parts(&parts, path)?,
         None => reader.before_parts(&entries, path)?,
@@ -133,7 +139,8 @@ impl Reader<'_, '_> {
 
     /// What a UIMessage says that is from before there were parts.
     fn before_parts(&mut self, message: &Entries<'_>, path: &At<'_>) -> Result<(), WireError> {
-        if let Some(calls) = message.get("toolInvocations").filter(|_| self.role == Role::Assistant) {
+        if let Some(calls) = message.get("toolInvocations").filter(|_| self.role == Role::Assistant)
+        {
             let path = path.key("toolInvocations");
             for (i, call) in list(calls, &path)?.into_iter().enumerate() {
                 let path = path.item(i);
@@ -143,8 +150,9 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        let content =
-            message.text("content", path)?.filter(|text| !text.is_empty() || self.step.parts.is_empty());
+        let content = message
+            .text("content", path)?
+            .filter(|text| !text.is_empty() || self.step.parts.is_empty());
         self.step.parts.extend(content.map(Part::text));
         Ok(())
     }
@@ -167,8 +175,13 @@ impl Reader<'_, '_> {
                     providers::done()
                 } else {
                     let mut metadata = Metadata::default();
-                    let rest =
-                        providers::rest(part, &["type", "text"], OF_PART, &mut metadata, |_, _, _| false);
+                    let rest = providers::rest(
+                        part,
+                        &["type", "text"],
+                        OF_PART,
+                        &mut metadata,
+                        |_, _, _| false,
+                    );
                     providers::with_rest(metadata, &rest)
                 };
                 self.step.parts.push(Part::Text(Text { text, metadata }));
@@ -243,7 +256,9 @@ impl Reader<'_, '_> {
                 // What is not whole yet is nothing a model could be told.
                 let streaming = part.iter().map(|(key, value)| (key.to_owned(), json(value)));
                 let value = from_map(&streaming.collect());
-                self.step.parts.push(Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value }));
+                self.step
+                    .parts
+                    .push(Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value }));
                 return Ok(true);
             }
             "input-available" => None,
@@ -257,8 +272,12 @@ impl Reader<'_, '_> {
             }
             "output-denied" => {
                 let approval = part.get("approval").and_then(Entries::maybe);
-                let reason = approval.and_then(|approval| Some(approval.maybe_text("reason")?.into_owned()));
-                Some((vec![Part::text(reason.unwrap_or_else(|| DENIED.to_owned()))], Outcome::Denied))
+                let reason =
+                    approval.and_then(|approval| Some(approval.maybe_text("reason")?.into_owned()));
+                Some((
+                    vec![Part::text(reason.unwrap_or_else(|| DENIED.to_owned()))],
+                    Outcome::Denied,
+                ))
             }
             _ => return Ok(false),
         };
@@ -283,7 +302,9 @@ impl Reader<'_, '_> {
     fn invocation(&mut self, call: &Entries<'_>, path: &At<'_>) -> Result<bool, WireError> {
         let result = match &*call.need_text("state", path)? {
             "call" => None,
-            "result" => Some((call.value("result").map_or_else(Vec::new, output::lift), Outcome::Good)),
+            "result" => {
+                Some((call.value("result").map_or_else(Vec::new, output::lift), Outcome::Good))
+            }
             _ => return Ok(false),
         };
         let (id, name) = (call.need_text("toolCallId", path)?, call.need_text("toolName", path)?);
@@ -313,7 +334,12 @@ impl Reader<'_, '_> {
                 metadata,
             }));
         }
-        self.step.parts.push(Part::ToolCall(ToolCall { id, name: name.to_owned(), input, metadata }));
+        self.step.parts.push(Part::ToolCall(ToolCall {
+            id,
+            name: name.to_owned(),
+            input,
+            metadata,
+        }));
     }
 }
 
@@ -333,8 +359,8 @@ fn empty() -> Json {
     from_map(&JsonMap::default())
 }
 
-/// The input of a call, and whether it is the raw one. What is a text and no JSON is what the model wrote instead of
-/// JSON.
+/// The input of a call, and whether it is the raw one. What is a text and no JSON is what the model
+/// wrote instead of JSON.
 fn input(part: &Entries<'_>) -> (ToolInput, bool) {
     let (value, from_raw) = match (part.get("input"), part.get("rawInput")) {
         (None, Some(raw)) => (Some(raw), true),
@@ -342,7 +368,9 @@ fn input(part: &Entries<'_>) -> (ToolInput, bool) {
     };
     let Some(value) = value else { return (ToolInput::Json(empty()), false) };
     let input = match form::text(value) {
-        Some(text) if Json::from_text(text.as_ref()).is_err() => ToolInput::Invalid(text.into_owned()),
+        Some(text) if Json::from_text(text.as_ref()).is_err() => {
+            ToolInput::Invalid(text.into_owned())
+        }
         _ => ToolInput::Json(json(value)),
     };
     (input, from_raw)

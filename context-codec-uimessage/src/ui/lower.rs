@@ -1,4 +1,5 @@
-//! From messages to UIMessages. Never fails: what the form cannot hold is left out, with a diagnostic.
+//! From messages to UIMessages. Never fails: what the form cannot hold is left out, with a
+//! diagnostic.
 
 pub(super) mod groups;
 pub(super) mod pairs;
@@ -7,7 +8,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use context_core::wire::{Lowered, lost_media, media_kind};
-use context_core::{Diagnostic, DiagnosticCode, Json, JsonMap, Message, Part, Role, Severity, ToolResult};
+use context_core::{
+    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Part, Role, Severity, ToolResult,
+};
 use serde::{Serialize, Serializer};
 
 use self::groups::{Group, groups};
@@ -16,7 +19,9 @@ use super::form::Entries;
 use super::media::File;
 use super::output::is_held;
 use super::write::{Id, UiMessage, UiPart};
-use super::{CONTENT_KEY, DATA_KEY, DENIED_KEY, ID_KEY, MESSAGE_KEY, METADATA_KEY, PROVIDER, STEPS_KEY};
+use super::{
+    CONTENT_KEY, DATA_KEY, DENIED_KEY, ID_KEY, MESSAGE_KEY, METADATA_KEY, PROVIDER, STEPS_KEY,
+};
 
 /// For whom messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +58,23 @@ impl Serialize for Written<'_> {
 pub(super) fn lowered(messages: &[&Message], mode: Mode) -> Lowered {
     let (written, diagnostics) = write(messages, mode, 0);
     let json = |written: &Written<'_>| match written {
-        Written::Plain(message) => Json::from_serialize(message).expect("text keys and JSON values"),
+        Written::Plain(message) => {
+            Json::from_serialize(message).expect("text keys and JSON values")
+        }
         Written::Restored(json) => json.clone(),
     };
     Lowered::new(written.iter().map(json).collect(), diagnostics)
 }
 
-/// The plain form of the messages of one UIMessage, of about this many bytes; null if they are none.
+/// The plain form of the messages of one UIMessage, of about this many bytes; null if they are
+/// none.
 pub(super) fn alone(messages: &[&Message], bytes: usize) -> String {
-    let mut writer =
-        Writer { mode: Mode::Source, pairs: Pairs::of(messages), before: 0, diagnostics: Vec::new() };
+    let mut writer = Writer {
+        mode: Mode::Source,
+        pairs: Pairs::of(messages),
+        before: 0,
+        diagnostics: Vec::new(),
+    };
     let mut groups = groups(messages, Mode::Source);
     match groups.pop().filter(|_| groups.is_empty()) {
         Some(group) => {
@@ -127,7 +139,12 @@ pub(super) struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn left_out(&mut self, code: DiagnosticCode, (message, part): (usize, usize), why: &str) {
         let path = format!("messages[{}].parts[{part}]", message.saturating_sub(self.before));
-        self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, format!("left out: {why}")));
+        self.diagnostics.push(Diagnostic::new(
+            code,
+            Severity::Warning,
+            path,
+            format!("left out: {why}"),
+        ));
     }
 
     /// Says what stands nowhere.
@@ -135,10 +152,14 @@ impl<'a> Writer<'a> {
         for place in std::mem::take(&mut self.pairs.unpaired) {
             self.left_out(DiagnosticCode::Unpaired, place, "a result without its call");
         }
-        for (index, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::Tool)
+        for (index, message) in
+            messages.iter().enumerate().filter(|(_, message)| message.role == Role::Tool)
         {
-            for (part, _) in
-                message.parts.iter().enumerate().filter(|(_, part)| !matches!(part, Part::ToolResult(_)))
+            for (part, _) in message
+                .parts
+                .iter()
+                .enumerate()
+                .filter(|(_, part)| !matches!(part, Part::ToolResult(_)))
             {
                 let why = "a tool message holds results only";
                 self.left_out(DiagnosticCode::Unrepresentable, (index, part), why);
@@ -156,7 +177,8 @@ impl<'a> Writer<'a> {
             }
             let written = self.parts(index, message);
             let marked = message.metadata.get(STEPS_KEY).and_then(|json| json.parse::<u32>().ok());
-            let starts = marked.unwrap_or(u32::from(steps > 0 && !written.is_empty())).min(MAX_STARTS);
+            let starts =
+                marked.unwrap_or(u32::from(steps > 0 && !written.is_empty())).min(MAX_STARTS);
             if message.role == Role::Assistant {
                 parts.extend((0..starts).map(|_| UiPart::StepStart));
             }
@@ -174,7 +196,8 @@ impl<'a> Writer<'a> {
             })
         };
         let content = old.is_some().then(|| texts().collect::<String>());
-        let only_content = old.as_deref() == Some("alone") && parts.len() == 1 && texts().count() == 1;
+        let only_content =
+            old.as_deref() == Some("alone") && parts.len() == 1 && texts().count() == 1;
         UiMessage {
             id: match metadata.and_then(|metadata| metadata.get(ID_KEY)) {
                 Some(id) if id.as_str() != "null" => Id::Read(id),
@@ -231,7 +254,9 @@ impl<'a> Writer<'a> {
                     written.push(UiPart::Reasoning(thought));
                     continue;
                 }
-                Part::ToolCall(_) | Part::Reasoning(_) => "only an assistant thinks and calls tools",
+                Part::ToolCall(_) | Part::Reasoning(_) => {
+                    "only an assistant thinks and calls tools"
+                }
                 Part::Image(_) | Part::Audio(_) | Part::Document(_) => {
                     let file = File::of(part);
                     let fault = file.filter(|_| self.mode == Mode::Send).and_then(File::fault);
@@ -279,7 +304,8 @@ impl<'a> Writer<'a> {
             false => !is_held(result, part),
         };
         for _ in result.output.iter().filter(lost) {
-            let why = if result.is_error { "an error is a text" } else { "the form has no such output" };
+            let why =
+                if result.is_error { "an error is a text" } else { "the form has no such output" };
             self.left_out(DiagnosticCode::Unrepresentable, place, why);
         }
     }

@@ -13,7 +13,8 @@ const KNOWN: [&str; 4] = ["type", "mediaType", "filename", "url"];
 /// The same in version 4.
 const KNOWN_4: [&str; 4] = ["type", "mimeType", "data", "filename"];
 
-/// The schemes of addresses that a page shows files from. An address may be without one, within the application.
+/// The schemes of addresses that a page shows files from. An address may be without one, within the
+/// application.
 const OPENED: [&str; 4] = ["https", "http", "data", "blob"];
 
 /// Reads a file part.
@@ -78,15 +79,18 @@ impl<'a> File<'a> {
         is_here.then_some(Self { media, fallback })
     }
 
-    /// Why it is not shown: the bytes of others cannot be read by a browser, and not every address may be opened by one.
+    /// Why it is not shown: the bytes of others cannot be read by a browser, and not every address
+    /// may be opened by one.
     pub(super) fn fault(self) -> Option<MediaFault> {
         match &self.media.source {
             MediaSource::Base64(data) if data.is_empty() => Some(MediaFault::Empty),
             MediaSource::Base64(data) if !is_base64(data) => Some(MediaFault::NotBase64),
             MediaSource::Url(url) if url.trim().is_empty() => Some(MediaFault::Address),
             MediaSource::Url(url) => {
-                let scheme = url.split(['/', '?', '#']).next().and_then(|start| start.split_once(':'));
-                let opens = |scheme: &str| OPENED.iter().any(|open| open.eq_ignore_ascii_case(scheme));
+                let scheme =
+                    url.split(['/', '?', '#']).next().and_then(|start| start.split_once(':'));
+                let opens =
+                    |scheme: &str| OPENED.iter().any(|open| open.eq_ignore_ascii_case(scheme));
                 let is_opened = scheme.is_none_or(|(scheme, _)| opens(scheme));
                 (!is_opened).then_some(MediaFault::Address)
             }
@@ -107,7 +111,9 @@ impl<'a> File<'a> {
             MediaSource::Base64(data) => {
                 map.serialize_entry("url", &format_args!("data:{media_type};base64,{data}"))?;
             }
-            MediaSource::Url(url) | MediaSource::Reference(url) => map.serialize_entry("url", url)?,
+            MediaSource::Url(url) | MediaSource::Reference(url) => {
+                map.serialize_entry("url", url)?
+            }
             _ => {}
         }
         others::<S>(map, &media.metadata, &KNOWN)

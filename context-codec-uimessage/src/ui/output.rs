@@ -11,7 +11,8 @@ use super::kept::others;
 use super::media::{self, File};
 use super::{JSON_KEY, PART_KEY};
 
-/// The parts of an output: of a text one text, of a list of parts these, else the text of the JSON. Null has none.
+/// The parts of an output: of a text one text, of a list of parts these, else the text of the JSON.
+/// Null has none.
 pub(super) fn lift(raw: &RawValue) -> Vec<Part> {
     if raw.get() == "null" {
         return Vec::new();
@@ -26,8 +27,8 @@ pub(super) fn lift(raw: &RawValue) -> Vec<Part> {
     vec![Part::Text(Text { text, metadata: Metadata::default().with(JSON_KEY, truth()) })]
 }
 
-/// The parts of a list of text and file parts. A single text is left as JSON, because parts of one text are written
-/// as a text.
+/// The parts of a list of text and file parts. A single text is left as JSON, because parts of one
+/// text are written as a text.
 fn parts(raw: &RawValue) -> Option<Vec<Part>> {
     let list = raw.get();
     // Most lists are no parts and need not be looked into.
@@ -65,8 +66,10 @@ impl Serialize for Output<'_> {
         match self.0.output.as_slice() {
             [] => serializer.serialize_unit(),
             [Part::Text(text)] => {
-                let written =
-                    text.metadata.get(JSON_KEY).and(serde_json::from_str::<&RawValue>(&text.text).ok());
+                let written = text
+                    .metadata
+                    .get(JSON_KEY)
+                    .and(serde_json::from_str::<&RawValue>(&text.text).ok());
                 match written {
                     Some(json) => json.serialize(serializer),
                     None => text.text.serialize(serializer),

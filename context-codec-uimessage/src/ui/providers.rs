@@ -1,5 +1,5 @@
-//! `providerMetadata`: an object of providers and what each says of a part. What the codecs of these providers look for
-//! is taken from there and put back.
+//! `providerMetadata`: an object of providers and what each says of a part. What the codecs of
+//! these providers look for is taken from there and put back.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,8 @@ pub(super) const OF_PART: &str = "providerMetadata";
 /// The key of calls.
 pub(super) const OF_CALL: &str = "callProviderMetadata";
 
-/// A provider and a name under which it says something here, and the metadata key of the codec that looks for it.
+/// A provider and a name under which it says something here, and the metadata key of the codec that
+/// looks for it.
 const FACTS: [(&str, &str, &str); 2] =
     [("google", "thoughtSignature", "gemini.thought_signature"), ("openai", "itemId", "openai.id")];
 
@@ -36,8 +37,9 @@ pub(super) fn facts(metadata: &Metadata) -> Vec<Fact<'_>> {
     FACTS.iter().filter_map(fact).collect()
 }
 
-/// The other keys of a part, in the order in which they are written. What stands under `key` goes through `take`, a
-/// function of provider, name and value that says whether it was taken, and through [`FACTS`] into `metadata`.
+/// The other keys of a part, in the order in which they are written. What stands under `key` goes
+/// through `take`, a function of provider, name and value that says whether it was taken, and
+/// through [`FACTS`] into `metadata`.
 pub(super) fn rest(
     entries: &Entries<'_>,
     known: &[&str],
@@ -97,7 +99,9 @@ impl Serialize for Providers<'_> {
         let mut map = serializer.serialize_map(None)?;
         for (provider, value) in self.left.iter() {
             match Entries::maybe(value) {
-                Some(left) => map.serialize_entry(provider, &Said { provider, left, facts: self.facts })?,
+                Some(left) => {
+                    map.serialize_entry(provider, &Said { provider, left, facts: self.facts })?
+                }
                 None => map.serialize_entry(provider, value)?,
             }
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_core::wire::WireError;
 use context_core::{
-    Diagnostic, DiagnosticCode, Json, LiftedRequest, LoweredRequest, Message, MessageCodec, Metadata,
-    ModelRequest, Part, Role, Severity,
+    Diagnostic, DiagnosticCode, Json, LiftedRequest, LoweredRequest, Message, MessageCodec,
+    Metadata, ModelRequest, Part, Role, Severity,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -20,9 +20,10 @@ const SYSTEM_ID: &str = "system";
 
 /// Conversations as UIMessages.
 ///
-/// A body is a list of UIMessages, or an object that holds one under `messages`; its other keys are kept under
-/// [`BODY_KEY`] and written again. The system prompt of a request becomes a first UIMessage of that role; what else a
-/// request says, such as its tools, has no place and is left out with a diagnostic.
+/// A body is a list of UIMessages, or an object that holds one under `messages`; its other keys are
+/// kept under [`BODY_KEY`] and written again. The system prompt of a request becomes a first
+/// UIMessage of that role; what else a request says, such as its tools, has no place and is left
+/// out with a diagnostic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UiMessageCodec;
 
@@ -51,8 +52,9 @@ impl MessageCodec for UiMessageCodec {
             let entries = Entries::read(raw, &top)?;
             let rest = entries.rest(&[MESSAGES]).unwrap_or_else(|| context_core::wire::object([]));
             request.metadata.insert(BODY_KEY, rest);
-            let messages =
-                entries.value(MESSAGES).ok_or_else(|| WireError::Missing { path: MESSAGES.to_owned() })?;
+            let messages = entries
+                .value(MESSAGES)
+                .ok_or_else(|| WireError::Missing { path: MESSAGES.to_owned() })?;
             (messages, top.key(MESSAGES))
         } else {
             (raw, top)
@@ -72,13 +74,15 @@ fn write(request: &ModelRequest, mode: Mode) -> (Option<Json>, Vec<Diagnostic>) 
         let parts = request.system.iter().cloned().map(Part::Text);
         Message::new(Role::System, parts).with_metadata(Metadata::default().with(ID_KEY, SYSTEM_ID))
     });
-    let messages: Vec<&Message> = system.iter().chain(request.messages.iter().map(Arc::as_ref)).collect();
+    let messages: Vec<&Message> =
+        system.iter().chain(request.messages.iter().map(Arc::as_ref)).collect();
     let (written, mut diagnostics) = lower::write(&messages, mode, usize::from(system.is_some()));
     diagnostics.extend(unheld(request));
     if written.is_empty() && mode == Mode::Send {
         return (None, diagnostics);
     }
-    let others = request.metadata.get(BODY_KEY).filter(|json| json.as_str().trim_start().starts_with('{'));
+    let others =
+        request.metadata.get(BODY_KEY).filter(|json| json.as_str().trim_start().starts_with('{'));
     let body = Body { messages: &written, others: others.map(|others| Entries::of(Some(others))) };
     (Some(Json::from_serialize(&body).expect("text keys and JSON values")), diagnostics)
 }
@@ -94,7 +98,8 @@ fn unheld(request: &ModelRequest) -> Option<Diagnostic> {
         ("temperature", request.temperature.is_some()),
         ("stream", request.stream.is_some()),
     ];
-    let said: Vec<_> = said.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
+    let said: Vec<_> =
+        said.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
     let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Info);
     let message = format!("left out: the form holds a conversation and no {}", said.join(", "));
     (!said.is_empty()).then(|| Diagnostic::new(code, severity, "request", message))

@@ -1,4 +1,5 @@
-//! What the plain form of a UIMessage does not say of its source: found by comparing, applied on the way back.
+//! What the plain form of a UIMessage does not say of its source: found by comparing, applied on
+//! the way back.
 
 use context_core::wire::{WireError, is_plain_string, outdated, same_but_for_space, says_the_same};
 use context_core::{Diagnostic, Json, JsonPatch, Message};
@@ -22,7 +23,8 @@ pub(super) fn message(
     Ok(messages)
 }
 
-/// The difference between the plain form of messages and the one UIMessage they were, if there is one.
+/// The difference between the plain form of messages and the one UIMessage they were, if there is
+/// one.
 pub(super) fn between(lifted: &[Message], original: &RawValue) -> Option<Json> {
     if is_one_text(original.get()) {
         return None;
@@ -36,17 +38,23 @@ pub(super) fn between(lifted: &[Message], original: &RawValue) -> Option<Json> {
         .map(JsonPatch::into_json)
 }
 
-/// Whether a UIMessage is one text as it would be written: most are, and need not be written to find out.
+/// Whether a UIMessage is one text as it would be written: most are, and need not be written to
+/// find out.
 fn is_one_text(message: &str) -> bool {
     let inner = message.strip_prefix(r#"{"id":"#).and_then(|message| message.strip_suffix("}]}"));
-    let Some((id, rest)) = inner.and_then(|inner| inner.split_once(r#","role":""#)) else { return false };
-    let Some((role, text)) = rest.split_once(r#"","parts":[{"type":"text","text":"#) else { return false };
+    let Some((id, rest)) = inner.and_then(|inner| inner.split_once(r#","role":""#)) else {
+        return false;
+    };
+    let Some((role, text)) = rest.split_once(r#"","parts":[{"type":"text","text":"#) else {
+        return false;
+    };
     matches!(role, "user" | "assistant" | "system") && is_plain_string(id) && is_plain_string(text)
 }
 
 /// The UIMessage that these messages were, if the difference still fits to them.
 pub(super) fn restore(messages: &[&Message], patch: &Json) -> Option<Json> {
-    let source = JsonPatch::from(patch.clone()).apply(&Json::from_text(lower::alone(messages, 0)).ok()?)?;
+    let source =
+        JsonPatch::from(patch.clone()).apply(&Json::from_text(lower::alone(messages, 0)).ok()?)?;
     let again = lift::plain(source.as_raw(), &At::Top, &mut Vec::new()).ok()?;
     let same = again.len() == messages.len()
         && again.iter().zip(messages).all(|(again, message)| says_the_same(again, message));
@@ -55,7 +63,11 @@ pub(super) fn restore(messages: &[&Message], patch: &Json) -> Option<Json> {
 
 impl<'a> Writer<'a> {
     /// One UIMessage as its source had it, if it still fits, else as it is.
-    pub(super) fn written(&mut self, group: &Group, messages: &[&'a Message]) -> Option<Written<'a>> {
+    pub(super) fn written(
+        &mut self,
+        group: &Group,
+        messages: &[&'a Message],
+    ) -> Option<Written<'a>> {
         let residual = group.head(messages).filter(|_| self.mode == Mode::Source);
         if let Some(patch) = residual.and_then(|head| head.metadata.get(SOURCE_KEY)) {
             let members: Vec<_> = group.members.iter().map(|index| messages[*index]).collect();
@@ -69,7 +81,8 @@ impl<'a> Writer<'a> {
             self.diagnostics.push(said);
         }
         let message = self.group(group, messages);
-        let is_empty = message.parts.as_ref().is_some_and(Vec::is_empty) && message.content.is_none();
+        let is_empty =
+            message.parts.as_ref().is_some_and(Vec::is_empty) && message.content.is_none();
         (!is_empty).then_some(Written::Plain(message))
     }
 }

@@ -1,4 +1,5 @@
-//! Reasoning parts: the signature and the encrypted thought are in `providerMetadata`, under a name of the provider.
+//! Reasoning parts: the signature and the encrypted thought are in `providerMetadata`, under a name
+//! of the provider.
 
 use context_core::wire::WireError;
 use context_core::{Metadata, Part, Reasoning};
@@ -30,7 +31,8 @@ pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError>
     let mut thought = Reasoning { text: said.into_owned(), ..Reasoning::default() };
     let mut metadata = Metadata::default();
     let rest = providers::rest(part, &KNOWN, OF_PART, &mut metadata, |provider, name, value| {
-        let called = NAMES.iter().find(|(here, _)| *here == provider).map_or(provider, |(_, codec)| codec);
+        let called =
+            NAMES.iter().find(|(here, _)| *here == provider).map_or(provider, |(_, codec)| codec);
         // Of several providers, the first that signed.
         if thought.provider.as_deref().is_some_and(|taken| taken != called) {
             return false;
@@ -50,13 +52,18 @@ pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError>
 }
 
 /// Writes the entries of a reasoning part.
-pub(super) fn write<S: Serializer>(thought: &Reasoning, map: &mut S::SerializeMap) -> Result<(), S::Error> {
+pub(super) fn write<S: Serializer>(
+    thought: &Reasoning,
+    map: &mut S::SerializeMap,
+) -> Result<(), S::Error> {
     map.serialize_entry("type", "reasoning")?;
     map.serialize_entry("text", &thought.text)?;
     let mut facts = providers::facts(&thought.metadata);
-    let written = [&thought.signature, &thought.encrypted].map(|said| said.as_deref().map(providers::string));
+    let written =
+        [&thought.signature, &thought.encrypted].map(|said| said.as_deref().map(providers::string));
     if let Some(provider) = thought.provider.as_deref() {
-        let provider = NAMES.iter().find(|(_, codec)| *codec == provider).map_or(provider, |(here, _)| here);
+        let provider =
+            NAMES.iter().find(|(_, codec)| *codec == provider).map_or(provider, |(here, _)| here);
         let (signature, encrypted) = names(provider);
         for (name, value) in [signature, encrypted].into_iter().zip(&written) {
             facts.extend(value.as_ref().map(|value| (provider, name, value.as_raw())));

@@ -110,8 +110,9 @@ impl Serialize for UiPart<'_> {
             Self::Data(data, others) => {
                 map.serialize_entry("type", &format_args!("data-{}", data.name))?;
                 map.serialize_entry("data", &data.value)?;
-                for (key, value) in
-                    Entries::of(others.as_ref()).iter().filter(|(key, _)| !["type", "data"].contains(key))
+                for (key, value) in Entries::of(others.as_ref())
+                    .iter()
+                    .filter(|(key, _)| !["type", "data"].contains(key))
                 {
                     map.serialize_entry(key, value)?;
                 }
@@ -145,7 +146,9 @@ fn tool<S: Serializer>(
     map.serialize_entry("state", state)?;
     match &call.input {
         ToolInput::Json(json) => map.serialize_entry("input", json)?,
-        ToolInput::Invalid(text) if state == "output-error" => map.serialize_entry("rawInput", text)?,
+        ToolInput::Invalid(text) if state == "output-error" => {
+            map.serialize_entry("rawInput", text)?
+        }
         ToolInput::Invalid(text) => map.serialize_entry("input", text)?,
     }
     match (state, result) {

@@ -13,7 +13,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
-    let part = json!({"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AA=="});
+    let part =
+        json!({"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AA=="});
     let leaf = prop_oneof![
         select(vec![
             json!(null),
@@ -39,13 +40,15 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 /// An object of some of these keys, with values that may be anything.
 fn with(base: Value, keys: &'static [&'static str]) -> impl Strategy<Value = Value> {
-    proptest::collection::btree_map(select(keys.to_vec()), any_json(), 0..4).prop_map(move |others| {
-        let mut object: Map<String, Value> = base.as_object().expect("an object").clone();
-        for (key, value) in others {
-            object.entry(key).or_insert(value);
-        }
-        object.into()
-    })
+    proptest::collection::btree_map(select(keys.to_vec()), any_json(), 0..4).prop_map(
+        move |others| {
+            let mut object: Map<String, Value> = base.as_object().expect("an object").clone();
+            for (key, value) in others {
+                object.entry(key).or_insert(value);
+            }
+            object.into()
+        },
+    )
 }
 
 fn tool() -> impl Strategy<Value = Value> {
@@ -91,7 +94,8 @@ fn part() -> impl Strategy<Value = Value> {
     prop_oneof![
         4 => tool(),
         3 => text().prop_flat_map(move |text| with(json!({"type": "text", "text": text}), others)),
-        2 => text().prop_flat_map(move |text| with(json!({"type": "reasoning", "text": text}), others)),
+        2 => text().prop_flat_map(move |text| with(json!({"type": "reasoning", "text": text}),
+            others)),
         1 => Just(json!({"type": "reasoning", "reasoning": "hm", "details": []})),
         3 => with(json!({"type": "step-start"}), &["x"]),
         2 => with(json!({"type": "file", "url": "data:image/png;base64,AAAA", "mediaType": "image/png"}), &["x", "text"]),
@@ -108,7 +112,10 @@ fn message() -> impl Strategy<Value = Value> {
     let role = prop_oneof![1 => Just("system"), 2 => Just("user"), 5 => Just("assistant")];
     let content = proptest::option::weighted(0.3, text());
     let parts = proptest::option::weighted(0.9, proptest::collection::vec(part(), 0..8));
-    let id = proptest::option::weighted(0.9, select(vec![json!("a"), json!("b"), json!(7), json!(null)]));
+    let id = proptest::option::weighted(
+        0.9,
+        select(vec![json!("a"), json!("b"), json!(7), json!(null)]),
+    );
     (role, content, parts, id).prop_flat_map(|(role, content, parts, id)| {
         let mut base = json!({"role": role});
         for (key, value) in
@@ -135,7 +142,8 @@ proptest! {
 
     #[test]
     fn every_body_comes_back(body in body(), pretty: bool) {
-        let text = if pretty { serde_json::to_string_pretty(&body) } else { serde_json::to_string(&body) };
+        let text = if pretty { serde_json::to_string_pretty(&body) } else {
+            serde_json::to_string(&body) };
         let request = round_trip(&Json::from_text(text.unwrap()).unwrap());
         // However it is indented, it is the same.
         prop_assert_eq!(&UiMessageCodec.lift(&body.into()).unwrap().request, &request);

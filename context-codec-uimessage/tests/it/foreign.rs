@@ -3,15 +3,20 @@
 use context_codec_uimessage::UiMessageCodec;
 use context_core::wire::WireError;
 use context_core::{
-    Data, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest, OpaqueBlock, Part, Reasoning,
-    Role, ToolCall, ToolInput, ToolResult,
+    Data, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest, OpaqueBlock, Part,
+    Reasoning, Role, ToolCall, ToolInput, ToolResult,
 };
 use serde_json::{Value, json};
 
 use crate::{shown, value};
 
 fn media(source: MediaSource, media_type: Option<&str>) -> Media {
-    Media { source, media_type: media_type.map(Into::into), name: None, metadata: Metadata::default() }
+    Media {
+        source,
+        media_type: media_type.map(Into::into),
+        name: None,
+        metadata: Metadata::default(),
+    }
 }
 
 fn result(call_id: &str, output: Vec<Part>, is_error: bool) -> Part {
@@ -60,12 +65,14 @@ fn a_turn_of_several_steps_is_one_ui_message() {
                 3,
                 json!([
                     {"type": "text", "text": "I look."},
-                    {"type": see, "toolCallId": "c1", "state": "output-available", "input": {"n": 1}, "output": [
+                    {"type": see, "toolCallId": "c1", "state": "output-available",
+                        "input": {"n": 1}, "output": [
                         {"type": "text", "text": "here:"},
                         {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"},
                     ]},
                     {"type": see, "toolCallId": "c2", "state": "output-error", "input": {"n": 2}, "errorText": "gone"},
-                    {"type": "tool-ask", "toolCallId": "c3", "state": "input-available", "input": {}},
+                    {"type": "tool-ask", "toolCallId": "c3", "state": "input-available",
+                        "input": {}},
                     start,
                     {"type": "text", "text": "One is gone."},
                 ])
@@ -102,7 +109,10 @@ fn results_find_their_call_wherever_they_stand() {
 #[test]
 fn what_the_form_cannot_hold_is_said() {
     let opaque = |provider: &str| {
-        Part::Opaque(OpaqueBlock { provider: provider.to_owned(), value: json!({"type": "x"}).into() })
+        Part::Opaque(OpaqueBlock {
+            provider: provider.to_owned(),
+            value: json!({"type": "x"}).into(),
+        })
     };
     let (body, said) = shown([
         Message::new(
@@ -135,7 +145,10 @@ fn what_the_form_cannot_hold_is_said() {
         ),
         Message::new(
             Role::Tool,
-            [Part::text("?"), result("d", vec![opaque("x"), Part::text("a"), Part::text("b")], true)],
+            [
+                Part::text("?"),
+                result("d", vec![opaque("x"), Part::text("a"), Part::text("b")], true),
+            ],
         ),
     ]);
     assert_eq!(
@@ -176,7 +189,8 @@ fn what_the_form_cannot_hold_is_said() {
 
 #[test]
 fn a_request_has_its_system_prompt_and_no_more() {
-    let request = ModelRequest::new([Message::from("hi")]).system("Be brief.").system("Be kind.").model("m");
+    let request =
+        ModelRequest::new([Message::from("hi")]).system("Be brief.").system("Be kind.").model("m");
     let lowered = UiMessageCodec.lower(&request).unwrap();
     assert_eq!(
         value(&lowered.body),
@@ -186,7 +200,10 @@ fn a_request_has_its_system_prompt_and_no_more() {
         ])
     );
     let said: Vec<_> = lowered.diagnostics.iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["unrepresentable at request: left out: the form holds a conversation and no model"]);
+    assert_eq!(
+        said,
+        ["unrepresentable at request: left out: the form holds a conversation and no model"]
+    );
 }
 
 #[test]
@@ -213,13 +230,17 @@ fn ids_by_position_are_free() {
 fn files_that_no_browser_can_read_are_left_out() {
     let url = |url: &str| media(MediaSource::Url(url.to_owned()), Some("image/png"));
     let bytes = |data: &str| media(MediaSource::Base64(data.to_owned()), Some("image/png"));
-    let files = [bytes(""), bytes("no base64"), url(""), url("javascript:alert(1)"), url("file:///a.png")];
+    let files =
+        [bytes(""), bytes("no base64"), url(""), url("javascript:alert(1)"), url("file:///a.png")];
     let shown_ones = [url("/files/1.png"), url("https://example.org/a.png"), bytes("AAAA")];
     let parts = files.into_iter().chain(shown_ones).map(Part::Image);
     let (body, said) = shown([Message::new(Role::User, parts)]);
     assert_eq!(body[0]["parts"].as_array().unwrap().len(), 3);
     assert_eq!(said.len(), 5);
-    assert_eq!(said[1], "unrepresentable at messages[0].parts[1]: left out: media whose bytes are no Base64");
+    assert_eq!(
+        said[1],
+        "unrepresentable at messages[0].parts[1]: left out: media whose bytes are no Base64"
+    );
 }
 
 #[test]

@@ -34,7 +34,10 @@ fn what_is_no_body_says_where() {
             r#"[{"role": "user", "parts": [{"type": "file", "mediaType": "a"}]}]"#,
             "[0].parts[0].url is missing",
         ),
-        (r#"[{"role": "assistant", "parts": [{"type": "tool-f"}]}]"#, "[0].parts[0].state is missing"),
+        (
+            r#"[{"role": "assistant", "parts": [{"type": "tool-f"}]}]"#,
+            "[0].parts[0].state is missing",
+        ),
         (
             r#"[{"role": "assistant", "parts": [{"type": "tool-f", "state": "input-available"}]}]"#,
             "[0].parts[0].toolCallId is missing",
@@ -60,7 +63,8 @@ fn what_is_odd_comes_back() {
         format!(r#"[{{"role": "user", "metadata": {deep}, "parts": [{{"type": "data-x", "data": {deep}}}]}}]"#),
     ] {
         let body = Json::from_text(body).expect("JSON");
-        if body.as_str().contains("[[[") || body.as_str().contains("1e999") || body.as_str().contains("ud800") {
+        if body.as_str().contains("[[[") || body.as_str().contains("1e999")
+            || body.as_str().contains("ud800") {
             // No tree can hold it, so it is compared as text.
             let request = UiMessageCodec.lift(&body).expect("a body").request;
             let back = UiMessageCodec.lower_source(&request);

@@ -1,4 +1,5 @@
-//! UIMessages through the public API: what they become, what becomes of other messages, and that nothing is lost.
+//! UIMessages through the public API: what they become, what becomes of other messages, and that
+//! nothing is lost.
 
 mod exact;
 mod foreign;
@@ -32,7 +33,11 @@ fn round_trip(body: &Json) -> ModelRequest {
 #[track_caller]
 fn read(body: Value) -> Vec<Message> {
     let request = round_trip(&body.into());
-    request.messages.iter().map(|message| Message::new(message.role, message.parts.clone())).collect()
+    request
+        .messages
+        .iter()
+        .map(|message| Message::new(message.role, message.parts.clone()))
+        .collect()
 }
 
 /// What is shown of messages, and what is said about it.

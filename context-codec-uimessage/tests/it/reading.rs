@@ -60,35 +60,38 @@ fn steps_become_messages_and_one_ui_message_again() {
 
 #[test]
 fn common_ui_messages_need_no_difference_beside_them() {
-    let request = round_trip(&Json::from(json!({"id": "chat", "trigger": "submit-message", "messages": [
-        {"id": "s", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]},
-        {"id": "u", "role": "user", "metadata": {"createdAt": 1}, "parts": [
-            {"type": "text", "text": "what is this?"},
-            {"type": "file", "mediaType": "image/png", "filename": "a.png", "url": "data:image/png;base64,AAAA"},
-            {"type": "file", "mediaType": "application/pdf", "url": "https://example.org/a.pdf"},
-            {"type": "data-place", "id": "p1", "data": {"lat": 1.0}},
-        ]},
-        {"id": "a", "role": "assistant", "parts": [
-            {"type": "step-start"},
-            {"type": "reasoning", "text": "hm", "state": "done", "providerMetadata": {"anthropic": {"signature": "s"}}},
-            {"type": "tool-f", "toolCallId": "c", "state": "output-available", "input": {"a": 1.50}, "output": {"b": [1e3]},
-                "providerExecuted": true, "callProviderMetadata": {"openai": {"itemId": "fc_1"}}},
-            {"type": "tool-f", "toolCallId": "d", "state": "output-denied", "input": {},
-                "approval": {"id": "x", "approved": false, "reason": "not now"}},
-            {"type": "tool-f", "toolCallId": "e", "state": "approval-requested", "input": {}, "approval": {"id": "y"}},
-            {"type": "tool-f", "toolCallId": "g", "state": "input-streaming", "input": {"par": "t"}},
-            {"type": "tool-f", "toolCallId": "h", "state": "output-error", "rawInput": "{broken", "errorText": "no JSON"},
-            {"type": "tool-f", "toolCallId": "i", "state": "output-available", "input": {}, "output": [
-                {"type": "text", "text": "see"}, {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AA=="}
+    let request = round_trip(&Json::from(
+        json!({"id": "chat", "trigger": "submit-message", "messages": [
+            {"id": "s", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]},
+            {"id": "u", "role": "user", "metadata": {"createdAt": 1}, "parts": [
+                {"type": "text", "text": "what is this?"},
+                {"type": "file", "mediaType": "image/png", "filename": "a.png", "url": "data:image/png;base64,AAAA"},
+                {"type": "file", "mediaType": "application/pdf", "url": "https://example.org/a.pdf"},
+                {"type": "data-place", "id": "p1", "data": {"lat": 1.0}},
             ]},
-            {"type": "source-url", "sourceId": "1", "url": "https://example.org"},
-            {"type": "step-start"},
-            {"type": "text", "text": "done", "state": "done"},
-        ]},
-        {"id": "old", "role": "assistant", "createdAt": "2025-01-01T00:00:00Z", "content": "It rains.",
-            "parts": [{"type": "text", "text": "It rains."}]},
-        {"id": "older", "role": "user", "content": "And now?"},
-    ]})));
+            {"id": "a", "role": "assistant", "parts": [
+                {"type": "step-start"},
+                {"type": "reasoning", "text": "hm", "state": "done", "providerMetadata": {"anthropic": {"signature": "s"}}},
+                {"type": "tool-f", "toolCallId": "c", "state": "output-available",
+                    "input": {"a": 1.50}, "output": {"b": [1e3]},
+                    "providerExecuted": true, "callProviderMetadata": {"openai": {"itemId": "fc_1"}}},
+                {"type": "tool-f", "toolCallId": "d", "state": "output-denied", "input": {},
+                    "approval": {"id": "x", "approved": false, "reason": "not now"}},
+                {"type": "tool-f", "toolCallId": "e", "state": "approval-requested", "input": {}, "approval": {"id": "y"}},
+                {"type": "tool-f", "toolCallId": "g", "state": "input-streaming", "input": {"par": "t"}},
+                {"type": "tool-f", "toolCallId": "h", "state": "output-error", "rawInput": "{broken", "errorText": "no JSON"},
+                {"type": "tool-f", "toolCallId": "i", "state": "output-available", "input": {}, "output": [
+                    {"type": "text", "text": "see"}, {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AA=="}
+                ]},
+                {"type": "source-url", "sourceId": "1", "url": "https://example.org"},
+                {"type": "step-start"},
+                {"type": "text", "text": "done", "state": "done"},
+            ]},
+            {"id": "old", "role": "assistant", "createdAt": "2025-01-01T00:00:00Z", "content": "It rains.",
+                "parts": [{"type": "text", "text": "It rains."}]},
+            {"id": "older", "role": "user", "content": "And now?"},
+        ]}),
+    ));
     for message in &request.messages {
         assert_eq!(message.metadata.get(ui::SOURCE_KEY), None, "{message:?}");
     }
@@ -112,7 +115,12 @@ fn thoughts_keep_the_signature_of_their_provider() {
             None,
             Some("e"),
         ),
-        (json!({"openai": {"itemId": "rs_1", "reasoningEncryptedContent": null}}), None, None, None),
+        (
+            json!({"openai": {"itemId": "rs_1", "reasoningEncryptedContent": null}}),
+            None,
+            None,
+            None,
+        ),
         (json!({"google": {"thoughtSignature": "s"}}), Some("gemini"), Some("s"), None),
         (
             json!({"x": {"signature": 1}, "google": {"thoughtSignature": "s"}}),
@@ -128,11 +136,16 @@ fn thoughts_keep_the_signature_of_their_provider() {
         ),
         (json!("none"), None, None, None),
     ] {
-        let parts = parts(json!([{"type": "reasoning", "text": "hm", "providerMetadata": metadata}]));
+        let parts =
+            parts(json!([{"type": "reasoning", "text": "hm", "providerMetadata": metadata}]));
         let [Part::Reasoning(thought)] = parts.as_slice() else { panic!("{parts:?}") };
         assert_eq!(thought.text, "hm");
         assert_eq!(
-            (thought.provider.as_deref(), thought.signature.as_deref(), thought.encrypted.as_deref()),
+            (
+                thought.provider.as_deref(),
+                thought.signature.as_deref(),
+                thought.encrypted.as_deref()
+            ),
             (provider, signature, encrypted)
         );
         let (sent, said) = shown([Message::new(Role::Assistant, parts)]);
@@ -150,7 +163,8 @@ fn what_a_provider_looks_for_is_where_its_codec_looks() {
         {"type": "tool-f", "toolCallId": "c", "state": "input-available", "input": {}, "callProviderMetadata": openai},
         {"type": "reasoning", "text": "hm", "providerMetadata": openai},
     ]));
-    let [Part::Text(text), Part::ToolCall(call), Part::Reasoning(thought)] = parts.as_slice() else {
+    let [Part::Text(text), Part::ToolCall(call), Part::Reasoning(thought)] = parts.as_slice()
+    else {
         panic!()
     };
     assert_eq!(text.metadata.get("gemini.thought_signature"), Some(&"s".into()));
@@ -176,7 +190,8 @@ fn files_are_media_of_their_type() {
     // The address says something else than the part.
     let Part::Document(odd) = of(file("text/csv", "data:text/plain;base64,AA==")) else { panic!() };
     assert_eq!(odd.media_type.as_deref(), Some("text/csv"));
-    let Part::Image(old) = of(json!({"type": "file", "mimeType": "image/png", "data": "AAAA"})) else {
+    let Part::Image(old) = of(json!({"type": "file", "mimeType": "image/png", "data": "AAAA"}))
+    else {
         panic!()
     };
     assert_eq!(old.source, MediaSource::Base64("AAAA".to_owned()));
@@ -202,7 +217,10 @@ fn outputs_are_what_a_model_gets() {
     assert_eq!(output(json!({"a": [1, "b c"]})), [r#"{"a":[1,"b c"]}"#]);
     assert_eq!(output(json!([])), ["[]"]);
     let parsed = |value: Value| serde_json::from_str::<Value>(&output(value)[0]).unwrap();
-    assert_eq!(parsed(json!([{"type": "text", "text": "a"}])), json!([{"type": "text", "text": "a"}]));
+    assert_eq!(
+        parsed(json!([{"type": "text", "text": "a"}])),
+        json!([{"type": "text", "text": "a"}])
+    );
     assert_eq!(
         output(json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b", "n": 1}])),
         ["a", "b"]
@@ -224,35 +242,49 @@ fn inputs_that_are_no_json_are_told_apart() {
     };
     assert_eq!(input(json!({"rawInput": "{a"})), ToolInput::Invalid("{a".to_owned()));
     assert_eq!(input(json!({"input": "{a"})), ToolInput::Invalid("{a".to_owned()));
-    assert_eq!(input(json!({"input": {"b": 1}, "rawInput": "{a"})), ToolInput::Json(json!({"b": 1}).into()));
-    assert_eq!(input(json!({"input": null, "rawInput": {"c": 1}})), ToolInput::Json(json!({"c": 1}).into()));
+    assert_eq!(
+        input(json!({"input": {"b": 1}, "rawInput": "{a"})),
+        ToolInput::Json(json!({"b": 1}).into())
+    );
+    assert_eq!(
+        input(json!({"input": null, "rawInput": {"c": 1}})),
+        ToolInput::Json(json!({"c": 1}).into())
+    );
     assert_eq!(input(json!({})), ToolInput::Json(json!({}).into()));
 }
 
 #[test]
 fn a_denied_call_is_answered_with_the_reason() {
     let denied = |approval: Value| {
-        let part = json!({"type": "tool-f", "toolCallId": "c", "state": "output-denied", "input": {}, "approval": approval});
+        let part = json!({"type": "tool-f", "toolCallId": "c", "state": "output-denied",
+            "input": {}, "approval": approval});
         let messages = read(assistant(json!([part])));
         let Part::ToolResult(result) = &messages[1].parts[0] else { panic!() };
         assert!(result.is_error);
         result.output.clone()
     };
-    assert_eq!(denied(json!({"id": "a", "approved": false, "reason": "too dear"})), [Part::text("too dear")]);
-    assert_eq!(denied(json!({"id": "a", "approved": false})), [Part::text("The user denied this call.")]);
+    assert_eq!(
+        denied(json!({"id": "a", "approved": false, "reason": "too dear"})),
+        [Part::text("too dear")]
+    );
+    assert_eq!(
+        denied(json!({"id": "a", "approved": false})),
+        [Part::text("The user denied this call.")]
+    );
     assert_eq!(denied(json!(null)), [Part::text("The user denied this call.")]);
 }
 
 #[test]
 fn what_version_4_wrote_is_read() {
     let call = json!({"state": "result", "toolCallId": "c", "toolName": "f", "args": {"a": 1}, "result": {"b": 2}, "step": 0});
-    let messages =
-        read(json!([{"id": "a", "role": "assistant", "content": "so", "toolInvocations": [call], "parts": [
+    let messages = read(
+        json!([{"id": "a", "role": "assistant", "content": "so", "toolInvocations": [call], "parts": [
             {"type": "reasoning", "reasoning": "hm", "details": [{"type": "text", "text": "hm"}]},
             {"type": "tool-invocation", "toolInvocation": call},
             {"type": "step-start"},
             {"type": "text", "text": "so"},
-        ]}]));
+        ]}]),
+    );
     assert_eq!(messages.len(), 3);
     assert_eq!(messages[0].parts[1], Part::tool_call("c", "f", json!({"a": 1})));
     let messages =
@@ -289,7 +321,8 @@ fn what_was_added_follows_and_answers_what_was_open() {
     let mut request = round_trip(&body.into());
     request.messages.push(Message::new(Role::Tool, [Part::tool_result("c", "yes")]).into());
     request.messages.push(Message::text(Role::Assistant, "So it is.").into());
-    let part = json!({"type": "tool-f", "toolCallId": "c", "state": "output-available", "input": {}, "output": "yes"});
+    let part = json!({"type": "tool-f", "toolCallId": "c", "state": "output-available",
+        "input": {}, "output": "yes"});
     let text = json!({"type": "text", "text": "So it is."});
     let source = UiMessageCodec.lower_source(&request);
     assert_eq!(source.diagnostics, []);
@@ -304,7 +337,8 @@ fn what_was_added_follows_and_answers_what_was_open() {
     assert_eq!(
         value(&sent.body),
         json!([
-            {"id": "a", "role": "assistant", "odd": 1, "parts": [part, {"type": "step-start"}, text]},
+            {"id": "a", "role": "assistant", "odd": 1,
+                "parts": [part, {"type": "step-start"}, text]},
         ])
     );
 }
@@ -319,6 +353,9 @@ fn one_message_is_read_alone_and_written_with_others() {
     assert_eq!(messages.len(), 2);
     for back in [ui::lower_source(&messages), ui::lower(&messages)] {
         assert_eq!(back.diagnostics, []);
-        assert_eq!(back.messages.iter().map(value).collect::<Vec<_>>(), std::slice::from_ref(&original));
+        assert_eq!(
+            back.messages.iter().map(value).collect::<Vec<_>>(),
+            std::slice::from_ref(&original)
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{Commit, ErrorKind, Message, MessageId, Node, NodeKind, Revision, Role, Timestamp};
+use context_core::{
+    Commit, ErrorKind, Message, MessageId, Node, NodeKind, Revision, Role, Timestamp,
+};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -67,7 +69,11 @@ async fn revisions_are_kept_in_order(lab: &Lab) -> Checked {
         expected.push(Revision::new(now.clone(), commit.at));
         now = now.amended(&commit.amendments[0]);
         desk.applied(commit).await?;
-        same(format!("the message after {i} amendments"), &one(&desk, "a").await?, &Some(now.clone()))?;
+        same(
+            format!("the message after {i} amendments"),
+            &one(&desk, "a").await?,
+            &Some(now.clone()),
+        )?;
         let revisions = desk.history().revisions(&desk.chat, &"a".into()).await?;
         same(format!("its revisions after {i} amendments"), &revisions, &expected)?;
     }
@@ -81,8 +87,13 @@ async fn shared_messages_change_on_all_branches(lab: &Lab) -> Checked {
     desk.applied(desk.fork("side", "m30", ["x"])).await?;
     desk.applied(amend(&desk, says("m5", "new"))).await?;
     for branch in ["main", "side"] {
-        let node = desk.whole(branch).await?.get(5).map(|node| (node.body().clone(), node.revision));
-        same(format!("message 5 on {branch}"), &node, &Some((says("m5", "new").body().clone(), 1)))?;
+        let node =
+            desk.whole(branch).await?.get(5).map(|node| (node.body().clone(), node.revision));
+        same(
+            format!("message 5 on {branch}"),
+            &node,
+            &Some((says("m5", "new").body().clone(), 1)),
+        )?;
     }
     desk.applied(amend(&desk, says("x", "new"))).await?;
     let fork = desk.whole("side").await?;
@@ -129,7 +140,11 @@ async fn shorter_longer_and_empty_bodies(lab: &Lab) -> Checked {
     }
     let was = desk.history().revisions(&desk.chat, &"b".into()).await?;
     let sizes: Vec<_> = was.iter().map(|revision| revision.node.body().bytes().len()).collect();
-    same("the sizes it had", &sizes, &vec![message("b").body().bytes().len(), 0, 1, 70_000, 3, 300_000])
+    same(
+        "the sizes it had",
+        &sizes,
+        &vec![message("b").body().bytes().len(), 0, 1, 70_000, 3, 300_000],
+    )
 }
 
 async fn unknown_message_is_not_found(lab: &Lab) -> Checked {
@@ -137,7 +152,11 @@ async fn unknown_message_is_not_found(lab: &Lab) -> Checked {
     desk.applied(desk.extend("", ["a"])).await?;
     let mut commit = amend(&desk, says("a", "new"));
     commit.amendments.push(message("ghost"));
-    refused("amending an unknown message", desk.history().commit(commit).await, ErrorKind::NotFound)?;
+    refused(
+        "amending an unknown message",
+        desk.history().commit(commit).await,
+        ErrorKind::NotFound,
+    )?;
     let revision = one(&desk, "a").await?.map(|node| node.revision);
     same("the other message of that commit", &revision, &Some(0))
 }

@@ -1,8 +1,11 @@
-//! Who refers to a blob: chats of one user share it, users do not, and it goes with the last reference.
+//! Who refers to a blob: chats of one user share it, users do not, and it goes with the last
+//! reference.
 
 use std::path::Path;
 
-use context_core::{BlobId, BlobPrune, BlobsPruned, CancelSignal, ErrorKind, NewBlob, NewChat, Timestamp};
+use context_core::{
+    BlobId, BlobPrune, BlobsPruned, CancelSignal, ErrorKind, NewBlob, NewChat, Timestamp,
+};
 
 use super::concurrency::race;
 use crate::case::cases;
@@ -97,20 +100,29 @@ async fn chats_share_bytes_and_not_reading(lab: &Lab) -> Checked {
 
 async fn the_last_reference_takes_the_bytes(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let (second, third) = (another(&desk, "ada", "second").await?, another(&desk, "ada", "third").await?);
+    let (second, third) =
+        (another(&desk, "ada", "second").await?, another(&desk, "ada", "third").await?);
     let bytes = noise(600_000, 4);
     let mut id = BlobId::of(b"");
     for chat in [&desk, &second, &third, &second] {
         id = chat.put(bytes.clone()).await?.id;
     }
-    same("references of three chats, one of which put twice", &references(&desk, &id).await?, &Some(3))?;
+    same(
+        "references of three chats, one of which put twice",
+        &references(&desk, &id).await?,
+        &Some(3),
+    )?;
     let blobs = desk.blobs()?;
     for (chat, left, expected) in
         [(&second, Some(2), (1, 0, 0)), (&desk, None, (1, 0, 0)), (&third, None, (1, 1, 600_000))]
     {
         let removed = blobs.remove_blob(&chat.chat, &id).await?;
         same(format!("removing from {}", chat.chat.chat), &counts(removed), &expected)?;
-        same("references left, as the first chat sees them", &references(&desk, &id).await?, &left)?;
+        same(
+            "references left, as the first chat sees them",
+            &references(&desk, &id).await?,
+            &left,
+        )?;
         same("the bytes of the chat", &chat.bytes(&id).await?, &None)?;
     }
     same("what check() found", &problems(&desk).await?, &Vec::new())?;
@@ -178,7 +190,11 @@ async fn a_deleted_chat_drops_its_references(lab: &Lab) -> Checked {
     desk.put("own").await?;
     other.put("shared").await?;
     same("deleting", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
-    refused("blobs of a deleted chat", desk.blobs()?.blobs(&desk.chat, 10, None).await, ErrorKind::NotFound)?;
+    refused(
+        "blobs of a deleted chat",
+        desk.blobs()?.blobs(&desk.chat, 10, None).await,
+        ErrorKind::NotFound,
+    )?;
     same("references left", &references(&other, &shared).await?, &Some(1))?;
     other.expect_blobs("deleting a chat that shared them", &[b"shared"]).await?;
     same("what check() found", &problems(&desk).await?, &Vec::new())?;
@@ -189,8 +205,11 @@ async fn a_deleted_chat_drops_its_references(lab: &Lab) -> Checked {
 
 async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
-    let (second, bob) = (another(&desk, "ada", "second").await?, another(&desk, "bob", "chat").await?);
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
+    let (second, bob) =
+        (another(&desk, "ada", "second").await?, another(&desk, "bob", "chat").await?);
     for chat in [&desk, &second, &bob] {
         chat.put("shared").await?;
         chat.put(noise(300_000, 5)).await?;
@@ -207,7 +226,9 @@ async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
 
 async fn the_check_looks_at_them(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     let other = another(&desk, "ada", "other").await?;
     for length in [0, 1, 300_000] {
         desk.put(noise(length, 6)).await?;
@@ -220,12 +241,16 @@ async fn the_check_looks_at_them(lab: &Lab) -> Checked {
 
 async fn a_backup_has_them(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     let bytes = noise(700_000, 7);
     desk.put(bytes.clone()).await?;
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(Stop::Skip(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            return Err(Stop::Skip(error.to_string()));
+        }
         result => result?,
     }
     desk.put("later").await?;
@@ -255,7 +280,11 @@ async fn same_bytes_put_at_once(lab: &Lab) -> Checked {
         same("the name of each", &blob.id, &BlobId::of(&bytes))?;
     }
     for chat in &chats {
-        same("references in the end", &references(chat, &BlobId::of(&bytes)).await?, &Some(CHATS as u64))?;
+        same(
+            "references in the end",
+            &references(chat, &BlobId::of(&bytes)).await?,
+            &Some(CHATS as u64),
+        )?;
         chat.expect_blobs("16 puts at once", &[&bytes]).await?;
     }
     same("what check() found", &problems(&desk).await?, &Vec::new())
@@ -276,7 +305,10 @@ async fn put_and_removed_at_once(lab: &Lab) -> Checked {
                     _ => {
                         let read = desk.bytes(&id).await?;
                         ensure(read.as_ref().is_none_or(|read| *read == bytes), || {
-                            format!("reading beside writers: saw {:?} bytes", read.map(|read| read.len()))
+                            format!(
+                                "reading beside writers: saw {:?} bytes",
+                                read.map(|read| read.len())
+                            )
                         })?;
                     }
                 }
@@ -303,11 +335,15 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
         let seen = chat.bytes(&id).await?;
         let whole = seen.as_ref().is_none_or(|seen| *seen == bytes);
         ensure(whole && (put.is_none() || seen.is_some()), || {
-            format!("a put dropped after {polls} polls: saw {:?} bytes", seen.map(|seen| seen.len()))
+            format!(
+                "a put dropped after {polls} polls: saw {:?} bytes",
+                seen.map(|seen| seen.len())
+            )
         })?;
         chat.put(bytes.clone()).await?;
         chat.expect_blobs("a dropped put was repeated", &[&bytes]).await?;
-        let read = polled(chat.blobs()?.read_blob(&chat.chat, &id, 0..10, Some(later)), polls).await;
+        let read =
+            polled(chat.blobs()?.read_blob(&chat.chat, &id, 0..10, Some(later)), polls).await;
         chat.expect_blobs("a read was dropped", &[&bytes]).await?;
         let removed = polled(chat.blobs()?.remove_blob(&chat.chat, &id), polls).await;
         let prune = BlobPrune::new("ada", later).of_chat(chat.chat.chat.clone());

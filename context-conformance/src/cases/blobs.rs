@@ -32,8 +32,14 @@ async fn bytes_come_back(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let large = noise(3 << 20, 1);
     let zeros = vec![0; 100_000];
-    let all: [&[u8]; 6] =
-        [b"a report", b"a report ", &[0, 159, 146, 150, 255, 0], "שלום \u{0} 👩‍👩‍👧".as_bytes(), &zeros, &large];
+    let all: [&[u8]; 6] = [
+        b"a report",
+        b"a report ",
+        &[0, 159, 146, 150, 255, 0],
+        "שלום \u{0} 👩‍👩‍👧".as_bytes(),
+        &zeros,
+        &large,
+    ];
     for bytes in all {
         let blob = desk.put(bytes.to_vec()).await?;
         same("the name of a blob", &blob.id, &BlobId::of(bytes))?;
@@ -76,7 +82,10 @@ async fn ranges_are_cut_to_where_the_bytes_end(lab: &Lab) -> Checked {
             let agrees = read.as_ref() == Some(&expected);
             ensure(agrees, || {
                 let saw = read.map(|read| read.len());
-                format!("{start}..{end} of {length} bytes: expected {} of them, saw {saw:?}", expected.len())
+                format!(
+                    "{start}..{end} of {length} bytes: expected {} of them, saw {saw:?}",
+                    expected.len()
+                )
             })?;
         }
     }
@@ -86,8 +95,12 @@ async fn ranges_are_cut_to_where_the_bytes_end(lab: &Lab) -> Checked {
 async fn what_is_known_of_one(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let at = desk.at();
-    let put = desk.blobs()?.put_blob(&desk.chat, NewBlob::new("abc", at).media_type("text/plain")).await?;
-    let seen = (put.id, put.bytes, put.media_type.as_deref(), put.references, put.created_at, put.used_at);
+    let put = desk
+        .blobs()?
+        .put_blob(&desk.chat, NewBlob::new("abc", at).media_type("text/plain"))
+        .await?;
+    let seen =
+        (put.id, put.bytes, put.media_type.as_deref(), put.references, put.created_at, put.used_at);
     same("a blob that was put", &seen, &(BlobId::of(b"abc"), 3, Some("text/plain"), 1, at, at))?;
     same("what is known of it", &desk.find(&put.id).await?, &Some(put.clone()))?;
     same("what the listing says", &desk.all_blobs(10).await?, &vec![put])
@@ -145,7 +158,11 @@ async fn using_one_moves_its_time_forward(lab: &Lab) -> Checked {
     let read = |n: Option<i64>| blobs.read_blob(&desk.chat, &id, 0..1, n.map(at));
     let times = async |did: &str, expected: i64| -> Checked {
         let seen = desk.find(&id).await?.map(|blob| (blob.created_at, blob.used_at));
-        same(format!("when it was put and used, after {did}"), &seen, &Some((at(100), at(expected))))
+        same(
+            format!("when it was put and used, after {did}"),
+            &seen,
+            &Some((at(100), at(expected))),
+        )
     };
     times("putting it", 100).await?;
     put(50).await?;
@@ -191,15 +208,20 @@ async fn the_largest_is_accepted_and_no_larger(lab: &Lab) -> Checked {
     let largest = Bytes::from(largest);
     let blob = desk.put(largest.clone()).await?;
     let read = desk.bytes(&blob.id).await?;
-    ensure(read.as_ref() == Some(&largest), || "the largest blob: other bytes came back".to_owned())?;
+    ensure(read.as_ref() == Some(&largest), || {
+        "the largest blob: other bytes came back".to_owned()
+    })?;
     let larger = NewBlob::new(vec![0; MAX_BLOB_BYTES + 1], desk.at());
     let result = desk.blobs()?.put_blob(&desk.chat, larger).await;
     let error = refused("a larger blob", result, ErrorKind::Invalid)?;
     same("the limit it names", &error.get("limit"), &Some(MAX_BLOB_BYTES.to_string().as_str()))?;
     same("whether to retry", &error.retry(), &Retry::Never)?;
     let typed = NewBlob::new("x", desk.at()).media_type("x".repeat(MAX_ID_BYTES + 1));
-    let error =
-        refused("a long media type", desk.blobs()?.put_blob(&desk.chat, typed).await, ErrorKind::Invalid)?;
+    let error = refused(
+        "a long media type",
+        desk.blobs()?.put_blob(&desk.chat, typed).await,
+        ErrorKind::Invalid,
+    )?;
     same("the limit it names", &error.get("limit"), &Some(MAX_ID_BYTES.to_string().as_str()))?;
     same("the blobs after that", &desk.all_blobs(10).await?, &vec![blob])
 }
@@ -218,15 +240,27 @@ async fn absent_chats_and_blobs(lab: &Lab) -> Checked {
     refused("put_blob in an absent chat", put, ErrorKind::NotFound)?;
     refused("blob", blobs.blob(&absent, &id).await, ErrorKind::NotFound)?;
     refused("read_blob", blobs.read_blob(&absent, &id, 0..9, None).await, ErrorKind::NotFound)?;
-    refused("read_blob", blobs.read_blob(&absent, &id, 0..9, Some(desk.at())).await, ErrorKind::NotFound)?;
+    refused(
+        "read_blob",
+        blobs.read_blob(&absent, &id, 0..9, Some(desk.at())).await,
+        ErrorKind::NotFound,
+    )?;
     refused("blobs", blobs.blobs(&absent, 10, None).await, ErrorKind::NotFound)?;
     refused("remove_blob", blobs.remove_blob(&absent, &id).await, ErrorKind::NotFound)?;
     let prune = BlobPrune::new("ada", desk.at());
     let result = blobs.prune_blobs(&prune.clone().of_chat("absent")).await;
     refused("prune_blobs of an absent chat", result, ErrorKind::NotFound)?;
-    same("pruning where there is nothing", &blobs.prune_blobs(&prune).await?, &BlobsPruned::default())?;
+    same(
+        "pruning where there is nothing",
+        &blobs.prune_blobs(&prune).await?,
+        &BlobsPruned::default(),
+    )?;
     let nobody = BlobPrune::new("nobody", desk.at());
-    same("pruning a user without chats", &blobs.prune_blobs(&nobody).await?, &BlobsPruned::default())
+    same(
+        "pruning a user without chats",
+        &blobs.prune_blobs(&nobody).await?,
+        &BlobsPruned::default(),
+    )
 }
 
 async fn bad_calls_are_refused(lab: &Lab) -> Checked {
@@ -271,7 +305,8 @@ async fn debug_and_errors_show_no_bytes(lab: &Lab) -> Checked {
     let result = desk.blobs()?.put_blob(&absent, new.clone()).await;
     let error = refused("put_blob in an absent chat", result, ErrorKind::NotFound)?;
     let blob = desk.put(SECRET).await?;
-    let texts = [format!("{new:?}"), format!("{error} {error:?}"), format!("{blob:?} {:?}", desk.store)];
+    let texts =
+        [format!("{new:?}"), format!("{error} {error:?}"), format!("{blob:?} {:?}", desk.store)];
     for text in texts {
         ensure(!text.contains(SECRET), || format!("shows bytes: {text}"))?;
     }

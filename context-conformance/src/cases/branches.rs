@@ -44,15 +44,26 @@ async fn taken_name_is_a_conflict(lab: &Lab) -> Checked {
         let expected = CommitOutcome::Conflict { actual: id(head) };
         same(format!("a fork called {name:?}, which is taken"), &outcome, &expected)?;
     }
-    same("branches", &desk.heads().await?, &vec![("main".into(), id("b")), ("side".into(), id("a"))])
+    same(
+        "branches",
+        &desk.heads().await?,
+        &vec![("main".into(), id("b")), ("side".into(), id("a"))],
+    )
 }
 
 async fn next_version_takes_the_lowest_free_number(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;
-    for trap in
-        ["main-vacation", "main-v3", "main-v", "main-v02", "main-v1", "MAIN-v2", "xmain-v2", "main_v2"]
-    {
+    for trap in [
+        "main-vacation",
+        "main-v3",
+        "main-v",
+        "main-v02",
+        "main-v1",
+        "MAIN-v2",
+        "xmain-v2",
+        "main_v2",
+    ] {
         desk.applied(desk.fork(trap, "a", [])).await?;
     }
     let steps = [
@@ -145,7 +156,11 @@ async fn fork_place_must_exist(lab: &Lab) -> Checked {
     other.applied(other.extend("", ["theirs"])).await?;
     for at in ["ghost", "theirs"] {
         let result = desk.history().commit(desk.fork("side", at, ["x"])).await;
-        refused(format!("a fork behind {at:?}, which is not in this chat"), result, ErrorKind::NotFound)?;
+        refused(
+            format!("a fork behind {at:?}, which is not in this chat"),
+            result,
+            ErrorKind::NotFound,
+        )?;
     }
     same("branches", &desk.heads().await?, &vec![("main".into(), None)])
 }
@@ -153,7 +168,8 @@ async fn fork_place_must_exist(lab: &Lab) -> Checked {
 async fn active(desk: &Desk) -> Checked<(Option<String>, Vec<String>)> {
     let chat = desk.history().chat(&desk.chat).await?;
     let branches = desk.history().branches(&desk.chat).await?;
-    let active = branches.into_iter().filter(|branch| branch.active).map(|branch| branch.name.to_string());
+    let active =
+        branches.into_iter().filter(|branch| branch.active).map(|branch| branch.name.to_string());
     Ok((chat.map(|chat| chat.active.to_string()), active.collect()))
 }
 
@@ -164,7 +180,11 @@ async fn activating(lab: &Lab) -> Checked {
     let now = |name: &str| (Some(name.to_owned()), owned(&[name]));
     for name in ["side", "side", "main"] {
         desk.history().activate_branch(&desk.chat, &name.into(), desk.at()).await?;
-        same(format!("the active branch after activating {name:?}"), &active(&desk).await?, &now(name))?;
+        same(
+            format!("the active branch after activating {name:?}"),
+            &active(&desk).await?,
+            &now(name),
+        )?;
     }
     let result = desk.history().activate_branch(&desk.chat, &"ghost".into(), desk.at()).await;
     refused("activating an absent branch", result, ErrorKind::NotFound)?;

@@ -26,8 +26,8 @@ cases!("cancel":
 /// A store that needs more polls than this for one commit is not followed further.
 const MOST_POLLS: usize = 200;
 
-/// What is visible once it no longer changes: a dropped write may still be ending in the background, also between
-/// two of the reads that make one look.
+/// What is visible once it no longer changes: a dropped write may still be ending in the
+/// background, also between two of the reads that make one look.
 async fn settled(desk: &Desk) -> Checked<Option<Visible>> {
     let mut before = Visible::of(desk).await;
     for _ in 0..50 {
@@ -66,7 +66,11 @@ async fn drop_everywhere(lab: &Lab, commit: impl Fn(&Desk) -> Commit) -> Checked
             CommitOutcome::Replayed(_) => ensure(seen == after || seen == before, || {
                 format!("{did}, which was written: neither as before nor as after, {seen:?}")
             })?,
-            other => return fail(format!("{did} (its result: {ended:?}), then repeated: saw {other:?}")),
+            other => {
+                return fail(format!(
+                    "{did} (its result: {ended:?}), then repeated: saw {other:?}"
+                ));
+            }
         }
         ensure(after != before, || format!("{did}, then repeated: nothing was written"))?;
         if ended.is_some() {
@@ -126,24 +130,34 @@ const CALLS: [(&str, Call); 10] = [
     ("delete_branch", |desk| {
         Box::pin(async {
             let head = Some("y".into());
-            desk.history().delete_branch(&desk.chat, &"side".into(), head.as_ref(), LATER).await.map(drop)
+            desk.history()
+                .delete_branch(&desk.chat, &"side".into(), head.as_ref(), LATER)
+                .await
+                .map(drop)
         })
     }),
-    ("delete_chat", |desk| Box::pin(async { desk.history().delete_chat(&desk.chat, None).await.map(drop) })),
+    ("delete_chat", |desk| {
+        Box::pin(async { desk.history().delete_chat(&desk.chat, None).await.map(drop) })
+    }),
     ("rename_branch", |desk| {
-        Box::pin(async { desk.history().rename_branch(&desk.chat, &"side".into(), &"n".into(), LATER).await })
+        Box::pin(async {
+            desk.history().rename_branch(&desk.chat, &"side".into(), &"n".into(), LATER).await
+        })
     }),
     ("activate_branch", |desk| {
         Box::pin(async { desk.history().activate_branch(&desk.chat, &"side".into(), LATER).await })
     }),
     ("set_checkpoint", |desk| {
         Box::pin(async {
-            let set = desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"a".into(), LATER).await;
+            let set =
+                desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"a".into(), LATER).await;
             set.map(drop)
         })
     }),
     ("delete_checkpoint", |desk| {
-        Box::pin(async { desk.history().delete_checkpoint(&desk.chat, &"cp".into()).await.map(drop) })
+        Box::pin(async {
+            desk.history().delete_checkpoint(&desk.chat, &"cp".into()).await.map(drop)
+        })
     }),
     ("update_chat", |desk| {
         Box::pin(async {
@@ -158,7 +172,9 @@ const CALLS: [(&str, Call); 10] = [
         })
     }),
     ("remove_fragment", |desk| {
-        Box::pin(async { desk.fragments().remove_fragment(&desk.chat, &"f".into()).await.map(drop) })
+        Box::pin(async {
+            desk.fragments().remove_fragment(&desk.chat, &"f".into()).await.map(drop)
+        })
     }),
     ("create_chat", |desk| {
         Box::pin(async {
@@ -194,7 +210,9 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
             ensure(seen == before || seen == after, || {
                 format!("{did}: neither as before nor as after, {seen:?}")
             })?;
-            ensure(!ended || seen == after, || format!("{did}, which had ended: not done, {seen:?}"))?;
+            ensure(!ended || seen == after, || {
+                format!("{did}, which had ended: not done, {seen:?}")
+            })?;
             if ended {
                 break;
             }

@@ -1,7 +1,8 @@
 //! Chats: creating, reading, changing and deleting them, and whose they are.
 
 use context_core::{
-    BranchName, Chat, ChatPatch, CommitOutcome, Created, Error, ErrorKind, Metadata, NewChat, Result, Window,
+    BranchName, Chat, ChatPatch, CommitOutcome, Created, Error, ErrorKind, Metadata, NewChat,
+    Result, Window,
 };
 use serde_json::json;
 
@@ -37,8 +38,11 @@ async fn created_with_one_empty_active_branch(lab: &Lab) -> Checked {
     same("reading it", &desk.history().chat(&desk.chat).await?, &Some(expected))?;
     let seen = Visible::of(&desk).await?;
     let Some(seen) = seen else { return fail("a chat that was just created is not listed") };
-    let branches: Vec<_> =
-        seen.branches.iter().map(|b| (b.name.as_str(), b.head.clone(), b.length, b.active)).collect();
+    let branches: Vec<_> = seen
+        .branches
+        .iter()
+        .map(|b| (b.name.as_str(), b.head.clone(), b.length, b.active))
+        .collect();
     same("its branches", &branches, &vec![("main", None, 0, true)])?;
     let rest = (seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
     same("its messages, checkpoints and fragments", &rest, &(0, 0, 0))
@@ -48,7 +52,8 @@ async fn created_again_is_unchanged(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;
     let before = desk.history().chat(&desk.chat).await?;
-    let again = NewChat { title: Some("other".into()), ..NewChat::new(desk.chat.clone(), desk.at()) };
+    let again =
+        NewChat { title: Some("other".into()), ..NewChat::new(desk.chat.clone(), desk.at()) };
     let outcome = desk.history().create_chat(again).await?;
     same("creating a chat that exists", &Some(outcome), &before.clone().map(Created::Existing))?;
     same("reading it afterwards", &desk.history().chat(&desk.chat).await?, &before)?;
@@ -126,8 +131,13 @@ async fn deleting_takes_everything(lab: &Lab) -> Checked {
     same("deleting it again", &desk.history().delete_chat(&desk.chat, None).await?, &false)?;
     desk.create().await?;
     let Some(seen) = Visible::of(&desk).await? else { return fail("created again, but not there") };
-    let left = (seen.branches.len(), seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
-    same("branches, messages, checkpoints, fragments of a chat created anew", &left, &(1, 0, 0, 0))?;
+    let left =
+        (seen.branches.len(), seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
+    same(
+        "branches, messages, checkpoints, fragments of a chat created anew",
+        &left,
+        &(1, 0, 0, 0),
+    )?;
     let slots = desk.history().messages(&desk.chat, &["a".into()]).await?;
     same("a message of the deleted chat", &slots, &vec![None])?;
     let mut again = desk.extend("", ["b", "a"]);
@@ -165,7 +175,10 @@ async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
     call!("set_checkpoint", history.set_checkpoint(chat, &"cp".into(), &"a".into(), desk.at()));
     call!("checkpoints", history.checkpoints(chat));
     call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into()));
-    call!("chain of a branch", history.chain(chat, &context_core::ChainEnd::Branch(main), &Window::Whole));
+    call!(
+        "chain of a branch",
+        history.chain(chat, &context_core::ChainEnd::Branch(main), &Window::Whole)
+    );
     let to_a = context_core::ChainEnd::Message("a".into());
     call!("chain to a message", history.chain(chat, &to_a, &Window::Last(1)));
     call!("messages", history.messages(chat, &["a".into()]));

@@ -8,7 +8,8 @@ use crate::desk::says;
 use crate::expect::{refused, same};
 use crate::lab::Lab;
 
-cases!("checkpoints": set_moved_and_deleted, listed_by_name, need_a_message_of_the_chat, stay_when_messages_change);
+cases!("checkpoints": set_moved_and_deleted, listed_by_name, need_a_message_of_the_chat,
+    stay_when_messages_change);
 
 async fn set_moved_and_deleted(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
@@ -16,7 +17,8 @@ async fn set_moved_and_deleted(lab: &Lab) -> Checked {
     for message in ["a", "b", "a"] {
         let at = desk.at();
         let expected = Checkpoint::new("here".into(), message.into(), at);
-        let set = desk.history().set_checkpoint(&desk.chat, &"here".into(), &message.into(), at).await?;
+        let set =
+            desk.history().set_checkpoint(&desk.chat, &"here".into(), &message.into(), at).await?;
         same(format!("set_checkpoint at {message:?}"), &set, &expected)?;
         same("checkpoints", &desk.history().checkpoints(&desk.chat).await?, &vec![expected])?;
     }
@@ -44,9 +46,15 @@ async fn need_a_message_of_the_chat(lab: &Lab) -> Checked {
     other.create().await?;
     other.applied(other.extend("", ["theirs"])).await?;
     for message in ["ghost", "theirs"] {
-        let result =
-            desk.history().set_checkpoint(&desk.chat, &"cp".into(), &message.into(), desk.at()).await;
-        refused(format!("a checkpoint at {message:?}, not of this chat"), result, ErrorKind::NotFound)?;
+        let result = desk
+            .history()
+            .set_checkpoint(&desk.chat, &"cp".into(), &message.into(), desk.at())
+            .await;
+        refused(
+            format!("a checkpoint at {message:?}, not of this chat"),
+            result,
+            ErrorKind::NotFound,
+        )?;
     }
     same("checkpoints", &desk.history().checkpoints(&desk.chat).await?, &Vec::new())
 }
@@ -56,7 +64,8 @@ async fn stay_when_messages_change(lab: &Lab) -> Checked {
     desk.applied(desk.extend("", ["a", "b"])).await?;
     desk.applied(desk.fork("side", "a", ["c"])).await?;
     let at = desk.at();
-    let expected = vec![desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"c".into(), at).await?];
+    let expected =
+        vec![desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"c".into(), at).await?];
     let mut amend = desk.extend("b", ["d"]);
     amend.amendments = vec![says("c", "other words")];
     let outcome = desk.commit(amend).await?;

@@ -73,7 +73,11 @@ async fn stale_head_is_a_conflict(lab: &Lab) -> Checked {
         )?;
     }
     desk.expect_chain("main", &["a", "b"]).await?;
-    same("the refused message", &desk.history().messages(&desk.chat, &["x".into()]).await?, &vec![None])
+    same(
+        "the refused message",
+        &desk.history().messages(&desk.chat, &["x".into()]).await?,
+        &vec![None],
+    )
 }
 
 async fn without_messages_only_checks(lab: &Lab) -> Checked {
@@ -83,7 +87,11 @@ async fn without_messages_only_checks(lab: &Lab) -> Checked {
     desk.applied(desk.extend("", ["a"])).await?;
     let mut check = desk.extend("a", []);
     check.fragments = vec![stored("f", "x")];
-    same("no messages, right head", &desk.commit(check).await?, &CommitOutcome::Applied(on("main", "a")))?;
+    same(
+        "no messages, right head",
+        &desk.commit(check).await?,
+        &CommitOutcome::Applied(on("main", "a")),
+    )?;
     let mut check = desk.extend("", []);
     check.fragments = vec![stored("g", "x")];
     let conflict = CommitOutcome::Conflict { actual: id("a") };
@@ -133,7 +141,11 @@ async fn refused_leaves_nothing(lab: &Lab) -> Checked {
         {
             return crate::expect::fail(format!("{did}: expected a refusal, saw it accepted"));
         }
-        same(format!("the chat after a refused commit: {did}"), &Visible::of(&desk).await?, &before)?;
+        same(
+            format!("the chat after a refused commit: {did}"),
+            &Visible::of(&desk).await?,
+            &before,
+        )?;
     }
     let mut commit = desk.extend("b", ["x"]);
     commit.key = Some("refused".into());
@@ -154,7 +166,11 @@ async fn all_parts_are_written(lab: &Lab) -> Checked {
     same("its fragments", &fragments, &vec![stored("f", "new"), stored("g", "new")])?;
     let chat = desk.history().chat(&desk.chat).await?;
     let seen = chat.map(|chat| (chat.title, chat.metadata, chat.updated_at));
-    same("title, metadata, time", &seen, &Some((Some("new".into()), Metadata::default().with("n", 1), at)))
+    same(
+        "title, metadata, time",
+        &seen,
+        &Some((Some("new".into()), Metadata::default().with("n", 1), at)),
+    )
 }
 
 async fn same_key_is_replayed(lab: &Lab) -> Checked {
@@ -170,7 +186,11 @@ async fn same_key_is_replayed(lab: &Lab) -> Checked {
         }
         let again = Commit { at: desk.at(), ..keyed.clone() };
         let outcome = desk.commit(again).await?;
-        same("the same commit with the same key again", &outcome, &CommitOutcome::Replayed(on("main", "c")))?;
+        same(
+            "the same commit with the same key again",
+            &outcome,
+            &CommitOutcome::Replayed(on("main", "c")),
+        )?;
         if later.is_empty() {
             same("the chat afterwards", &Visible::of(&desk).await?, &before)?;
         }
@@ -253,8 +273,10 @@ async fn stored_otherwise_exists(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a", "b", "c"])).await?;
     let before = Visible::of(&desk).await?;
-    let exists = |ids: &[&str]| CommitOutcome::Exists { ids: ids.iter().copied().map(Into::into).collect() };
-    let other = |expected: &str| Commit { nodes: vec![says("c", "else")], ..desk.extend(expected, []) };
+    let exists =
+        |ids: &[&str]| CommitOutcome::Exists { ids: ids.iter().copied().map(Into::into).collect() };
+    let other =
+        |expected: &str| Commit { nodes: vec![says("c", "else")], ..desk.extend(expected, []) };
     let tries = [
         ("a stored and a new one", desk.extend("a", ["b", "x"]), exists(&["b"])),
         ("a new and a stored one", desk.extend("c", ["x", "b"]), exists(&["b"])),
@@ -266,7 +288,11 @@ async fn stored_otherwise_exists(lab: &Lab) -> Checked {
         ("a gap", desk.extend("", ["a", "c"]), exists(&["a", "c"])),
     ];
     for (what, commit, expected) in tries {
-        same(format!("messages that are stored otherwise: {what}"), &desk.commit(commit).await?, &expected)?;
+        same(
+            format!("messages that are stored otherwise: {what}"),
+            &desk.commit(commit).await?,
+            &expected,
+        )?;
         same(format!("the chat after {what}"), &Visible::of(&desk).await?, &before)?;
     }
     Ok(())
@@ -307,8 +333,10 @@ async fn absent_branch_or_chat_is_not_found(lab: &Lab) -> Checked {
 
 async fn messages_need_a_branch(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let commit =
-        Commit { nodes: vec![message("a")], ..Commit::new(desk.chat.clone(), Target::Stay, desk.at()) };
+    let commit = Commit {
+        nodes: vec![message("a")],
+        ..Commit::new(desk.chat.clone(), Target::Stay, desk.at())
+    };
     refused("messages with Target::Stay", desk.history().commit(commit).await, ErrorKind::Invalid)?;
     desk.expect_chain("main", &[]).await
 }

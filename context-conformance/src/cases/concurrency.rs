@@ -54,7 +54,9 @@ where
 async fn commit(desk: &Desk, commit: context_core::Commit) -> Checked<CommitOutcome> {
     for _ in 0..100 {
         match desk.history().commit(commit.clone()).await {
-            Err(error) if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe => {
+            Err(error)
+                if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe =>
+            {
                 tokio::task::yield_now().await;
             }
             result => return Ok(result?),
@@ -72,8 +74,9 @@ async fn race_for_the_head(desks: &[Desk]) -> Checked {
             async move { Ok((commit(&desk, attempt).await?, id)) }
         })
         .await?;
-        let (won, lost): (Vec<_>, Vec<_>) =
-            outcomes.into_iter().partition(|(outcome, _)| matches!(outcome, CommitOutcome::Applied(_)));
+        let (won, lost): (Vec<_>, Vec<_>) = outcomes
+            .into_iter()
+            .partition(|(outcome, _)| matches!(outcome, CommitOutcome::Applied(_)));
         same(format!("how many of {RACERS} racers were applied in round {round}"), &won.len(), &1)?;
         head.clone_from(&won[0].1);
         for (outcome, id) in lost {
@@ -114,7 +117,9 @@ async fn retry_until_applied(desks: &[Desk], writers: usize, each: usize) -> Che
                             head = actual.map(|id| id.to_string()).unwrap_or_default();
                         }
                         other => {
-                            return fail(format!("commit of {id}, retried after conflicts: saw {other:?}"));
+                            return fail(format!(
+                                "commit of {id}, retried after conflicts: saw {other:?}"
+                            ));
                         }
                     }
                 }
@@ -177,14 +182,17 @@ async fn racing_forks_get_different_names(lab: &Lab) -> Checked {
     let mut names = race(RACERS, |_| {
         let desk = desk.clone();
         async move {
-            let committed =
-                crate::expect::applied("a fork", commit(&desk, desk.next_version("main", "a")).await?)?;
+            let committed = crate::expect::applied(
+                "a fork",
+                commit(&desk, desk.next_version("main", "a")).await?,
+            )?;
             Ok(committed.branch)
         }
     })
     .await?;
     names.sort_by_key(|name| name.as_ref().map(|name| (name.as_str().len(), name.clone())));
-    let expected: Vec<_> = (2..).take(RACERS).map(|k| Some(format!("main-v{k}").as_str().into())).collect();
+    let expected: Vec<_> =
+        (2..).take(RACERS).map(|k| Some(format!("main-v{k}").as_str().into())).collect();
     same("the names of 16 forks at once", &names, &expected)
 }
 
@@ -199,8 +207,9 @@ async fn one_of_many_replays_is_applied(lab: &Lab) -> Checked {
         async move { commit(&desk, keyed).await }
     })
     .await?;
-    let count =
-        |wanted: fn(&CommitOutcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
+    let count = |wanted: fn(&CommitOutcome) -> bool| {
+        outcomes.iter().filter(|outcome| wanted(outcome)).count()
+    };
     let seen = (
         count(|outcome| matches!(outcome, CommitOutcome::Applied(_))),
         count(|outcome| matches!(outcome, CommitOutcome::Replayed(_))),
@@ -229,7 +238,8 @@ async fn counting_loses_nothing(lab: &Lab) -> Checked {
     same("80 times one", &n, &Some("80".to_owned()))
 }
 
-/// Every commit is three messages, so a reader must always see a multiple of three, and the head as its last.
+/// Every commit is three messages, so a reader must always see a multiple of three, and the head as
+/// its last.
 async fn readers_see_whole_commits(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     race(5, |task| {
@@ -239,13 +249,17 @@ async fn readers_see_whole_commits(lab: &Lab) -> Checked {
             for i in 0..25 {
                 if task == 0 {
                     let new = [format!("{i}-a"), format!("{i}-b"), format!("{i}-c")];
-                    let outcome = commit(&desk, desk.extend(&head, new.iter().map(String::as_str))).await?;
+                    let outcome =
+                        commit(&desk, desk.extend(&head, new.iter().map(String::as_str))).await?;
                     crate::expect::applied("the writer's commit", outcome)?;
                     head.clone_from(&new[2]);
                 } else {
                     let chain = desk.whole("main").await?;
                     ensure(chain.len() % 3 == 0, || {
-                        format!("reading beside a writer of three at a time: saw {} messages", chain.len())
+                        format!(
+                            "reading beside a writer of three at a time: saw {} messages",
+                            chain.len()
+                        )
                     })?;
                     tokio::task::yield_now().await;
                 }

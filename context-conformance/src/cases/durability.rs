@@ -50,7 +50,11 @@ async fn keys_and_ids_are_remembered(lab: &Lab) -> Checked {
     let desk = reopened(lab, desk).await?;
     let again = Commit { at: desk.at(), ..keyed };
     let expected = CommitOutcome::Replayed(Committed::new(Some("main-v2".into()), None));
-    same("a commit with a key, repeated after opening again", &desk.commit(again).await?, &expected)?;
+    same(
+        "a commit with a key, repeated after opening again",
+        &desk.commit(again).await?,
+        &expected,
+    )?;
     let expected = CommitOutcome::Replayed(Committed::new(Some("main".into()), id("a")));
     same("one without a key", &desk.commit(desk.extend("", ["a"])).await?, &expected)
 }
@@ -66,7 +70,11 @@ async fn goes_on_where_it_was(lab: &Lab) -> Checked {
             expected.push(next);
         }
         desk = reopened(lab, desk).await?;
-        same(format!("main after opening {} times", round + 1), &ids(&desk.whole("main").await?), &expected)?;
+        same(
+            format!("main after opening {} times", round + 1),
+            &ids(&desk.whole("main").await?),
+            &expected,
+        )?;
     }
     Ok(())
 }

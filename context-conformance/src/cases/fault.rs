@@ -1,4 +1,5 @@
-//! Replies that are lost and calls that do not arrive: the same call again does what is left to do, once.
+//! Replies that are lost and calls that do not arrive: the same call again does what is left to do,
+//! once.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ cases!("fault":
 /// Steps of a life with faults.
 const STEPS: usize = 30;
 
-/// A chat that is looked at through one desk and written through another one, whose calls fail as planned.
+/// A chat that is looked at through one desk and written through another one, whose calls fail as
+/// planned.
 async fn faulty(lab: &Lab, plan: FaultPlan) -> Checked<(Desk, Desk)> {
     let view = lab.desk().await?;
     view.applied(view.extend("", ["a", "b", "c"])).await?;
@@ -82,7 +84,11 @@ async fn a_lost_reply_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
                 CommitOutcome::Replayed(_) => {}
                 other => return fail(format!("{what}, again after a lost reply: saw {other:?}")),
             }
-            same(format!("the chat after {what} was sent again"), &Visible::of(&view).await?, &before)?;
+            same(
+                format!("the chat after {what} was sent again"),
+                &Visible::of(&view).await?,
+                &before,
+            )?;
         }
     }
     Ok(())
@@ -120,13 +126,18 @@ async fn silence_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
             }
             let outcome = desk.commit(commit).await?;
             let replayed = matches!(outcome, CommitOutcome::Replayed(_));
-            same(format!("whether {what} with {fault:?} was there: {outcome:?}"), &replayed, &arrives)?;
+            same(
+                format!("whether {what} with {fault:?} was there: {outcome:?}"),
+                &replayed,
+                &arrives,
+            )?;
         }
     }
     Ok(())
 }
 
-/// Each read fails once before and once after it did its work; all others work, and so does writing.
+/// Each read fails once before and once after it did its work; all others work, and so does
+/// writing.
 async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
     let both = |plan: FaultPlan, read: &Operation| {
         plan.with(*read, 0, Fault::BeforeApply).with(*read, 2, Fault::AfterApply)
@@ -146,7 +157,11 @@ async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
     }
     // Revisions are only read of messages that have some.
     same("how many reads failed", &failed, &(2 * (Operation::READS.len() - 2)))?;
-    same("the chat through the other handle", &Visible::of(&desk).await?, &Visible::of(&view).await?)?;
+    same(
+        "the chat through the other handle",
+        &Visible::of(&desk).await?,
+        &Visible::of(&view).await?,
+    )?;
     same("its length", &desk.read("main", Window::Whole).await?.len(), &63)
 }
 
@@ -185,7 +200,10 @@ async fn random_faults_with_retries_end_as_they_must(lab: &Lab) -> Checked {
         for (i, step) in steps.iter().enumerate() {
             let _ = write!(report, "\n  {i} {step:?}");
         }
-        let _ = write!(report, "\nagain: CONTEXT_CONFORMANCE_SEED={seed:#x} CONTEXT_CONFORMANCE_CASES=1");
+        let _ = write!(
+            report,
+            "\nagain: CONTEXT_CONFORMANCE_SEED={seed:#x} CONTEXT_CONFORMANCE_CASES=1"
+        );
         return Err(Stop::Fail(report));
     }
     Ok(())

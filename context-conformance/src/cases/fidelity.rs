@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Commit, Encoded, ForkName, Json, Message, Metadata, NewChat, Node, NodeKind, Role, Target, Timestamp,
+    Commit, Encoded, ForkName, Json, Message, Metadata, NewChat, Node, NodeKind, Role, Target,
+    Timestamp,
 };
 
 use crate::case::cases;
@@ -37,7 +38,11 @@ async fn round_trip(lab: &Lab, nodes: Vec<Arc<Node>>) -> Checked {
         let chain = desk.whole("main").await?;
         let asked: Vec<_> = nodes.iter().map(|node| node.id.clone()).collect();
         let slots = desk.history().messages(&desk.chat, &asked).await?;
-        same("how many messages came back", &(chain.len(), slots.len()), &(nodes.len(), nodes.len()))?;
+        same(
+            "how many messages came back",
+            &(chain.len(), slots.len()),
+            &(nodes.len(), nodes.len()),
+        )?;
         for ((node, read), slot) in nodes.iter().zip(chain.iter()).zip(&slots) {
             same(format!("the bytes of {:?}", node.id), read.body().bytes(), node.body().bytes())?;
             same(format!("{:?} in the chain", node.id), read, node)?;
@@ -64,7 +69,11 @@ async fn bodies_of_any_bytes(lab: &Lab) -> Checked {
         b"{\"role\": broken",
         b"\r\n\t\x1b[31m",
     ];
-    round_trip(lab, bodies.iter().enumerate().map(|(i, body)| raw(&format!("b{i}"), *body)).collect()).await
+    round_trip(
+        lab,
+        bodies.iter().enumerate().map(|(i, body)| raw(&format!("b{i}"), *body)).collect(),
+    )
+    .await
 }
 
 async fn large_bodies(lab: &Lab) -> Checked {
@@ -95,10 +104,12 @@ async fn every_field_of_a_message(lab: &Lab) -> Checked {
     let times = [0, -1, 1, i64::MAX, i64::MIN, 1_700_000_000_123_456];
     let tokens = [None, Some(0), Some(1), Some(u32::MAX), Some(65_536), None];
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool, Role::User, Role::User];
-    let nodes = times.into_iter().zip(tokens).zip(roles).enumerate().map(|(i, ((at, tokens), role))| {
-        let node = Node::new(format!("m{i}"), Message::text(role, "text"), Timestamp::from_micros(at));
-        Arc::new(tokens.map_or(node.clone(), |tokens| node.with_tokens(tokens)))
-    });
+    let nodes =
+        times.into_iter().zip(tokens).zip(roles).enumerate().map(|(i, ((at, tokens), role))| {
+            let node =
+                Node::new(format!("m{i}"), Message::text(role, "text"), Timestamp::from_micros(at));
+            Arc::new(tokens.map_or(node.clone(), |tokens| node.with_tokens(tokens)))
+        });
     round_trip(lab, nodes.collect()).await
 }
 
@@ -161,7 +172,11 @@ async fn odd_ids(lab: &Lab) -> Checked {
         let theirs = desk.other(id, &odd[odd.len() - 1 - i]);
         theirs.expect_chain("main", &[&format!("m{i}")]).await?;
         let listed = summary(&theirs).await?.map(|item| (item.chat.chat, item.messages));
-        same(format!("the chat of user {id:?} in the listing"), &listed, &Some((theirs.chat.clone(), 1)))?;
+        same(
+            format!("the chat of user {id:?} in the listing"),
+            &listed,
+            &Some((theirs.chat.clone(), 1)),
+        )?;
     }
     Ok(())
 }
@@ -175,7 +190,9 @@ async fn odd_names_and_titles(lab: &Lab) -> Checked {
         let new = format!("on-{i}");
         desk.applied(desk.fork(name, "a", [new.as_str()])).await?;
         desk.expect_chain(name, &["a", &new]).await?;
-        desk.history().set_checkpoint(&desk.chat, &name.as_str().into(), &new.into(), desk.at()).await?;
+        desk.history()
+            .set_checkpoint(&desk.chat, &name.as_str().into(), &new.into(), desk.at())
+            .await?;
         let mut keyed = desk.stay();
         keyed.key = Some(name.as_str().into());
         desk.applied(keyed).await?;
@@ -189,7 +206,8 @@ async fn odd_names_and_titles(lab: &Lab) -> Checked {
     let mut sorted = odd.clone();
     sorted.sort();
     let checkpoints = desk.history().checkpoints(&desk.chat).await?;
-    let checkpoints: Vec<_> = checkpoints.iter().map(|checkpoint| checkpoint.name.to_string()).collect();
+    let checkpoints: Vec<_> =
+        checkpoints.iter().map(|checkpoint| checkpoint.name.to_string()).collect();
     same("the checkpoints", &checkpoints, &sorted)?;
     let fragments = desk.fragments().fragments(&desk.chat).await?;
     let fragments: Vec<_> = fragments.iter().flat_map(|f| &f.id).map(ToString::to_string).collect();
@@ -200,7 +218,8 @@ async fn odd_names_and_titles(lab: &Lab) -> Checked {
     same("a version of an odd name", &desk.applied(fork).await?.branch, &Some("it's\n-v2".into()))?;
     for title in ["", "\u{0}", "Ünï 👩‍👩‍👧 \n\"'", &"é".repeat(2048)] {
         let chat = desk.other("titles", &format!("{title:.10}.")).chat;
-        let new = NewChat { title: Some(title.to_owned()), ..NewChat::new(chat.clone(), desk.at()) };
+        let new =
+            NewChat { title: Some(title.to_owned()), ..NewChat::new(chat.clone(), desk.at()) };
         let _ = desk.history().create_chat(new).await?;
         let read = desk.history().chat(&chat).await?.and_then(|chat| chat.title);
         same("a title", &read, &Some(title.to_owned()))?;
@@ -214,9 +233,12 @@ async fn odd_names_of_renamed_branches(lab: &Lab) -> Checked {
     desk.applied(desk.fork("side", "a", ["x"])).await?;
     let mut name = "side".to_owned();
     for new in odd() {
-        desk.history().rename_branch(&desk.chat, &name.into(), &new.as_str().into(), desk.at()).await?;
+        desk.history()
+            .rename_branch(&desk.chat, &name.into(), &new.as_str().into(), desk.at())
+            .await?;
         desk.expect_chain(&new, &["a", "x"]).await?;
-        let names: Vec<_> = desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
+        let names: Vec<_> =
+            desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
         same("the branches", &names, &vec!["main".to_owned(), new.clone()])?;
         name = new;
     }
@@ -224,7 +246,8 @@ async fn odd_names_of_renamed_branches(lab: &Lab) -> Checked {
         let id = format!("of {name:.100}");
         desk.applied(desk.fork(&format!("{name:.200}+"), "a", [id.as_str()])).await?;
         let branch = format!("{name:.200}+").as_str().into();
-        let _deleted = desk.history().delete_branch(&desk.chat, &branch, Some(&id.into()), desk.at()).await?;
+        let _deleted =
+            desk.history().delete_branch(&desk.chat, &branch, Some(&id.into()), desk.at()).await?;
     }
     same("how many branches are left", &desk.heads().await?.len(), &2)
 }

@@ -25,13 +25,18 @@ async fn put(desk: &Desk, fragments: &[StoredFragment]) -> Checked {
 }
 
 async fn expect(desk: &Desk, did: &str, expected: Vec<StoredFragment>) -> Checked {
-    same(format!("fragments after {did}"), &desk.fragments().fragments(&desk.chat).await?, &expected)
+    same(
+        format!("fragments after {did}"),
+        &desk.fragments().fragments(&desk.chat).await?,
+        &expected,
+    )
 }
 
 async fn kept_in_order(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     expect(&desk, "nothing", Vec::new()).await?;
-    let all: Vec<_> = (0..40).map(|i| stored(&format!("f{}", 39 - i), &format!("text {i}"))).collect();
+    let all: Vec<_> =
+        (0..40).map(|i| stored(&format!("f{}", 39 - i), &format!("text {i}"))).collect();
     put(&desk, &all[..25]).await?;
     put(&desk, &[]).await?;
     put(&desk, &all[25..]).await?;
@@ -50,11 +55,14 @@ async fn same_id_replaces_in_place(lab: &Lab) -> Checked {
 
 async fn same_content_without_id_is_kept_once(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let other_kind = StoredFragment { body: Encoded::new("x-other", 1, &b"one"[..]), ..stored("", "one") };
-    let other_version = StoredFragment { body: Encoded::new("x-note", 2, &b"one"[..]), ..stored("", "one") };
+    let other_kind =
+        StoredFragment { body: Encoded::new("x-other", 1, &b"one"[..]), ..stored("", "one") };
+    let other_version =
+        StoredFragment { body: Encoded::new("x-note", 2, &b"one"[..]), ..stored("", "one") };
     put(&desk, &[stored("", "one"), stored("", "two")]).await?;
     let marked = StoredFragment { metadata: Metadata::default().with("n", 1), ..stored("", "one") };
-    put(&desk, &[marked.clone(), stored("", "two"), other_kind.clone(), other_version.clone()]).await?;
+    put(&desk, &[marked.clone(), stored("", "two"), other_kind.clone(), other_version.clone()])
+        .await?;
     // The same content with an id is another fragment.
     put(&desk, &[stored("id", "one")]).await?;
     let expected = vec![marked, stored("", "two"), other_kind, other_version, stored("id", "one")];
@@ -63,8 +71,11 @@ async fn same_content_without_id_is_kept_once(lab: &Lab) -> Checked {
 
 async fn replaced_within_one_call(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    put(&desk, &[stored("a", "1"), stored("", "x"), stored("a", "2"), stored("", "x"), stored("b", "1")])
-        .await?;
+    put(
+        &desk,
+        &[stored("a", "1"), stored("", "x"), stored("a", "2"), stored("", "x"), stored("b", "1")],
+    )
+    .await?;
     let expected = vec![stored("a", "2"), stored("", "x"), stored("b", "1")];
     expect(&desk, "putting some of them twice in one call", expected).await
 }
@@ -84,8 +95,10 @@ async fn removed_by_id(lab: &Lab) -> Checked {
 
 async fn bytes_and_metadata_are_exact(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let metadata =
-        Metadata::default().with("z", json!([1.5, null])).with("a", "é\u{0}").with("m", json!({"b": 1}));
+    let metadata = Metadata::default()
+        .with("z", json!([1.5, null]))
+        .with("a", "é\u{0}")
+        .with("m", json!({"b": 1}));
     let fragment = |id: &str, kind: &str, version, bytes: &[u8]| StoredFragment {
         id: Some(id.into()),
         metadata: metadata.clone(),
@@ -123,9 +136,14 @@ async fn belong_to_a_chat(lab: &Lab) -> Checked {
     other.create().await?;
     put(&desk, &[stored("a", "1")]).await?;
     put(&other, &[stored("a", "2"), stored("", "1")]).await?;
-    same("removing it there", &other.fragments().remove_fragment(&other.chat, &"a".into()).await?, &true)?;
+    same(
+        "removing it there",
+        &other.fragments().remove_fragment(&other.chat, &"a".into()).await?,
+        &true,
+    )?;
     expect(&desk, "writing to another chat", vec![stored("a", "1")]).await?;
     let absent = desk.other("ada", "absent");
-    let result = absent.fragments().put_fragments(&absent.chat, &[stored("a", "1")], desk.at()).await;
+    let result =
+        absent.fragments().put_fragments(&absent.chat, &[stored("a", "1")], desk.at()).await;
     refused("put_fragments in an absent chat", result, ErrorKind::NotFound).map(drop)
 }

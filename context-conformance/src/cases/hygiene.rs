@@ -17,8 +17,14 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
     let absent = desk.other("ada", "absent");
     let history = desk.history();
     let errors = [
-        ("branches", refused("branches", history.branches(&absent.chat).await, ErrorKind::NotFound)?),
-        ("commit", refused("commit", history.commit(absent.extend("", ["a"])).await, ErrorKind::NotFound)?),
+        (
+            "branches",
+            refused("branches", history.branches(&absent.chat).await, ErrorKind::NotFound)?,
+        ),
+        (
+            "commit",
+            refused("commit", history.commit(absent.extend("", ["a"])).await, ErrorKind::NotFound)?,
+        ),
         (
             "set_checkpoint",
             refused(
@@ -43,7 +49,10 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
                 ErrorKind::Invalid,
             )?,
         ),
-        ("chat_size", refused("chat_size", history.chat_size(&absent.chat).await, ErrorKind::NotFound)?),
+        (
+            "chat_size",
+            refused("chat_size", history.chat_size(&absent.chat).await, ErrorKind::NotFound)?,
+        ),
         ("create_chat", {
             let new = NewChat::new(desk.other("", "c").chat, desk.at());
             refused("create_chat", history.create_chat(new).await, ErrorKind::Invalid)?
@@ -53,10 +62,13 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
         same("the operation an error names", &error.operation(), &operation)?;
         same(format!("whether to retry {operation}"), &error.retry(), &Retry::Never)?;
         let message = error.message();
-        let proper =
-            !message.is_empty() && !message.ends_with('.') && !message.starts_with(char::is_uppercase);
+        let proper = !message.is_empty()
+            && !message.ends_with('.')
+            && !message.starts_with(char::is_uppercase);
         ensure(proper, || {
-            format!("the message of {operation}: expected lowercase without a full stop, saw {message:?}")
+            format!(
+                "the message of {operation}: expected lowercase without a full stop, saw {message:?}"
+            )
         })?;
         ensure(error.context().next().is_some(), || {
             format!("an error of {operation}: expected it to name the thing, saw {error}")

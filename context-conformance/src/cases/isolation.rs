@@ -32,8 +32,8 @@ async fn namespaces_share_nothing(lab: &Lab) -> Checked {
 async fn odd_namespace_names(lab: &Lab) -> Checked {
     let long = "n".repeat(300);
     let names = [
-        "a", "A", "a b", "a/b", "../a", "a\\b", "a'b", "a\"b", "a%b", "a_b", "ä", "🦀", ".", "a.db", "a?b=c",
-        "a#b", &long,
+        "a", "A", "a b", "a/b", "../a", "a\\b", "a'b", "a\"b", "a%b", "a_b", "ä", "🦀", ".",
+        "a.db", "a?b=c", "a#b", &long,
     ];
     let mut desks = Vec::new();
     for name in names {
@@ -47,7 +47,8 @@ async fn odd_namespace_names(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// Two users with a chat of the same name and the same messages: whatever one does, the other does not see.
+/// Two users with a chat of the same name and the same messages: whatever one does, the other does
+/// not see.
 async fn users_share_nothing_under_one_name(lab: &Lab) -> Checked {
     let ada = lab.desk().await?;
     let mut lives = Vec::new();
@@ -74,7 +75,8 @@ async fn users_share_nothing_under_one_name(lab: &Lab) -> Checked {
         };
         desk.applied(commit).await?;
         history.rename_branch(chat, &"side".into(), &"other".into(), desk.at()).await?;
-        let _deleted = history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
+        let _deleted =
+            history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
         history.delete_checkpoint(chat, &"cp".into()).await?;
         desk.fragments().remove_fragment(chat, &"f".into()).await?;
         history.delete_chat(chat, None).await?;

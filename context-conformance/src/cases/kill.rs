@@ -1,4 +1,5 @@
-//! A writing process is killed: what it was told is written is there, and nothing of what came half-way.
+//! A writing process is killed: what it was told is written is there, and nothing of what came
+//! half-way.
 
 use context_core::{CancelSignal, CommitOutcome, MemoryForget, RecordOutcome, Store};
 
@@ -29,7 +30,8 @@ const ROUNDS: usize = 12;
 /// The longest idle loop between an acknowledgement and the kill.
 const SPINS: usize = 30_000;
 
-/// Runs `round` on stores of their own until so many processes were killed. A failure says the seed.
+/// Runs `round` on stores of their own until so many processes were killed. A failure says the
+/// seed.
 macro_rules! kills {
     ($lab:expr, $share:expr, $case:ident) => {{
         let kills = ($lab.settings.kills as usize).div_ceil($share);
@@ -108,16 +110,24 @@ async fn killed_lives(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked 
             let step = steps.next().ok_or_else(|| Stop::Fail("no more steps".into()))?;
             let action = script.next(&step);
             let answer = action.as_ref().map(|action| script.expect(action));
-            let did = format!("the chat after kill {round}, {told} steps told, {done} in all, next {step:?}");
+            let did = format!(
+                "the chat after kill {round}, {told} steps told, {done} in all, next {step:?}"
+            );
             if seen != Some(script.model.visible()) {
                 same(format!("{did}: neither with it nor without"), &seen, &acknowledged)?;
             }
             done += 1;
-            if let (Some(action @ Action::Commit(_)), Some(Ok(Answer::Commit(CommitOutcome::Applied(at))))) =
-                (action, answer)
+            if let (
+                Some(action @ Action::Commit(_)),
+                Some(Ok(Answer::Commit(CommitOutcome::Applied(at)))),
+            ) = (action, answer)
             {
                 let again = action.perform(&desk).await?;
-                same(format!("{did}, again"), &again, &Answer::Commit(CommitOutcome::Replayed(at)))?;
+                same(
+                    format!("{did}, again"),
+                    &again,
+                    &Answer::Commit(CommitOutcome::Replayed(at)),
+                )?;
             }
         }
         sound(&*desk.store).await?;
@@ -139,14 +149,17 @@ async fn killed_turns(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked 
     let mut done = vec![0; WRITERS];
     for round in 0..rounds {
         let task = Task { location: location.clone(), work: Work::Turns { done: done.clone() } };
-        let told = Worker::start(&task)?.killed_after(random.below(20), random.below(SPINS)).await?;
+        let told =
+            Worker::start(&task)?.killed_after(random.below(20), random.below(SPINS)).await?;
         let desk = opened(lab, &location).await?;
         for (branch, done) in done.iter_mut().enumerate() {
             let least = *done + told.iter().filter(|line| **line == branch.to_string()).count();
             let seen = ids(&desk.whole(&format!("b{branch}")).await?);
             let turns = (seen.len() - 1) / 2;
             ensure((least..=least + 1).contains(&turns), || {
-                format!("kill {round}, branch {branch}: {least} turns were acknowledged, {turns} are there")
+                format!(
+                    "kill {round}, branch {branch}: {least} turns were acknowledged, {turns} are there"
+                )
             })?;
             let mut expected = vec!["root".to_owned()];
             expected.extend((0..turns).flat_map(|n| turn(branch, n)));
@@ -164,8 +177,9 @@ async fn killed_creations(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
         let location = lab.location(&format!("new-{n}-{round}"))?;
         let work = Work::Create { name: "chat".to_owned(), messages: 3 };
         let (lines, spins) = (random.below(4), random.below(10 * SPINS));
-        let told =
-            Worker::start(&Task { location: location.clone(), work })?.killed_after(lines, spins).await?;
+        let told = Worker::start(&Task { location: location.clone(), work })?
+            .killed_after(lines, spins)
+            .await?;
         let desk = opened(lab, &location).await?;
         let there = desk.history().chat(&desk.chat).await?.is_some();
         let created = told.iter().any(|line| line == "created");
@@ -188,7 +202,8 @@ async fn killed_creations(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
     Ok(())
 }
 
-/// The round is what it must be after the acknowledged commits, or after one more; and that one can be sent again.
+/// The round is what it must be after the acknowledged commits, or after one more; and that one can
+/// be sent again.
 async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
     let name = format!("rounds-{n}");
     let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
@@ -200,8 +215,9 @@ async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
     for round in 0..rounds {
         let work = Work::Rounds { seed, done };
         let (lines, spins) = (random.below(9), random.below(SPINS));
-        let told =
-            Worker::start(&Task { location: location.clone(), work })?.killed_after(lines, spins).await?;
+        let told = Worker::start(&Task { location: location.clone(), work })?
+            .killed_after(lines, spins)
+            .await?;
         done += told.len() as u64;
         let desk = opened(lab, &location).await?;
         let mut life = RoundLife::new(&desk, seed);
@@ -213,12 +229,20 @@ async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
         let seen = desk.load(&next.head.round).await?;
         let did = format!("kill {round}, {} commits told, {done} in all", told.len());
         if seen.as_ref().is_some_and(|seen| seen.head.revision == next.head.revision) {
-            same(format!("{did}: the next one again"), &desk.record(&next).await?, &RecordOutcome::Replayed)?;
+            same(
+                format!("{did}: the next one again"),
+                &desk.record(&next).await?,
+                &RecordOutcome::Replayed,
+            )?;
         } else {
             if acknowledged.head.revision > 0 {
                 desk.expect_round(&did, &acknowledged).await?;
             }
-            same(format!("{did}: the next one"), &desk.record(&next).await?, &RecordOutcome::Applied)?;
+            same(
+                format!("{did}: the next one"),
+                &desk.record(&next).await?,
+                &RecordOutcome::Applied,
+            )?;
         }
         desk.expect_round(&did, &life.record()).await?;
         done += 1;
@@ -255,8 +279,11 @@ async fn killed_memories(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Check
             done += 1;
             let book = Notebook { model: life.model.clone(), ..book.clone() };
             let mut with = book.is_kept(&did).await;
-            if let (Err(_), MemoryStep::Forget(forget @ MemoryForget::Source { .. })) = (&with, &step) {
-                // What comes from a source may have gone in part, each record whole: the same call takes the rest.
+            if let (Err(_), MemoryStep::Forget(forget @ MemoryForget::Source { .. })) =
+                (&with, &step)
+            {
+                // What comes from a source may have gone in part, each record whole: the same call
+                // takes the rest.
                 sound(&*book.desk.store).await?;
                 let _rest = book.desk.forget_memories(forget).await?;
                 with = book.is_kept(&did).await;

@@ -1,10 +1,12 @@
-//! What is too large or has a bad name is refused before anything is written, and the limit is named.
+//! What is too large or has a bad name is refused before anything is written, and the limit is
+//! named.
 
 use context_core::limits::{
     MAX_BODY_BYTES, MAX_COMMIT_ITEMS, MAX_ID_BYTES, MAX_METADATA_BYTES, MAX_PAGE, MAX_TITLE_BYTES,
 };
 use context_core::{
-    ChatPatch, ChatQuery, Commit, Encoded, Error, ErrorKind, Json, Metadata, NewChat, Retry, StoredFragment,
+    ChatPatch, ChatQuery, Commit, Encoded, Error, ErrorKind, Json, Metadata, NewChat, Retry,
+    StoredFragment,
 };
 
 use crate::case::cases;
@@ -105,14 +107,29 @@ async fn commits_are_refused(lab: &Lab) -> Checked {
             Commit { nodes: vec![raw("x", large.body().bytes().to_vec())], ..new() },
             Some(MAX_BODY_BYTES),
         ),
-        ("a large amendment", Commit { amendments: vec![large.clone()], ..new() }, Some(MAX_BODY_BYTES)),
+        (
+            "a large amendment",
+            Commit { amendments: vec![large.clone()], ..new() },
+            Some(MAX_BODY_BYTES),
+        ),
         ("a long kind", odd_kind, Some(255)),
-        ("too many messages", desk.extend("a", ids.iter().map(String::as_str)), Some(MAX_COMMIT_ITEMS)),
-        ("a bad fragment", Commit { fragments: vec![stored(&long(), "x")], ..new() }, Some(MAX_ID_BYTES)),
+        (
+            "too many messages",
+            desk.extend("a", ids.iter().map(String::as_str)),
+            Some(MAX_COMMIT_ITEMS),
+        ),
+        (
+            "a bad fragment",
+            Commit { fragments: vec![stored(&long(), "x")], ..new() },
+            Some(MAX_ID_BYTES),
+        ),
         (
             "a bad patch",
             Commit {
-                patch: Some(ChatPatch { set: metadata(MAX_METADATA_BYTES), ..ChatPatch::default() }),
+                patch: Some(ChatPatch {
+                    set: metadata(MAX_METADATA_BYTES),
+                    ..ChatPatch::default()
+                }),
                 ..new()
             },
             Some(MAX_METADATA_BYTES),
@@ -146,11 +163,15 @@ async fn patches_are_refused(lab: &Lab) -> Checked {
     let half = ChatPatch { set: metadata(MAX_METADATA_BYTES / 2), ..ChatPatch::default() };
     desk.history().update_chat(&desk.chat, &half, desk.at()).await?;
     let before = Visible::of(&desk).await?;
-    let more = Metadata::default().with("other", Json::from("x".repeat(MAX_METADATA_BYTES / 2).as_str()));
+    let more =
+        Metadata::default().with("other", Json::from("x".repeat(MAX_METADATA_BYTES / 2).as_str()));
     let patches = [
         (
             "a long title",
-            ChatPatch { title: Some(Some("t".repeat(MAX_TITLE_BYTES + 1))), ..ChatPatch::default() },
+            ChatPatch {
+                title: Some(Some("t".repeat(MAX_TITLE_BYTES + 1))),
+                ..ChatPatch::default()
+            },
             MAX_TITLE_BYTES,
         ),
         (
@@ -174,7 +195,11 @@ async fn patches_are_refused(lab: &Lab) -> Checked {
         let mut commit = desk.extend("", ["x"]);
         commit.patch = Some(patch);
         let result = desk.history().commit(commit).await;
-        limit(what, &refused(format!("a commit with {what}"), result, ErrorKind::Invalid)?, Some(expected))?;
+        limit(
+            what,
+            &refused(format!("a commit with {what}"), result, ErrorKind::Invalid)?,
+            Some(expected),
+        )?;
         same(format!("the chat after {what}"), &Visible::of(&desk).await?, &before)?;
     }
     Ok(())
@@ -200,7 +225,11 @@ async fn fragments_are_refused(lab: &Lab) -> Checked {
     for (what, fragment, expected) in tries {
         let all = [stored("good", "x"), fragment];
         let result = desk.fragments().put_fragments(&desk.chat, &all, desk.at()).await;
-        limit(what, &refused(format!("put_fragments with {what}"), result, ErrorKind::Invalid)?, expected)?;
+        limit(
+            what,
+            &refused(format!("put_fragments with {what}"), result, ErrorKind::Invalid)?,
+            expected,
+        )?;
         same("the fragments", &desk.fragments().fragments(&desk.chat).await?, &Vec::new())?;
     }
     Ok(())
@@ -210,8 +239,13 @@ async fn checkpoints_are_refused(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;
     for (name, expected) in [(String::new(), None), (long(), Some(MAX_ID_BYTES))] {
-        let result = desk.history().set_checkpoint(&desk.chat, &name.into(), &"a".into(), desk.at()).await;
-        limit("a checkpoint", &refused("a checkpoint of a bad name", result, ErrorKind::Invalid)?, expected)?;
+        let result =
+            desk.history().set_checkpoint(&desk.chat, &name.into(), &"a".into(), desk.at()).await;
+        limit(
+            "a checkpoint",
+            &refused("a checkpoint of a bad name", result, ErrorKind::Invalid)?,
+            expected,
+        )?;
     }
     same("the checkpoints", &desk.history().checkpoints(&desk.chat).await?, &Vec::new())
 }
@@ -251,7 +285,8 @@ async fn the_largest_is_accepted(lab: &Lab) -> Checked {
     let keyed = Commit { key: Some(long.as_str().into()), ..desk.fork(&long, "i0", []) };
     desk.applied(keyed).await?;
     let large = vec![raw(&long, vec![b'x'; MAX_BODY_BYTES])];
-    let committed = desk.applied(Commit { nodes: large, ..desk.extend_on(&long, "i0", []) }).await?;
+    let committed =
+        desk.applied(Commit { nodes: large, ..desk.extend_on(&long, "i0", []) }).await?;
     same("the head", &committed.head, &id(&long))?;
     let chain = desk.whole(&long).await?;
     same("the body", &chain.last().map(|node| node.body().bytes().len()), &Some(MAX_BODY_BYTES))

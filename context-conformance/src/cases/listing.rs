@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use context_core::{ChatQuery, ChatSummary, Commit, Cursor, ErrorKind, Json, Metadata, NewChat, Timestamp};
+use context_core::{
+    ChatQuery, ChatSummary, Commit, Cursor, ErrorKind, Json, Metadata, NewChat, Timestamp,
+};
 use serde_json::json;
 
 use crate::case::cases;
@@ -66,7 +68,11 @@ async fn newest_activity_comes_first(lab: &Lab) -> Checked {
     same("listing", &listed(&desk, limited(100)).await?, &names(&[3, 2, 1, 0]))?;
     let old = desk.other("ada", "c1");
     old.applied(old.extend("", ["a"])).await?;
-    same("listing after a message in c1", &listed(&desk, limited(100)).await?, &names(&[1, 3, 2, 0]))
+    same(
+        "listing after a message in c1",
+        &listed(&desk, limited(100)).await?,
+        &names(&[1, 3, 2, 0]),
+    )
 }
 
 async fn every_write_is_activity(lab: &Lab) -> Checked {
@@ -99,7 +105,8 @@ async fn every_write_is_activity(lab: &Lab) -> Checked {
     history.rename_branch(&desk.chat, &"side".into(), &"aside".into(), at).await?;
     after("rename_branch", at).await?;
     let at = desk.at();
-    let _deleted = history.delete_branch(&desk.chat, &"aside".into(), Some(&"a".into()), at).await?;
+    let _deleted =
+        history.delete_branch(&desk.chat, &"aside".into(), Some(&"a".into()), at).await?;
     after("delete_branch", at).await?;
     let amend = Commit { amendments: vec![message("a")], ..desk.stay() };
     let at = amend.at;
@@ -160,7 +167,11 @@ async fn shows_only_ones_own(lab: &Lab) -> Checked {
         desk.other(user, "theirs").create().await?;
     }
     same("listing ada's chats", &listed(&desk, limited(2)).await?, &names(&[2, 1, 0]))?;
-    same("listing bob's", &listed(&desk, ChatQuery::new("bob")).await?, &vec!["theirs".to_owned()])?;
+    same(
+        "listing bob's",
+        &listed(&desk, ChatQuery::new("bob")).await?,
+        &vec!["theirs".to_owned()],
+    )?;
     same("listing a stranger's", &listed(&desk, ChatQuery::new("eve")).await?, &Vec::new())
 }
 
@@ -177,8 +188,8 @@ async fn filters_compare_exact_keys_and_values(lab: &Lab) -> Checked {
     let check = async |filters: &[(&str, &str)], expected: &[usize]| {
         let mut query = limited(10);
         for (key, text) in filters {
-            let value =
-                Json::from_text(*text).map_err(|error| crate::checked::Stop::Fail(error.to_string()))?;
+            let value = Json::from_text(*text)
+                .map_err(|error| crate::checked::Stop::Fail(error.to_string()))?;
             query.metadata.push(((*key).to_owned(), value));
         }
         same(format!("listing with {filters:?}"), &listed(&desk, query).await?, &names(expected))
@@ -204,7 +215,8 @@ async fn filtered_pages_are_full(lab: &Lab) -> Checked {
     let pages = pages(&desk, query).await?;
     let sizes: Vec<_> = pages.iter().map(Vec::len).collect();
     same("the sizes of pages of 4, of 10 chats that match", &sizes, &vec![4, 4, 2])?;
-    let seen: Vec<_> = pages.into_iter().flatten().map(|item| item.chat.chat.chat.to_string()).collect();
+    let seen: Vec<_> =
+        pages.into_iter().flatten().map(|item| item.chat.chat.chat.to_string()).collect();
     same("the chats", &seen, &names(&[27, 24, 21, 18, 15, 12, 9, 6, 3, 0]))
 }
 

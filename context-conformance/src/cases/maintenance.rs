@@ -1,4 +1,5 @@
-//! Upkeep: the check finds nothing in a store that was only used, erasing leaves nothing, a backup is a store.
+//! Upkeep: the check finds nothing in a store that was only used, erasing leaves nothing, a backup
+//! is a store.
 
 use std::path::Path;
 
@@ -73,7 +74,11 @@ async fn users_are_listed(lab: &Lab) -> Checked {
     }
     desk.history().delete_chat(&desk.other("eve", "c").chat, None).await?;
     let seen = all_users(maintenance).await?;
-    same("who has a chat, page by page", &seen, &["ada", "b", "bob"].map(ToOwned::to_owned).to_vec())?;
+    same(
+        "who has a chat, page by page",
+        &seen,
+        &["ada", "b", "bob"].map(ToOwned::to_owned).to_vec(),
+    )?;
     refused("a page of nothing", maintenance.users(0, None).await, ErrorKind::Invalid).map(drop)
 }
 
@@ -135,7 +140,11 @@ async fn erasing_takes_all_of_a_user_and_of_nobody_else(lab: &Lab) -> Checked {
     }
     let listed = desk.history().list_chats(&context_core::ChatQuery::new("bob")).await?;
     same("the chats of an erased user", &listed.items, &Vec::new())?;
-    same("the other users' chats", &[Visible::of(&desk).await?, Visible::of(&likely).await?], &before)?;
+    same(
+        "the other users' chats",
+        &[Visible::of(&desk).await?, Visible::of(&likely).await?],
+        &before,
+    )?;
     if desk.store.search().is_some() {
         bobs[0].finds("this", &[]).await?;
         same("what others find", &desk.hits(&desk.asks("m7")).await?.len(), &1)?;
@@ -160,7 +169,9 @@ async fn erasing_is_for_good(lab: &Lab) -> Checked {
     desk.expect_chain("main", &[]).await?;
     same("fragments of the new chat", &desk.fragments().fragments(&desk.chat).await?, &Vec::new())?;
     let anew = desk.whole("main").await?.edition();
-    ensure(anew != edition, || format!("the edition of the new chat: {anew} was one of the erased chat"))?;
+    ensure(anew != edition, || {
+        format!("the edition of the new chat: {anew} was one of the erased chat")
+    })?;
     keyed.nodes = vec![says("a", "other words")];
     desk.applied(keyed).await?;
     same("revisions", &desk.history().revisions(&desk.chat, &"a".into()).await?, &Vec::new())?;
@@ -174,7 +185,11 @@ async fn erasing_nobody(lab: &Lab) -> Checked {
     let before = Visible::of(&desk).await?;
     let maintenance = desk.store.maintenance().ok_or_else(absent)?;
     let erased = maintenance.erase_user(&"nobody".into(), &CancelSignal::never()).await?;
-    same("of a user who is not there", &(erased.chats, erased.messages, erased.remaining), &(0, 0, 0))?;
+    same(
+        "of a user who is not there",
+        &(erased.chats, erased.messages, erased.remaining),
+        &(0, 0, 0),
+    )?;
     let result = maintenance.erase_user(&"".into(), &CancelSignal::never()).await;
     refused("erasing a user without a name", result, ErrorKind::Invalid)?;
     let source = CancelSource::new();
@@ -225,5 +240,9 @@ async fn a_backup_is_a_store(lab: &Lab) -> Checked {
     let report = copy.store.maintenance().ok_or_else(absent)?.check(&CancelSignal::never()).await?;
     same("what check() found in the backup", &report.findings, &Vec::new())?;
     copy.applied(copy.extend("m129", ["elsewhere"])).await?;
-    same("the head of the original", &desk.whole("main").await?.head().cloned(), &Some("behind".into()))
+    same(
+        "the head of the original",
+        &desk.whole("main").await?.head().cloned(),
+        &Some("behind".into()),
+    )
 }

@@ -1,8 +1,9 @@
-//! Records of memories: written whole or not at all, as expected or not, and there as they were written.
+//! Records of memories: written whole or not at all, as expected or not, and there as they were
+//! written.
 
 use context_core::{
-    Json, MemoryExpected, MemoryForget, MemoryOutcome, MemoryRecord, MemoryScope, MemorySource, MemoryVector,
-    MemoryWrite, MemoryWritten, Metadata, Timestamp, limits,
+    Json, MemoryExpected, MemoryForget, MemoryOutcome, MemoryRecord, MemoryScope, MemorySource,
+    MemoryVector, MemoryWrite, MemoryWritten, Metadata, Timestamp, limits,
 };
 
 use crate::case::cases;
@@ -44,11 +45,16 @@ async fn what_is_written_is_there(lab: &Lab) -> Checked {
     book.is_kept("nothing").await?;
     book.notes(&[(&user, "m1", "lisbon flight")]).await?;
     book.is_kept("a first record").await?;
-    book.notes(&[(&session, "m1", "lisbon again"), (&user, "m2", ""), (&session, "m0", "hotel")]).await?;
+    book.notes(&[(&session, "m1", "lisbon again"), (&user, "m2", ""), (&session, "m0", "hotel")])
+        .await?;
     book.is_kept("three at once, in two scopes").await?;
     let nothing = MemoryOutcome::Applied(vec![MemoryWritten::Kept(1)]);
     let again = book.desk.note(&user, "m1", "other words");
-    same("the outcome of a write of what is there", &book.write("the same name", &[again]).await?, &nothing)?;
+    same(
+        "the outcome of a write of what is there",
+        &book.write("the same name", &[again]).await?,
+        &nothing,
+    )?;
     same("what check() found", &book.desk.findings().await?, &Vec::new())
 }
 
@@ -86,18 +92,28 @@ async fn a_version_is_written_once(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let user = ada();
     for version in 0..4 {
-        let write = |text: &str| book.desk.note(&user, "m", text).expected(MemoryExpected::Version(version));
+        let write = |text: &str| {
+            book.desk.note(&user, "m", text).expected(MemoryExpected::Version(version))
+        };
         let (first, second) = (write(&format!("{version}")), write("too late"));
         let outcome = book.write("a write of a version", &[first]).await?;
-        same("its outcome", &outcome, &MemoryOutcome::Applied(vec![MemoryWritten::Written(version + 1)]))?;
-        let MemoryOutcome::Conflict { .. } = book.write("another write of it", &[second]).await? else {
+        same(
+            "its outcome",
+            &outcome,
+            &MemoryOutcome::Applied(vec![MemoryWritten::Written(version + 1)]),
+        )?;
+        let MemoryOutcome::Conflict { .. } = book.write("another write of it", &[second]).await?
+        else {
             return fail(format!("version {version} was written twice"));
         };
         book.is_kept("a conflict").await?;
     }
-    for (id, version) in [("m", 3), ("m", 5), ("m", u64::MAX), ("absent", 1), ("absent", u64::MAX)] {
+    for (id, version) in [("m", 3), ("m", 5), ("m", u64::MAX), ("absent", 1), ("absent", u64::MAX)]
+    {
         let write = book.desk.note(&user, id, "no").expected(MemoryExpected::Version(version));
-        let MemoryOutcome::Conflict { .. } = book.write("a write of a wrong version", &[write]).await? else {
+        let MemoryOutcome::Conflict { .. } =
+            book.write("a write of a wrong version", &[write]).await?
+        else {
             return fail(format!("{id} was written, though it was never at version {version}"));
         };
     }
@@ -110,10 +126,13 @@ async fn a_conflict_leaves_nothing_written(lab: &Lab) -> Checked {
     book.notes(&[(&user, "m1", "one"), (&session, "m2", "two")]).await?;
     for at in 0..4 {
         let mut writes: Vec<_> = [(&user, "m1"), (&user, "m3"), (&session, "m2"), (&session, "m4")]
-            .map(|(scope, id)| book.desk.note(scope, id, "in vain").expected(MemoryExpected::Anything))
+            .map(|(scope, id)| {
+                book.desk.note(scope, id, "in vain").expected(MemoryExpected::Anything)
+            })
             .into();
         writes[at].expected = MemoryExpected::Version(7);
-        let MemoryOutcome::Conflict { write, .. } = book.write("a write of four", &writes).await? else {
+        let MemoryOutcome::Conflict { write, .. } = book.write("a write of four", &writes).await?
+        else {
             return fail(format!("the {at}th of four is in conflict, and they were written"));
         };
         same("which of four is in conflict", &write, &at)?;
@@ -127,18 +146,25 @@ async fn a_repeated_write_counts_once(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let user = ada();
     let batch = |version| {
-        let write = |id| book.desk.note(&user, id, "again").expected(MemoryExpected::Version(version));
+        let write =
+            |id| book.desk.note(&user, id, "again").expected(MemoryExpected::Version(version));
         [write("m1"), write("m2")]
     };
     let (first, second) = (batch(0), batch(1));
     for writes in [&first, &second] {
         let written = book.write("a batch", writes).await?;
         for _ in 0..2 {
-            same("the outcome of the same batch again", &book.write("it again", writes).await?, &written)?;
+            same(
+                "the outcome of the same batch again",
+                &book.write("it again", writes).await?,
+                &written,
+            )?;
             book.is_kept("a batch that came again").await?;
         }
     }
-    let MemoryOutcome::Conflict { .. } = book.write("the first batch after the second", &first).await? else {
+    let MemoryOutcome::Conflict { .. } =
+        book.write("the first batch after the second", &first).await?
+    else {
         return fail("a batch was written again after another one");
     };
     book.is_kept("an old batch came again").await
@@ -147,7 +173,8 @@ async fn a_repeated_write_counts_once(lab: &Lab) -> Checked {
 async fn read_in_the_order_asked(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let (user, other) = (ada(), ada().project("p"));
-    book.notes(&[(&user, "b", "x"), (&user, "a", "x"), (&other, "c", "x"), (&user, "d", "x")]).await?;
+    book.notes(&[(&user, "b", "x"), (&user, "a", "x"), (&other, "c", "x"), (&user, "d", "x")])
+        .await?;
     for ids in [vec!["a", "b", "d"], vec!["d", "absent", "b"], vec!["c"], vec!["b", "b"], vec![]] {
         let ids: Vec<_> = ids.into_iter().map(Into::into).collect();
         let read = book.desk.memories()?.memories(&user, &ids).await?;
@@ -178,11 +205,19 @@ async fn places_grow_and_stay(lab: &Lab) -> Checked {
     let before = places(&book.desk, &user, &order).await?;
     let between = places(&book.desk, &session, &["s"]).await?[0];
     same("whether places grow", &before.is_sorted_by(|one, next| one < next), &true)?;
-    same("whether they grow over all scopes", &(before[2] < between && between < before[3]), &true)?;
+    same(
+        "whether they grow over all scopes",
+        &(before[2] < between && between < before[3]),
+        &true,
+    )?;
     for id in ["m", "z"] {
         book.put(book.desk.note(&user, id, "anew")).await?;
     }
-    same("the places after records were rewritten", &places(&book.desk, &user, &order).await?, &before)?;
+    same(
+        "the places after records were rewritten",
+        &places(&book.desk, &user, &order).await?,
+        &before,
+    )?;
     book.is_kept("records were rewritten").await?;
     book.forget("forgetting one", &MemoryForget::ids(user.clone(), ["a"])).await?;
     book.put(book.desk.note(&user, "a", "back")).await?;
@@ -211,7 +246,8 @@ async fn beside_are_those_of_its_session(lab: &Lab) -> Checked {
     }
     writes.push(said(&user, "whole", "episode", Some(MemorySource::session("s"))));
     book.add(writes).await?;
-    let ids: Vec<_> = ["e2", "absent", "e0", "n3", "e5", "f1", "whole", "e2"].map(Into::into).into();
+    let ids: Vec<_> =
+        ["e2", "absent", "e0", "n3", "e5", "f1", "whole", "e2"].map(Into::into).into();
     for each_side in [0, 1, 2, limits::MAX_MEMORY_NEIGHBOURS] {
         let beside = book.desk.memories()?.memories_beside(&user, &ids, each_side).await?;
         same("how many answers there are", &beside.len(), &ids.len())?;
@@ -236,7 +272,8 @@ fn all_of(desk: &Desk, id: &str, text: &str) -> MemoryWrite {
 
 async fn any_text_comes_back(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
-    let writes = TEXTS.iter().enumerate().map(|(n, text)| all_of(&book.desk, &format!("m{n}"), text));
+    let writes =
+        TEXTS.iter().enumerate().map(|(n, text)| all_of(&book.desk, &format!("m{n}"), text));
     book.add(writes.collect()).await?;
     book.is_kept("writing strange texts").await?;
     for (n, text) in TEXTS.iter().rev().enumerate() {
@@ -249,7 +286,8 @@ async fn any_text_comes_back(lab: &Lab) -> Checked {
 async fn any_name_comes_back(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let long = "é".repeat(limits::MAX_ID_BYTES / 2);
-    let names = ["a\u{0}b", "a", "a:b", "a|b", "a/b", "a{b}", " ", "%", "*", "a'b", "a\"b", "🦀", &long];
+    let names =
+        ["a\u{0}b", "a", "a:b", "a|b", "a/b", "a{b}", " ", "%", "*", "a'b", "a\"b", "🦀", &long];
     for name in names {
         let scope = MemoryScope::new(name).project(name).agent(name).session(name);
         book.notes(&[(&scope, name, "word"), (&MemoryScope::new(name), name, "word")]).await?;
@@ -258,7 +296,8 @@ async fn any_name_comes_back(lab: &Lab) -> Checked {
     for name in names {
         let scope = MemoryScope::new(name);
         book.put(book.desk.note(&scope, name, "another")).await?;
-        book.forget("forgetting a strange name", &MemoryForget::ids(scope.project(name), [name])).await?;
+        book.forget("forgetting a strange name", &MemoryForget::ids(scope.project(name), [name]))
+            .await?;
     }
     book.is_kept("writing over strange names").await?;
     same("what check() found", &book.desk.findings().await?, &Vec::new())
@@ -295,17 +334,24 @@ async fn the_largest_is_accepted(lab: &Lab) -> Checked {
     record.data = Metadata::default().with("k", Json::from("x".repeat(half).as_str()));
     let words: Vec<_> = (0..limits::MAX_MEMORY_WORDS).map(|n| format!("w{}", n % 5000)).collect();
     let values: Vec<_> = (0..limits::MAX_VECTOR_LENGTH).map(|n| n as f32).collect();
-    book.add(vec![MemoryWrite::new(record, words.join(" ")).vector(MemoryVector::new(&*long, values))])
-        .await?;
+    book.add(vec![
+        MemoryWrite::new(record, words.join(" ")).vector(MemoryVector::new(&*long, values)),
+    ])
+    .await?;
     book.is_kept("writing the largest record").await?;
-    let many = (0..limits::MAX_PAGE).map(|n| book.desk.note(&scope, &format!("m{n}"), &format!("w{n}")));
+    let many =
+        (0..limits::MAX_PAGE).map(|n| book.desk.note(&scope, &format!("m{n}"), &format!("w{n}")));
     book.add(many.collect()).await?;
     let ids: Vec<_> = (0..limits::MAX_PAGE).map(|n| format!("m{n}").into()).collect();
     let read = book.desk.memories()?.memories(&scope, &ids).await?;
     let expected: Vec<_> = ids.iter().filter_map(|id| book.model.get(&scope, id)).collect();
     same_memories("reading as many as may be", &read, &expected)?;
     let forget = MemoryForget::ids(scope, ids);
-    same("how many go at once", &book.forget("the most ids", &forget).await?, &(limits::MAX_PAGE as u64))
+    same(
+        "how many go at once",
+        &book.forget("the most ids", &forget).await?,
+        &(limits::MAX_PAGE as u64),
+    )
 }
 
 async fn need_no_chat(lab: &Lab) -> Checked {

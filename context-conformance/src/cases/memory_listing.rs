@@ -1,6 +1,8 @@
 //! Pages of memories, and what is counted.
 
-use context_core::{Cursor, ErrorKind, MemoryForget, MemoryList, MemoryScope, MemorySource, MemoryVector};
+use context_core::{
+    Cursor, ErrorKind, MemoryForget, MemoryList, MemoryScope, MemorySource, MemoryVector,
+};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -28,12 +30,14 @@ async fn the_newest_first_page_by_page(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let user = ada();
     for batch in 0..3 {
-        let writes = (0..7).map(|n| book.desk.note(&user, &format!("m{}", (batch * 7 + n) * 11 % 21), "x"));
+        let writes =
+            (0..7).map(|n| book.desk.note(&user, &format!("m{}", (batch * 7 + n) * 11 % 21), "x"));
         book.add(writes.collect()).await?;
     }
     book.put(book.desk.note(&user, "m0", "rewritten")).await?;
     for limit in [1, 2, 7, 20, 21, 22, 1000] {
-        book.lists(&format!("pages of {limit}"), &MemoryList::new(vec![user.clone()], limit)).await?;
+        book.lists(&format!("pages of {limit}"), &MemoryList::new(vec![user.clone()], limit))
+            .await?;
     }
     let full = book.desk.memories()?.list_memories(&MemoryList::new(vec![user], 21)).await?;
     same("whether a page that has all has another behind it", &full.next.is_none(), &true)
@@ -128,7 +132,8 @@ async fn stats_count_what_is_there(lab: &Lab) -> Checked {
     same("the stats of a user without memories", &nobody, &Vec::new())?;
     let (user, session) = (ada(), ada().session("s"));
     for n in 0..9 {
-        let mut write = book.desk.note(if n % 3 == 0 { &session } else { &user }, &format!("m{n}"), "é x");
+        let mut write =
+            book.desk.note(if n % 3 == 0 { &session } else { &user }, &format!("m{n}"), "é x");
         write.record.kind = ["episode", "fact"][n % 2].to_owned();
         write.vector = (n % 4 == 0).then(|| MemoryVector::new("e", [1.0].as_slice()));
         book.add(vec![write]).await?;
@@ -154,8 +159,11 @@ async fn stats_come_page_by_page(lab: &Lab) -> Checked {
     for scope in &scopes {
         book.notes(&[(scope, "m", "x")]).await?;
     }
-    book.notes(&[(&MemoryScope::new("ada2"), "m", "x"), (&MemoryScope::new("ada2").agent("a"), "m", "x")])
-        .await?;
+    book.notes(&[
+        (&MemoryScope::new("ada2"), "m", "x"),
+        (&MemoryScope::new("ada2").agent("a"), "m", "x"),
+    ])
+    .await?;
     for limit in [1, 2, 10, scopes.len(), 1000] {
         let stats = book.desk.memory_stats(&"ada".into(), limit).await?;
         same(format!("the stats, {limit} a page"), &stats, &book.model.stats(&"ada".into()))?;

@@ -1,9 +1,11 @@
-//! Many tasks at one memory: each record once, each version once, nothing half, and a lost reply harms nothing.
+//! Many tasks at one memory: each record once, each version once, nothing half, and a lost reply
+//! harms nothing.
 
 use std::sync::Arc;
 
 use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWrite, MemoryWritten,
+    MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWrite,
+    MemoryWritten,
 };
 
 use super::concurrency::race;
@@ -62,8 +64,12 @@ async fn race_for_records(desks: &[Desk]) -> Checked {
                         .map(|n| desk.note(&scope, &format!("m{n}"), &format!("word by{i}")))
                         .collect();
                     match desk.write_memories(&writes).await? {
-                        MemoryOutcome::Applied(answers) => written.extend(names.into_iter().zip(answers)),
-                        other => return fail(format!("a write of what may be there: saw {other:?}")),
+                        MemoryOutcome::Applied(answers) => {
+                            written.extend(names.into_iter().zip(answers))
+                        }
+                        other => {
+                            return fail(format!("a write of what may be there: saw {other:?}"));
+                        }
                     }
                 }
                 Ok((i, written))
@@ -87,7 +93,11 @@ async fn race_for_records(desks: &[Desk]) -> Checked {
             same("whose it is", &text, &Some(format!("word by{}", won[0].0)))?;
         }
         let find = MemoryFind::new(vec![scope], vec!["word".into()], 100);
-        same("how many are found", &desks[0].memories()?.find_memories(&find).await?.hits.len(), &10)?;
+        same(
+            "how many are found",
+            &desks[0].memories()?.find_memories(&find).await?.hits.len(),
+            &10,
+        )?;
     }
     same("what check() found", &desks[0].findings().await?, &Vec::new())
 }
@@ -114,7 +124,8 @@ async fn one_of_sixteen_writes_a_version(lab: &Lab) -> Checked {
         })
         .await?;
         let written = MemoryOutcome::Applied(vec![MemoryWritten::Written(version + 1)]);
-        let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(|(outcome, _)| *outcome == written);
+        let (won, lost): (Vec<_>, Vec<_>) =
+            results.into_iter().partition(|(outcome, _)| *outcome == written);
         same(format!("how many of {RACERS} wrote version {version}"), &won.len(), &1)?;
         let Some((_, winner)) = won.into_iter().next() else { return fail("nobody won") };
         for (outcome, _) in lost {
@@ -161,7 +172,8 @@ async fn counting_in_several_processes_loses_nothing(lab: &Lab) -> Checked {
     let desk = lab.desk_in("processes").await?;
     desk.memories()?;
     let location = lab.location("processes")?;
-    let start = |_| Worker::start(&Task { location: location.clone(), work: Work::Count { times: EACH } });
+    let start =
+        |_| Worker::start(&Task { location: location.clone(), work: Work::Count { times: EACH } });
     let mut workers = (0..CHILDREN).map(start).collect::<Checked<Vec<_>>>()?;
     workers.iter_mut().try_for_each(Worker::go)?;
     desk.count_up("m", EACH).await?;
@@ -173,8 +185,8 @@ async fn counting_in_several_processes_loses_nothing(lab: &Lab) -> Checked {
     same("the count of all processes", &count, &Some(((CHILDREN + 1) * EACH).to_string()))
 }
 
-/// Every write gives four records of two scopes the same text; so whoever reads two of a scope sees one text, and whoever searches,
-/// what is found by it.
+/// Every write gives four records of two scopes the same text; so whoever reads two of a scope sees
+/// one text, and whoever searches, what is found by it.
 async fn readers_see_whole_writes(lab: &Lab) -> Checked {
     let book = lab.notebook().await?;
     let session = ada().session("s");
@@ -183,22 +195,27 @@ async fn readers_see_whole_writes(lab: &Lab) -> Checked {
         async move {
             for i in 0..25 {
                 if task == 0 {
-                    let writes = [(&session, "a"), (&session, "b"), (&ada(), "a"), (&ada(), "b")].map(
-                        |(scope, id)| {
-                            desk.note(scope, id, &format!("word w{i}")).expected(MemoryExpected::Anything)
-                        },
-                    );
+                    let writes = [(&session, "a"), (&session, "b"), (&ada(), "a"), (&ada(), "b")]
+                        .map(|(scope, id)| {
+                            desk.note(scope, id, &format!("word w{i}"))
+                                .expected(MemoryExpected::Anything)
+                        });
                     let _written = desk.write_memories(&writes).await?;
                     continue;
                 }
                 let read = desk.memories()?.memories(&session, &["a".into(), "b".into()]).await?;
-                let texts: Vec<_> = read.iter().map(|stored| (&stored.record.text, stored.version)).collect();
+                let texts: Vec<_> =
+                    read.iter().map(|stored| (&stored.record.text, stored.version)).collect();
                 ensure(texts.is_empty() || (texts.len() == 2 && texts[0] == texts[1]), || {
                     format!("two records that are written together: saw {texts:?}")
                 })?;
                 let find = MemoryFind::new(vec![ada(), session.clone()], vec!["word".into()], 10);
                 let hits = desk.memories()?.find_memories(&find).await?.hits;
-                same("whether all four are found or none", &(hits.is_empty() || hits.len() == 4), &true)?;
+                same(
+                    "whether all four are found or none",
+                    &(hits.is_empty() || hits.len() == 4),
+                    &true,
+                )?;
                 tokio::task::yield_now().await;
             }
             Ok(())
@@ -215,13 +232,15 @@ async fn forgotten_while_it_is_written(lab: &Lab) -> Checked {
         async move {
             for i in 0..25 {
                 let writes = ["a", "b"].map(|id| {
-                    let expected = if task == 2 { MemoryExpected::Anything } else { MemoryExpected::Absent };
+                    let expected =
+                        if task == 2 { MemoryExpected::Anything } else { MemoryExpected::Absent };
                     desk.note(&ada(), id, &format!("word t{task} w{i}")).expected(expected)
                 });
                 match task {
                     0 => drop(desk.forget_memories(&MemoryForget::ids(ada(), ["a", "b"])).await?),
                     1 => {
-                        let read = desk.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
+                        let read =
+                            desk.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
                         same("whether both are there or none", &(read.len() % 2), &0)?;
                     }
                     _ => drop(desk.write_memories(&writes).await?),
@@ -259,7 +278,8 @@ async fn a_lost_reply_is_found_out_by_the_same_write(lab: &Lab) -> Checked {
         ("a write that did not arrive", false, MemoryExpected::Version(1), Written(2)),
         ("a lost reply to a version", true, MemoryExpected::Version(2), Written(3)),
     ] {
-        let writes = ids(0..3).into_iter().map(|id| plain.note(&ada(), &id, what).expected(expected));
+        let writes =
+            ids(0..3).into_iter().map(|id| plain.note(&ada(), &id, what).expected(expected));
         let writes: Vec<MemoryWrite> = writes.collect();
         let lost = faulty.memories()?.write_memories(&writes).await;
         ensure(lost.is_err(), || format!("{what}: nothing went wrong"))?;
@@ -268,12 +288,18 @@ async fn a_lost_reply_is_found_out_by_the_same_write(lab: &Lab) -> Checked {
         }
         book.is_kept(what).await?;
         let again = faulty.memories()?.write_memories(&writes).await?;
-        same(format!("the same write after {what}"), &again, &MemoryOutcome::Applied(vec![answer; 3]))?;
+        same(
+            format!("the same write after {what}"),
+            &again,
+            &MemoryOutcome::Applied(vec![answer; 3]),
+        )?;
         let _judged = book.model.write(&writes);
         book.is_kept(&format!("the same write after {what}")).await?;
     }
     let forget = MemoryForget::ids(ada(), ["m1"]);
-    ensure(faulty.memories()?.forget_memories(&forget).await.is_err(), || "nothing went wrong".into())?;
+    ensure(faulty.memories()?.forget_memories(&forget).await.is_err(), || {
+        "nothing went wrong".into()
+    })?;
     book.model.forget(&forget);
     book.is_kept("a lost reply to forgetting").await?;
     let again = faulty.memories()?.forget_memories(&forget).await?;
@@ -284,7 +310,9 @@ async fn a_lost_reply_is_found_out_by_the_same_write(lab: &Lab) -> Checked {
 async fn settled(desk: &Desk, scope: &MemoryScope) -> Checked<Vec<(String, u64)>> {
     let look = async || {
         let read = desk.memories()?.memories(scope, &["a".into(), "b".into(), "c".into()]).await?;
-        Checked::Ok(read.into_iter().map(|stored| (stored.record.text, stored.version)).collect::<Vec<_>>())
+        Checked::Ok(
+            read.into_iter().map(|stored| (stored.record.text, stored.version)).collect::<Vec<_>>(),
+        )
     };
     let mut before = look().await?;
     for _ in 0..50 {
@@ -311,8 +339,11 @@ async fn a_dropped_write_is_whole_or_absent(lab: &Lab) -> Checked {
         let ended = polled(desk.memories()?.write_memories(&writes), polls).await.transpose()?;
         let seen = settled(&desk, &scope).await?;
         let after = |version| ("word after".to_owned(), version);
-        let whole = seen == [after(2), after(1), after(1)] || seen == [("word before".to_owned(), 1)];
-        ensure(whole, || format!("a write dropped after {polls} polls is there in part: {seen:?}"))?;
+        let whole =
+            seen == [after(2), after(1), after(1)] || seen == [("word before".to_owned(), 1)];
+        ensure(whole, || {
+            format!("a write dropped after {polls} polls is there in part: {seen:?}")
+        })?;
         let did = format!("a write that was dropped after {polls} polls, repeated");
         let _outcome = book.write(&did, &writes).await?;
         book.is_kept("a dropped write").await?;

@@ -69,7 +69,8 @@ async fn looks_right(book: &Notebook, did: &str) -> Checked {
     book.is_kept(did).await?;
     let scopes: Vec<_> =
         book.model.names.keys().filter(|scope| scope.user == *"ada").take(16).cloned().collect();
-    let words: Vec<_> = ["word".to_owned()].into_iter().chain((0..6).map(|n| format!("own-m{n}"))).collect();
+    let words: Vec<_> =
+        ["word".to_owned()].into_iter().chain((0..6).map(|n| format!("own-m{n}"))).collect();
     let mut find = MemoryFind::new(scopes, words, 100);
     book.finds(did, &find).await?;
     find.vector = Some(vector(&mut Random::new(7)));
@@ -83,7 +84,11 @@ async fn forgotten_by_their_ids(lab: &Lab) -> Checked {
     let forget = MemoryForget::ids(ada().project("p"), ["m1", "m3", "absent", "m1"]);
     same("how many of four ids were there", &book.forget("forgetting by id", &forget).await?, &2)?;
     looks_right(&book, "forgetting by id").await?;
-    same("how many are there to forget again", &book.forget("forgetting again", &forget).await?, &0)?;
+    same(
+        "how many are there to forget again",
+        &book.forget("forgetting again", &forget).await?,
+        &0,
+    )?;
     looks_right(&book, "forgetting again").await
 }
 
@@ -124,7 +129,11 @@ async fn forgotten_with_their_scope(lab: &Lab) -> Checked {
         looks_right(&book, did).await?;
     }
     let left = book.desk.memory_stats(&"bob".into(), 5).await?;
-    same("what another user has left", &left.iter().map(context_core::MemoryStats::records).sum(), &6u64)
+    same(
+        "what another user has left",
+        &left.iter().map(context_core::MemoryStats::records).sum(),
+        &6u64,
+    )
 }
 
 async fn forgetting_nothing_is_none(lab: &Lab) -> Checked {
@@ -149,7 +158,8 @@ async fn marks_keep_forgotten_ones_away(lab: &Lab) -> Checked {
     book.forget("by id", &MemoryForget::ids(ada(), ["m0"])).await?;
     let message = MemorySource::message("s", "m1");
     book.forget("by source", &MemoryForget::source(ada(), message.clone())).await?;
-    let writes = ["m0", "m2", "m3", "m6"].map(|id| said(&book.desk, &ada(), id, Some(message.clone())));
+    let writes =
+        ["m0", "m2", "m3", "m6"].map(|id| said(&book.desk, &ada(), id, Some(message.clone())));
     use MemoryWritten::{Forgotten, Written};
     let expected = MemoryOutcome::Applied(vec![Forgotten, Forgotten, Forgotten, Written(1)]);
     let outcome = book.write("a write of what was forgotten", &writes).await?;
@@ -171,7 +181,11 @@ async fn marks_go_with_their_scope(lab: &Lab) -> Checked {
     book.forget("a scope", &MemoryForget::Scope(narrow.clone())).await?;
     book.notes(&[(&narrow, "m1", "back"), (&narrow, "m2", "back")]).await?;
     let outcome = book.write("in a wider scope", &[book.desk.note(&ada(), "m1", "back")]).await?;
-    same("what was forgotten there", &outcome, &MemoryOutcome::Applied(vec![MemoryWritten::Forgotten]))?;
+    same(
+        "what was forgotten there",
+        &outcome,
+        &MemoryOutcome::Applied(vec![MemoryWritten::Forgotten]),
+    )?;
     book.forget("the user", &MemoryForget::Scope(ada())).await?;
     book.notes(&[(&ada(), "m1", "back"), (&narrow, "m1", "back")]).await?;
     looks_right(&book, "forgetting scopes with marks").await
@@ -222,7 +236,8 @@ async fn words_and_vectors_go_too(lab: &Lab) -> Checked {
 async fn deleting_a_chat_leaves_memories(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let session = ada().session("chat");
-    book.add(vec![said(&book.desk, &session, "m1", Some(MemorySource::message("chat", "m")))]).await?;
+    book.add(vec![said(&book.desk, &session, "m1", Some(MemorySource::message("chat", "m")))])
+        .await?;
     book.desk.history().delete_chat(&book.desk.chat, None).await?;
     looks_right(&book, "deleting the chat it comes from").await
 }
@@ -240,7 +255,11 @@ async fn erased_with_their_user(lab: &Lab) -> Checked {
     same("how many go", &(forgotten.removed, book.model.forget(&ids)), &(1, 1))?;
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     let expected = book.model.erase(&"ada".into());
-    same("memories erased, records remaining", &(erased.memories, erased.remaining), &(expected, 0))?;
+    same(
+        "memories erased, records remaining",
+        &(erased.memories, erased.remaining),
+        &(expected, 0),
+    )?;
     looks_right(&book, "erasing a user").await?;
     let again = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     same("erased again", &(again.memories, again.remaining), &(0, 0))?;
@@ -262,8 +281,14 @@ async fn users_with_memories_are_listed(lab: &Lab) -> Checked {
     }
     let listed = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let desk = book.desk.clone();
-    let users = async || all_users(desk.store.maintenance().ok_or_else(|| Stop::Skip(String::new()))?).await;
-    same("whoever has a chat or a memory", &users().await?, &listed(&["ada", "bea", "eve", "zoe"]))?;
+    let users = async || {
+        all_users(desk.store.maintenance().ok_or_else(|| Stop::Skip(String::new()))?).await
+    };
+    same(
+        "whoever has a chat or a memory",
+        &users().await?,
+        &listed(&["ada", "bea", "eve", "zoe"]),
+    )?;
     book.forget("all of a user", &MemoryForget::Scope(MemoryScope::new("eve"))).await?;
     same("who is left", &users().await?, &listed(&["ada", "bea", "zoe"]))
 }
@@ -277,7 +302,11 @@ async fn check_looks_at_them(lab: &Lab) -> Checked {
     };
     let report = maintenance.check(&CancelSignal::never()).await?;
     let expected = book.model.entries.len() as u64;
-    same("findings, memories looked at", &(report.findings.len(), report.memories), &(0, expected))?;
+    same(
+        "findings, memories looked at",
+        &(report.findings.len(), report.memories),
+        &(0, expected),
+    )?;
     book.is_kept("a check").await
 }
 
@@ -290,14 +319,17 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
     // A store in one process is nowhere, and has no backups.
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(Stop::Skip(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            return Err(Stop::Skip(error.to_string()));
+        }
         result => result?,
     }
     let mut copy = book.clone();
     book.forget("a user", &MemoryForget::Scope(ada())).await?;
     copy.desk = book.desk.through(crate::child::open(lab.subject(), &location).await?);
     looks_right(&copy, "a backup").await?;
-    let outcome = copy.write("what was forgotten before", &[copy.desk.note(&ada(), "m0", "word")]).await?;
+    let outcome =
+        copy.write("what was forgotten before", &[copy.desk.note(&ada(), "m0", "word")]).await?;
     same("its outcome", &outcome, &MemoryOutcome::Applied(vec![MemoryWritten::Forgotten]))
 }
 
@@ -332,7 +364,8 @@ async fn forgotten_after_opening_again(lab: &Lab) -> Checked {
     let write = |id: &str| said(&desk, &ada(), id, Some(MemorySource::message("s", id)));
     book.add(vec![write("m1"), write("m2"), write("m3")]).await?;
     book.forget("by id", &MemoryForget::ids(ada(), ["m1"])).await?;
-    book.forget("by source", &MemoryForget::source(ada(), MemorySource::message("s", "m2"))).await?;
+    book.forget("by source", &MemoryForget::source(ada(), MemorySource::message("s", "m2")))
+        .await?;
     let writes = ["m1", "m2", "m3", "m4"].map(write);
     let model = book.model;
     drop((desk, book.desk));

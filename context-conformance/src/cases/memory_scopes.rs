@@ -1,8 +1,9 @@
-//! Whose memories are seen: those of the scopes a call names, exactly, and of nobody else; and what is refused before anything is done.
+//! Whose memories are seen: those of the scopes a call names, exactly, and of nobody else; and what
+//! is refused before anything is done.
 
 use context_core::{
-    Error, ErrorKind, Json, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryScope, MemorySource,
-    MemoryVector, MemoryWrite, Metadata, Retry, limits,
+    Error, ErrorKind, Json, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryScope,
+    MemorySource, MemoryVector, MemoryWrite, Metadata, Retry, limits,
 };
 
 use crate::case::cases;
@@ -39,7 +40,10 @@ async fn sees_only(desk: &Desk, did: &str, scopes: &[MemoryScope], random: &mut 
     for stored in seen {
         let own = scopes.contains(&stored.record.scope);
         ensure(own, || {
-            format!("{did}: {scopes:?} must not see memory {} of {:?}", stored.record.id, stored.record.scope)
+            format!(
+                "{did}: {scopes:?} must not see memory {} of {:?}",
+                stored.record.id, stored.record.scope
+            )
         })?;
     }
     Ok(())
@@ -60,7 +64,8 @@ async fn are_apart(lab: &Lab, scopes: &[MemoryScope]) -> Checked {
     for (n, scope) in scopes.iter().enumerate() {
         sees_only(&book.desk, "writing alike", std::slice::from_ref(scope), &mut random).await?;
         for m in [n, (n + 1) % scopes.len()] {
-            let find = MemoryFind::new(vec![scope.clone()], vec![format!("own{m}"), "word".into()], 10);
+            let find =
+                MemoryFind::new(vec![scope.clone()], vec![format!("own{m}"), "word".into()], 10);
             book.finds("writing alike", &find).await?;
         }
     }
@@ -111,9 +116,11 @@ async fn lookalike_scopes_are_apart(lab: &Lab) -> Checked {
 }
 
 async fn users_are_apart(lab: &Lab) -> Checked {
-    let users = ["ada", "ADA", "ada ", "ad", "ada:p", "ada|p", "ada\u{0}", "bob", "ada%", "{ada}", "ada/p"];
-    let scopes =
-        users.iter().flat_map(|user| [MemoryScope::new(*user), MemoryScope::new(*user).project("p")]);
+    let users =
+        ["ada", "ADA", "ada ", "ad", "ada:p", "ada|p", "ada\u{0}", "bob", "ada%", "{ada}", "ada/p"];
+    let scopes = users
+        .iter()
+        .flat_map(|user| [MemoryScope::new(*user), MemoryScope::new(*user).project("p")]);
     are_apart(lab, &scopes.collect::<Vec<_>>()).await
 }
 
@@ -165,7 +172,11 @@ fn ada() -> MemoryScope {
 /// The limit that was broken is named; trying again does not help.
 fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
     if let Some(limit) = limit {
-        same(format!("{did}: the limit in {error}"), &error.get("limit"), &Some(limit.to_string().as_str()))?;
+        same(
+            format!("{did}: the limit in {error}"),
+            &error.get("limit"),
+            &Some(limit.to_string().as_str()),
+        )?;
     }
     same(format!("{did}: whether to retry"), &error.retry(), &Retry::Never)
 }
@@ -240,7 +251,11 @@ async fn bad_writes_are_refused(lab: &Lab) -> Checked {
     for (what, bad, expected) in bad_writes(&book.desk) {
         let writes = [book.desk.note(&ada(), "good", "word"), bad];
         let result = book.desk.memories()?.write_memories(&writes).await;
-        limit(what, &refused(format!("a write with {what}"), result, ErrorKind::Invalid)?, expected)?;
+        limit(
+            what,
+            &refused(format!("a write with {what}"), result, ErrorKind::Invalid)?,
+            expected,
+        )?;
     }
     let many = (0..=limits::MAX_PAGE).map(|n| book.desk.note(&ada(), &format!("m{n}"), "word"));
     for writes in [Vec::new(), many.collect()] {
@@ -288,8 +303,9 @@ async fn bad_questions_are_refused(lab: &Lab) -> Checked {
     }
     let terms = |n: usize| (0..n).map(|n| format!("w{n}")).collect::<Vec<_>>();
     let find = |words: Vec<String>| MemoryFind::new(vec![ada()], words, 5);
-    let vector =
-        |values: Vec<f32>| with(find(terms(1)), |find| find.vector = Some(MemoryVector::new("e", values)));
+    let vector = |values: Vec<f32>| {
+        with(find(terms(1)), |find| find.vector = Some(MemoryVector::new("e", values)))
+    };
     for (what, find) in [
         ("too many words", find(terms(limits::MAX_MEMORY_TERMS + 1))),
         ("an empty word", find(vec![String::new()])),
@@ -297,7 +313,10 @@ async fn bad_questions_are_refused(lab: &Lab) -> Checked {
         ("a word with a quote", find(vec!["a\"b".into()])),
         ("a long word", find(vec![long()])),
         ("an empty kind", with(find(terms(1)), |find| find.kinds = vec![String::new()])),
-        ("too many kinds", with(find(terms(1)), |find| find.kinds = terms(limits::MAX_MEMORY_TERMS + 1))),
+        (
+            "too many kinds",
+            with(find(terms(1)), |find| find.kinds = terms(limits::MAX_MEMORY_TERMS + 1)),
+        ),
         ("an empty vector", vector(vec![])),
         ("no number", vector(vec![f32::NAN])),
         ("a long vector", vector(vec![0.5; limits::MAX_VECTOR_LENGTH + 1])),
@@ -307,9 +326,11 @@ async fn bad_questions_are_refused(lab: &Lab) -> Checked {
     let list = || MemoryList::new(vec![ada()], 5);
     let mut sourced = list();
     sourced.source = Some(MemorySource::session(""));
-    for (what, list) in
-        [("an empty kind", list().kind("")), ("a long key", list().key(long())), ("a bad source", sourced)]
-    {
+    for (what, list) in [
+        ("an empty kind", list().kind("")),
+        ("a long key", list().key(long())),
+        ("a bad source", sourced),
+    ] {
         invalid(&format!("a listing with {what}"), store.list_memories(&list).await.err())?;
     }
     let ids = |n: usize| (0..n).map(|n| MemoryId::from(format!("m{n}"))).collect::<Vec<_>>();
@@ -320,15 +341,19 @@ async fn bad_questions_are_refused(lab: &Lab) -> Checked {
         ("a bad scope", ada().agent(""), ids(1)),
     ] {
         invalid(&format!("reading {what}"), store.memories(&scope, &ids).await.err())?;
-        invalid(&format!("those beside {what}"), store.memories_beside(&scope, &ids, 1).await.err())?;
+        invalid(
+            &format!("those beside {what}"),
+            store.memories_beside(&scope, &ids, 1).await.err(),
+        )?;
         let forget = MemoryForget::ids(scope, ids);
         invalid(&format!("forgetting {what}"), store.forget_memories(&forget).await.err())?;
     }
     let too_many = store.memories_beside(&ada(), &ids(1), limits::MAX_MEMORY_NEIGHBOURS + 1).await;
     invalid("too many beside one", too_many.err())?;
-    for forget in
-        [MemoryForget::source(ada(), MemorySource::session("")), MemoryForget::Scope(ada().project(""))]
-    {
+    for forget in [
+        MemoryForget::source(ada(), MemorySource::session("")),
+        MemoryForget::Scope(ada().project("")),
+    ] {
         invalid("forgetting of a bad name", store.forget_memories(&forget).await.err())?;
     }
     invalid("stats of nobody", store.memory_stats(&"".into(), 5, None).await.err())?;

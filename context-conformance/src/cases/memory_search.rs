@@ -1,4 +1,5 @@
-//! What is found of memories, and in which order: within the exact limits all of it, as BM25 and the angles of vectors say.
+//! What is found of memories, and in which order: within the exact limits all of it, as BM25 and
+//! the angles of vectors say.
 
 use context_core::{
     MemoriesFound, MemoryExpected, MemoryFind, MemoryScope, MemoryVector, MemoryWrite, limits,
@@ -51,7 +52,11 @@ impl Notebook {
     /// What is found must be these, and what the model finds.
     async fn found(&self, did: &str, find: &MemoryFind, expected: &[&str]) -> Checked {
         let found = self.desk.memories()?.find_memories(find).await?;
-        same(format!("finding {:?} after {did}", find.words), &ids(&found), &crate::desk::owned(expected))?;
+        same(
+            format!("finding {:?} after {did}", find.words),
+            &ids(&found),
+            &crate::desk::owned(expected),
+        )?;
         self.finds(did, find).await
     }
 }
@@ -105,8 +110,11 @@ async fn common_words_of_all_kinds_count(lab: &Lab) -> Checked {
     }
     for kinds in [&["fact"][..], &["fact", "block"], &["nothing of it"], &["episode", "episode"]] {
         let kinds: Vec<_> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-        book.finds("notes of three kinds", &with(find(&["lisbon", "porto"]), |find| find.kinds = kinds))
-            .await?;
+        book.finds(
+            "notes of three kinds",
+            &with(find(&["lisbon", "porto"]), |find| find.kinds = kinds),
+        )
+        .await?;
     }
     let facts = with(find(&["lisbon", "porto"]), |find| find.kinds = vec!["fact".into()]);
     book.found("notes of three kinds", &facts, &["m4", "m1"]).await
@@ -117,7 +125,8 @@ async fn of_several_scopes_together(lab: &Lab) -> Checked {
     let scopes = [ada(), ada().session("s"), ada().project("p"), ada().agent("p")];
     for (n, scope) in scopes.iter().enumerate() {
         for m in 0..=n {
-            book.notes(&[(scope, &format!("m{n}{m}"), ["lisbon", "lisbon porto", "x"][m % 3])]).await?;
+            book.notes(&[(scope, &format!("m{n}{m}"), ["lisbon", "lisbon porto", "x"][m % 3])])
+                .await?;
         }
     }
     for n in 1..=scopes.len() {
@@ -134,7 +143,9 @@ async fn a_rewrite_changes_the_words(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     book.note("m", "lisbon flight").await?;
     book.note("other", "porto porto").await?;
-    for (words, lost) in [("porto", "lisbon"), ("porto x", "flight"), ("", "x"), ("lisbon", "porto x")] {
+    for (words, lost) in
+        [("porto", "lisbon"), ("porto x", "flight"), ("", "x"), ("lisbon", "porto x")]
+    {
         book.put(book.desk.note(&ada(), "m", words)).await?;
         for word in ["lisbon", "flight", "porto", "x"] {
             book.finds(&format!("writing {words:?}, without {lost:?}"), &find(&[word])).await?;
@@ -149,7 +160,8 @@ async fn a_rewrite_changes_the_words(lab: &Lab) -> Checked {
     same("what check() found", &book.desk.findings().await?, &Vec::new())
 }
 
-/// Words are the provider's: the store neither folds nor cuts them, and none has a meaning of its own.
+/// Words are the provider's: the store neither folds nor cuts them, and none has a meaning of its
+/// own.
 async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let words = [
@@ -218,18 +230,25 @@ async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
 
 async fn vectors_by_their_angle(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
-    for (id, values) in [("x", [2.0, 0.0]), ("y", [0.0, 1.0]), ("xy", [1.0, 1.0]), ("-x", [-1.0, 0.0])] {
-        let write = book.desk.note(&ada(), id, id).vector(MemoryVector::new("e", values.as_slice()));
+    for (id, values) in
+        [("x", [2.0, 0.0]), ("y", [0.0, 1.0]), ("xy", [1.0, 1.0]), ("-x", [-1.0, 0.0])]
+    {
+        let write =
+            book.desk.note(&ada(), id, id).vector(MemoryVector::new("e", values.as_slice()));
         book.add(vec![write]).await?;
     }
     book.note("without", "words alone").await?;
     book.found("vectors", &near(&[1.0, 0.0]), &["x", "xy", "y", "-x"]).await?;
     book.found("vectors", &near(&[-3.0, -0.5]), &["-x", "y", "xy", "x"]).await?;
-    let rewritten = book.desk.note(&ada(), "-x", "x").vector(MemoryVector::new("e", [0.9, 0.1].as_slice()));
+    let rewritten =
+        book.desk.note(&ada(), "-x", "x").vector(MemoryVector::new("e", [0.9, 0.1].as_slice()));
     book.put(rewritten).await?;
     book.put(book.desk.note(&ada(), "x", "without a vector")).await?;
     book.found("vectors were rewritten", &near(&[1.0, 0.0]), &["-x", "xy", "y"]).await?;
-    let zero = book.desk.note(&ada(), "zero", "zero").vector(MemoryVector::new("e", [0.0, 0.0].as_slice()));
+    let zero = book
+        .desk
+        .note(&ada(), "zero", "zero")
+        .vector(MemoryVector::new("e", [0.0, 0.0].as_slice()));
     book.add(vec![zero]).await?;
     book.finds("a vector without a direction", &near(&[1.0, 0.0])).await?;
     let large = book
@@ -243,7 +262,8 @@ async fn vectors_by_their_angle(lab: &Lab) -> Checked {
 async fn vectors_of_another_embedder_are_not_compared(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     for (id, model) in [("own", "e"), ("other", "f"), ("case", "E")] {
-        let write = book.desk.note(&ada(), id, "lisbon").vector(MemoryVector::new(model, [1.0].as_slice()));
+        let write =
+            book.desk.note(&ada(), id, "lisbon").vector(MemoryVector::new(model, [1.0].as_slice()));
         book.add(vec![write]).await?;
     }
     book.found("vectors of three embedders", &near(&[1.0]), &["own"]).await?;
@@ -253,9 +273,12 @@ async fn vectors_of_another_embedder_are_not_compared(lab: &Lab) -> Checked {
 
 async fn words_first_and_then_vectors(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
-    for (id, words, value) in
-        [("w", "lisbon x", None), ("wv", "lisbon", Some(0.0)), ("v", "x", Some(9.0)), ("v2", "", Some(0.5))]
-    {
+    for (id, words, value) in [
+        ("w", "lisbon x", None),
+        ("wv", "lisbon", Some(0.0)),
+        ("v", "x", Some(9.0)),
+        ("v2", "", Some(0.5)),
+    ] {
         let mut write = book.desk.note(&ada(), id, words);
         write.vector = value.map(|value| MemoryVector::new("e", [1.0, value].as_slice()));
         book.add(vec![write]).await?;
@@ -282,17 +305,27 @@ async fn so_many_of_each(lab: &Lab) -> Checked {
             find.limit = limit;
         });
         book.finds(&format!("at most {limit} of each"), &both).await?;
-        book.finds(&format!("at most {limit}"), &with(find(&["lisbon"]), |find| find.limit = limit)).await?;
-        book.finds(&format!("at most {limit}"), &with(near(&[0.0, 1.0]), |find| find.limit = limit)).await?;
+        book.finds(
+            &format!("at most {limit}"),
+            &with(find(&["lisbon"]), |find| find.limit = limit),
+        )
+        .await?;
+        book.finds(
+            &format!("at most {limit}"),
+            &with(near(&[0.0, 1.0]), |find| find.limit = limit),
+        )
+        .await?;
     }
     Ok(())
 }
 
-/// Above the exact limit a store may leave out records of the common word, but not the one that has the rare ones, too.
+/// Above the exact limit a store may leave out records of the common word, but not the one that has
+/// the rare ones, too.
 async fn in_a_large_memory_what_has_all_words_is_found(lab: &Lab) -> Checked {
     let book = lab.notebook().await?;
     let write = |id: &str, words: &str| book.desk.note(&ada(), id, words);
-    let mut writes = vec![write("needle", "common lisbon porto"), write("half", "common porto x x x x")];
+    let mut writes =
+        vec![write("needle", "common lisbon porto"), write("half", "common porto x x x x")];
     for n in 0..limits::EXACT_MEMORY_POSTINGS + 500 {
         writes.push(write(&format!("m{n}"), "common x x"));
     }

@@ -1,6 +1,7 @@
 //! Random lives of a chat, compared with the model after every step.
 //!
-//! A sequence that fails is made shorter before it is shown, and the failure says how to run just it again.
+//! A sequence that fails is made shorter before it is shown, and the failure says how to run just
+//! it again.
 
 use std::fmt::Write;
 
@@ -43,7 +44,10 @@ async fn lives(lab: &Lab, lives: u64, length: usize) -> Checked {
         for (i, step) in steps.iter().enumerate() {
             let _ = write!(report, "\n  {i} {step:?}");
         }
-        let _ = write!(report, "\nagain: CONTEXT_CONFORMANCE_SEED={seed:#x} CONTEXT_CONFORMANCE_CASES=1");
+        let _ = write!(
+            report,
+            "\nagain: CONTEXT_CONFORMANCE_SEED={seed:#x} CONTEXT_CONFORMANCE_CASES=1"
+        );
         return Err(Stop::Fail(report));
     }
     Ok(())

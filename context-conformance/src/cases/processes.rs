@@ -54,7 +54,8 @@ async fn writers_of_several_processes_lose_nothing(lab: &Lab) -> Checked {
     }
     let chain = ids(&desk.whole("main").await?);
     for name in (0..CHILDREN).map(|i| format!("w{i}")).chain(["own".to_owned()]) {
-        let own: Vec<_> = chain.iter().filter(|id| id.starts_with(&format!("{name}-"))).cloned().collect();
+        let own: Vec<_> =
+            chain.iter().filter(|id| id.starts_with(&format!("{name}-"))).cloned().collect();
         let expected: Vec<_> = (0..MESSAGES).map(|i| format!("{name}-{i}")).collect();
         same(format!("the messages of {name} on main"), &own, &expected)?;
     }

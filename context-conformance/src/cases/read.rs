@@ -60,7 +60,11 @@ async fn empty_branch_has_an_empty_chain(lab: &Lab) -> Checked {
     for window in windows {
         let chain = desk.read("main", window.clone()).await?;
         let seen = (chain.len(), chain.skipped());
-        same(format!("an empty branch through {window:?}: length and what is left out"), &seen, &(0, 0))?;
+        same(
+            format!("an empty branch through {window:?}: length and what is left out"),
+            &seen,
+            &(0, 0),
+        )?;
     }
     Ok(())
 }

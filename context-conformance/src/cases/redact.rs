@@ -1,11 +1,12 @@
-//! Redacting: a stored message gets a new body, its place stays, and nothing of what it was is kept.
+//! Redacting: a stored message gets a new body, its place stays, and nothing of what it was is
+//! kept.
 
 use std::sync::Arc;
 
 use context_core::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
 use context_core::{
-    ChatPatch, Commit, CommitOutcome, Committed, Encoded, ErrorKind, Message, MessageId, Metadata, Node,
-    NodeKind, Role, Timestamp, Window,
+    ChatPatch, Commit, CommitOutcome, Committed, Encoded, ErrorKind, Message, MessageId, Metadata,
+    Node, NodeKind, Role, Timestamp, Window,
 };
 
 use crate::case::cases;
@@ -63,7 +64,9 @@ async fn without_secret(desk: &Desk, did: &str) -> Checked {
     }
     for branch in desk.history().branches(&desk.chat).await? {
         let chain = desk.whole(branch.name.as_str()).await?;
-        ensure(!chain.iter().any(|node| has(node)), || format!("{did}: branch {} has it", branch.name))?;
+        ensure(!chain.iter().any(|node| has(node)), || {
+            format!("{did}: branch {} has it", branch.name)
+        })?;
     }
     Ok(())
 }
@@ -73,7 +76,12 @@ async fn boundaries_too(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let cut = |text: &str| {
         let body = Encoded::new("boundary", 1, text.as_bytes().to_vec());
-        Arc::new(Node::from_encoded("cut".into(), NodeKind::Boundary, Timestamp::from_micros(7), body))
+        Arc::new(Node::from_encoded(
+            "cut".into(),
+            NodeKind::Boundary,
+            Timestamp::from_micros(7),
+            body,
+        ))
     };
     let nodes = vec![says("a", SECRET), cut(SECRET), message("b")];
     desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
@@ -82,7 +90,11 @@ async fn boundaries_too(lab: &Lab) -> Checked {
     without_secret(&desk, "after the redaction").await?;
     let seen = desk.read("main", Window::Boundary).await?;
     let first = seen.get(0).map(|node| (node.id.clone(), node.kind));
-    same("the first node of a read to the last cut", &first, &Some(("cut".into(), NodeKind::Boundary)))?;
+    same(
+        "the first node of a read to the last cut",
+        &first,
+        &Some(("cut".into(), NodeKind::Boundary)),
+    )?;
     same("how many nodes it has", &seen.len(), &2)
 }
 
@@ -100,15 +112,22 @@ async fn place_and_all_around_it_stay(lab: &Lab) -> Checked {
     with_secret(&desk).await?;
     desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"b".into(), desk.at()).await?;
     let before = Visible::of(&desk).await?;
-    let node =
-        before.iter().flat_map(|seen| &seen.messages).find(|placed| placed.node.id.as_str() == "b").cloned();
-    let by = Node::new("b", Message::new(Role::Assistant, []), Timestamp::from_micros(99)).with_tokens(3);
+    let node = before
+        .iter()
+        .flat_map(|seen| &seen.messages)
+        .find(|placed| placed.node.id.as_str() == "b")
+        .cloned();
+    let by = Node::new("b", Message::new(Role::Assistant, []), Timestamp::from_micros(99))
+        .with_tokens(3);
     let commit = Commit { redactions: vec![Arc::new(by.clone())], ..desk.stay() };
     let at = commit.at;
     same("the outcome", &desk.applied(commit).await?, &Committed::new(None, None))?;
     let after = Visible::of(&desk).await?;
-    let seen =
-        after.iter().flat_map(|seen| &seen.messages).find(|placed| placed.node.id.as_str() == "b").cloned();
+    let seen = after
+        .iter()
+        .flat_map(|seen| &seen.messages)
+        .find(|placed| placed.node.id.as_str() == "b")
+        .cloned();
     let mut expected = node.clone();
     if let Some(placed) = &mut expected {
         placed.node = Arc::new(placed.node.amended(&by));
@@ -168,11 +187,16 @@ async fn together_with_what_replaces_it(lab: &Lab) -> Checked {
     commit.redactions = vec![says("b", "[redacted]")];
     commit.amendments = vec![says("a", "new words")];
     commit.fragments = vec![stored("f", "x")];
-    commit.patch = Some(ChatPatch { set: Metadata::default().with("n", 1), ..ChatPatch::default() });
+    commit.patch =
+        Some(ChatPatch { set: Metadata::default().with("n", 1), ..ChatPatch::default() });
     let stale = Commit { nodes: vec![message("e")], ..desk.extend("a", []) };
     let before = Visible::of(&desk).await?;
     let refused = Commit { redactions: commit.redactions.clone(), ..stale };
-    same("a stale one", &desk.commit(refused).await?, &CommitOutcome::Conflict { actual: id("c") })?;
+    same(
+        "a stale one",
+        &desk.commit(refused).await?,
+        &CommitOutcome::Conflict { actual: id("c") },
+    )?;
     same("the chat after a conflict", &Visible::of(&desk).await?, &before)?;
     let edition = desk.whole("main").await?.edition();
     let committed = desk.applied(commit).await?;
@@ -192,10 +216,15 @@ async fn a_key_counts_once(lab: &Lab) -> Checked {
     desk.applied(keyed.clone()).await?;
     let before = Visible::of(&desk).await?;
     let again = Commit { at: desk.at(), ..keyed.clone() };
-    same("again", &desk.commit(again).await?, &CommitOutcome::Replayed(Committed::new(None, None)))?;
+    same(
+        "again",
+        &desk.commit(again).await?,
+        &CommitOutcome::Replayed(Committed::new(None, None)),
+    )?;
     same("the chat after a replay", &Visible::of(&desk).await?, &before)?;
     let amends = Commit { amendments: keyed.redactions.clone(), redactions: Vec::new(), ..keyed };
-    refused("an amendment with this key", desk.history().commit(amends).await, ErrorKind::Invalid).map(drop)
+    refused("an amendment with this key", desk.history().commit(amends).await, ErrorKind::Invalid)
+        .map(drop)
 }
 
 async fn unknown_message_is_not_found(lab: &Lab) -> Checked {
@@ -210,7 +239,11 @@ async fn unknown_message_is_not_found(lab: &Lab) -> Checked {
             ..redact(&desk, &["ghost"])
         },
     ] {
-        refused("redacting an unknown message", desk.history().commit(commit).await, ErrorKind::NotFound)?;
+        refused(
+            "redacting an unknown message",
+            desk.history().commit(commit).await,
+            ErrorKind::NotFound,
+        )?;
         same("the chat then", &Visible::of(&desk).await?, &before)?;
     }
     let other = desk.other("ada", "other");
@@ -225,8 +258,11 @@ async fn what_is_wrong_is_refused(lab: &Lab) -> Checked {
     let before = Visible::of(&desk).await?;
     let twice = redact(&desk, &["b", "b"]);
     let both = Commit { amendments: vec![message("b")], ..redact(&desk, &["b"]) };
-    let new =
-        Commit { nodes: vec![message("d")], target: desk.extend("c", []).target, ..redact(&desk, &["d"]) };
+    let new = Commit {
+        nodes: vec![message("d")],
+        target: desk.extend("c", []).target,
+        ..redact(&desk, &["d"])
+    };
     let large = Commit { redactions: vec![raw("b", vec![0; MAX_BODY_BYTES + 1])], ..desk.stay() };
     let many = (0..=MAX_COMMIT_ITEMS).map(|i| message(&format!("i{i}"))).collect();
     let many = Commit { redactions: many, ..desk.stay() };
@@ -238,10 +274,17 @@ async fn what_is_wrong_is_refused(lab: &Lab) -> Checked {
         ("too many", many, Some(MAX_COMMIT_ITEMS)),
     ];
     for (what, commit, limit) in tries {
-        let error =
-            refused(format!("redacting {what}"), desk.history().commit(commit).await, ErrorKind::Invalid)?;
+        let error = refused(
+            format!("redacting {what}"),
+            desk.history().commit(commit).await,
+            ErrorKind::Invalid,
+        )?;
         let named = error.get("limit").map(ToOwned::to_owned);
-        same(format!("{what}: the limit in {error}"), &named, &limit.map(|limit| limit.to_string()))?;
+        same(
+            format!("{what}: the limit in {error}"),
+            &named,
+            &limit.map(|limit| limit.to_string()),
+        )?;
         same("the chat then", &Visible::of(&desk).await?, &before)?;
     }
     Ok(())
@@ -254,12 +297,20 @@ async fn on_all_branches_and_checkpoints(lab: &Lab) -> Checked {
     desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"m6".into(), desk.at()).await?;
     desk.applied(redact(&desk, &["m5", "x", "m39"])).await?;
     let expected = Some((says("m5", "[redacted]").body().clone(), 1));
-    for chain in
-        [desk.whole("main").await?, desk.whole("side").await?, desk.read_to("m6", Window::Whole).await?]
-    {
-        same("message 5", &chain.get(5).map(|node| (node.body().clone(), node.revision)), &expected)?;
+    for chain in [
+        desk.whole("main").await?,
+        desk.whole("side").await?,
+        desk.read_to("m6", Window::Whole).await?,
+    ] {
+        same(
+            "message 5",
+            &chain.get(5).map(|node| (node.body().clone(), node.revision)),
+            &expected,
+        )?;
     }
-    let last = async |branch: &str| Checked::Ok(desk.whole(branch).await?.last().map(|node| node.revision));
+    let last = async |branch: &str| {
+        Checked::Ok(desk.whole(branch).await?.last().map(|node| node.revision))
+    };
     same("the heads", &(last("main").await?, last("side").await?), &(Some(1), Some(1)))
 }
 
@@ -270,7 +321,10 @@ async fn again_and_amended_after(lab: &Lab) -> Checked {
     desk.applied(redact(&desk, &["b"])).await?;
     let revisions = async || -> Checked<Vec<String>> {
         let all = desk.history().revisions(&desk.chat, &MessageId::from("b")).await?;
-        Ok(all.iter().map(|was| format!("{}: {:?}", was.node.revision, was.node.body().bytes())).collect())
+        Ok(all
+            .iter()
+            .map(|was| format!("{}: {:?}", was.node.revision, was.node.body().bytes()))
+            .collect())
     };
     same("revisions after redacting twice", &revisions().await?, &Vec::new())?;
     desk.applied(Commit { amendments: vec![says("b", "now this")], ..desk.stay() }).await?;

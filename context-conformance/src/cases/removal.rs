@@ -1,4 +1,5 @@
-//! Branches that are renamed and deleted, and what becomes of messages that nothing reaches any more.
+//! Branches that are renamed and deleted, and what becomes of messages that nothing reaches any
+//! more.
 
 use context_core::{BranchDeletion, Commit, CommitOutcome, Error, ErrorKind, MessageId, Window};
 
@@ -30,7 +31,10 @@ cases!("removal":
 
 pub(super) async fn delete(desk: &Desk, branch: &str, expected: &str) -> Checked<BranchDeletion> {
     let expected = id(expected);
-    Ok(desk.history().delete_branch(&desk.chat, &branch.into(), expected.as_ref(), desk.at()).await?)
+    Ok(desk
+        .history()
+        .delete_branch(&desk.chat, &branch.into(), expected.as_ref(), desk.at())
+        .await?)
 }
 
 /// The branch must be deleted, and with it this many messages.
@@ -76,7 +80,8 @@ async fn grown(lab: &Lab) -> Checked<Desk> {
 async fn renaming_keeps_order_head_and_time(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     let mut expected = desk.history().branches(&desk.chat).await?;
-    for (from, to) in [("side", "zz"), ("zz", "aa"), ("aa", "it's\n🦀"), ("deep", "side"), ("side", "side")]
+    for (from, to) in
+        [("side", "zz"), ("zz", "aa"), ("aa", "it's\n🦀"), ("deep", "side"), ("side", "side")]
     {
         rename(&desk, from, to).await?;
         for branch in expected.iter_mut().filter(|branch| branch.name == *from) {
@@ -130,19 +135,24 @@ async fn renaming_into_a_name_that_is_taken(lab: &Lab) -> Checked {
         ("side", long.as_str(), ErrorKind::Invalid),
     ];
     for (from, to, kind) in tries {
-        let result = desk.history().rename_branch(&desk.chat, &from.into(), &to.into(), desk.at()).await;
+        let result =
+            desk.history().rename_branch(&desk.chat, &from.into(), &to.into(), desk.at()).await;
         refused(format!("renaming {from:?} to {to:.20?}"), result, kind)?;
         same("the chat then", &Visible::of(&desk).await?, &before)?;
     }
     let absent = desk.other("ada", "absent");
-    let result = desk.history().rename_branch(&absent.chat, &"main".into(), &"x".into(), desk.at()).await;
+    let result =
+        desk.history().rename_branch(&absent.chat, &"main".into(), &"x".into(), desk.at()).await;
     refused("renaming in an absent chat", result, ErrorKind::NotFound).map(drop)
 }
 
 async fn deleting_takes_what_only_it_reached(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
-    desk.applied(Commit { amendments: ["y", "x", "a"].map(|id| says(id, "amended")).into(), ..desk.stay() })
-        .await?;
+    desk.applied(Commit {
+        amendments: ["y", "x", "a"].map(|id| says(id, "amended")).into(),
+        ..desk.stay()
+    })
+    .await?;
     let chains = [desk.whole("main").await?, desk.whole("deep").await?];
     let nodes = |chain: &context_core::Chain| chain.iter().cloned().collect::<Vec<_>>();
     deleted(&desk, "side", "y", 1).await?;
@@ -151,7 +161,11 @@ async fn deleting_takes_what_only_it_reached(lab: &Lab) -> Checked {
         same(format!("{branch} then"), &nodes(&desk.whole(branch).await?), &nodes(chain))?;
     }
     let slots = desk.history().messages(&desk.chat, &["y".into(), "x".into()]).await?;
-    same("which are found by id", &slots.iter().map(Option::is_some).collect(), &vec![false, true])?;
+    same(
+        "which are found by id",
+        &slots.iter().map(Option::is_some).collect(),
+        &vec![false, true],
+    )?;
     let revisions =
         async |id: &str| Checked::Ok(desk.history().revisions(&desk.chat, &id.into()).await?.len());
     same(
@@ -167,7 +181,9 @@ async fn deleting_takes_what_only_it_reached(lab: &Lab) -> Checked {
 
 /// An operator who reads the error must know which branch it is about.
 fn names_branch(branch: &str, error: &Error) -> Checked {
-    ensure(error.to_string().contains(branch), || format!("the error does not name branch {branch}: {error}"))
+    ensure(error.to_string().contains(branch), || {
+        format!("the error does not name branch {branch}: {error}")
+    })
 }
 
 async fn ids_are_free_again(lab: &Lab) -> Checked {
@@ -178,12 +194,15 @@ async fn ids_are_free_again(lab: &Lab) -> Checked {
     refused("a fork behind a message that is gone", behind, ErrorKind::NotFound)?;
     let amends = Commit { amendments: vec![says("y", "x")], ..desk.stay() };
     refused("amending one that is gone", desk.history().commit(amends).await, ErrorKind::NotFound)?;
-    let mark = desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"y".into(), desk.at()).await;
+    let mark =
+        desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"y".into(), desk.at()).await;
     refused("a checkpoint at one that is gone", mark, ErrorKind::NotFound)?;
-    desk.applied(Commit { nodes: vec![says("y", "something else")], ..desk.extend("c", []) }).await?;
+    desk.applied(Commit { nodes: vec![says("y", "something else")], ..desk.extend("c", []) })
+        .await?;
     desk.expect_chain("main", &["a", "b", "c", "y"]).await?;
     let slots = desk.history().messages(&desk.chat, &["y".into()]).await?;
-    let seen = slots.into_iter().flatten().next().map(|placed| (placed.node.revision, placed.depth));
+    let seen =
+        slots.into_iter().flatten().next().map(|placed| (placed.node.revision, placed.depth));
     same("its revision and depth", &seen, &Some((0, 3)))?;
     let revisions = desk.history().revisions(&desk.chat, &"y".into()).await?;
     same("its revisions", &revisions, &Vec::new())
@@ -192,10 +211,17 @@ async fn ids_are_free_again(lab: &Lab) -> Checked {
 async fn the_active_branch_is_not_deleted(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     let before = Visible::of(&desk).await?;
-    let main = desk.history().delete_branch(&desk.chat, &"main".into(), Some(&"c".into()), desk.at()).await;
+    let main = desk
+        .history()
+        .delete_branch(&desk.chat, &"main".into(), Some(&"c".into()), desk.at())
+        .await;
     names_branch("main", &refused("deleting the active branch", main, ErrorKind::Invalid)?)?;
     let elsewhere = BranchDeletion::Conflict { actual: id("c") };
-    same("deleting the active branch, expected elsewhere", &delete(&desk, "main", "a").await?, &elsewhere)?;
+    same(
+        "deleting the active branch, expected elsewhere",
+        &delete(&desk, "main", "a").await?,
+        &elsewhere,
+    )?;
     same("the chat then", &Visible::of(&desk).await?, &before)?;
     desk.history().activate_branch(&desk.chat, &"side".into(), desk.at()).await?;
     deleted(&desk, "main", "c", 1).await?;
@@ -298,7 +324,8 @@ async fn readers_find_out(lab: &Lab) -> Checked {
     let edition = desk.whole("side").await?.edition();
     let after = |message: &str| Window::After { message: message.into(), edition };
     deleted(&desk, "side", "y", 1).await?;
-    desk.applied(Commit { nodes: vec![says("y", "other words")], ..desk.fork("side", "x", []) }).await?;
+    desk.applied(Commit { nodes: vec![says("y", "other words")], ..desk.fork("side", "x", []) })
+        .await?;
     let seen = desk.read("side", after("y")).await?;
     same("side, made anew behind the same place", &(seen.skipped(), seen.len()), &(0, 4))?;
     let seen = desk.read("main", after("c")).await?;
@@ -335,8 +362,11 @@ async fn the_size_of_a_chat(lab: &Lab) -> Checked {
     let empty = size().await?;
     same("messages of an empty chat", &empty.messages, &0)?;
     let large = |id: &str, bytes| says(id, &"x".repeat(bytes));
-    desk.applied(Commit { nodes: vec![large("a", 100_000), large("b", 100_000)], ..desk.extend("", []) })
-        .await?;
+    desk.applied(Commit {
+        nodes: vec![large("a", 100_000), large("b", 100_000)],
+        ..desk.extend("", [])
+    })
+    .await?;
     let grown = size().await?;
     same("messages", &grown.messages, &2)?;
     let between = |did: &str, bytes: u64, least: u64, most: u64| {
@@ -354,10 +384,18 @@ async fn the_size_of_a_chat(lab: &Lab) -> Checked {
     deleted(&desk, "side", "x", 1).await?;
     between("without it", size().await?.bytes, 100_000, 120_000)?;
     let absent = desk.other("ada", "absent");
-    refused("the size of an absent chat", desk.history().chat_size(&absent.chat).await, ErrorKind::NotFound)?;
+    refused(
+        "the size of an absent chat",
+        desk.history().chat_size(&absent.chat).await,
+        ErrorKind::NotFound,
+    )?;
     let bobs = desk.other("bob", "chat");
-    refused("the size of another user's", desk.history().chat_size(&bobs.chat).await, ErrorKind::NotFound)
-        .map(drop)
+    refused(
+        "the size of another user's",
+        desk.history().chat_size(&bobs.chat).await,
+        ErrorKind::NotFound,
+    )
+    .map(drop)
 }
 
 async fn only_an_idle_chat_is_deleted(lab: &Lab) -> Checked {
@@ -365,13 +403,15 @@ async fn only_an_idle_chat_is_deleted(lab: &Lab) -> Checked {
     let chat = desk.history().chat(&desk.chat).await?;
     let updated = chat.map(|chat| chat.updated_at).unwrap_or_default();
     let micros = |by: i64| context_core::Timestamp::from_micros(updated.as_micros() + by);
-    let delete = async |since| Checked::Ok(desk.history().delete_chat(&desk.chat, Some(since)).await?);
+    let delete =
+        async |since| Checked::Ok(desk.history().delete_chat(&desk.chat, Some(since)).await?);
     let before = Visible::of(&desk).await?;
     same("written to after that", &delete(micros(-1)).await?, &false)?;
     same("the chat then", &Visible::of(&desk).await?, &before)?;
     desk.applied(desk.extend("c", ["d"])).await?;
     same("written to since it was looked at", &delete(micros(0)).await?, &false)?;
-    let updated = desk.history().chat(&desk.chat).await?.map(|chat| chat.updated_at).unwrap_or_default();
+    let updated =
+        desk.history().chat(&desk.chat).await?.map(|chat| chat.updated_at).unwrap_or_default();
     same("idle since then", &delete(updated).await?, &true)?;
     same("the chat", &Visible::of(&desk).await?, &None)?;
     same("an absent one", &delete(updated).await?, &false)

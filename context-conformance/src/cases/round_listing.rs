@@ -39,10 +39,13 @@ async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Place>)> {
     }
     // Written in another order.
     let mut written: Vec<_> = expected.clone();
-    written.sort_by_key(|(session, agent, round)| (*round, u32::MAX - agent, session.len(), session.clone()));
+    written.sort_by_key(|(session, agent, round)| {
+        (*round, u32::MAX - agent, session.len(), session.clone())
+    });
     for (session, agent, round) in written {
         for user in ["ada", "bob"] {
-            let mut diary = Diary::new(&desk, AgentRef::new(user, session.as_str(), agent).round(round));
+            let mut diary =
+                Diary::new(&desk, AgentRef::new(user, session.as_str(), agent).round(round));
             diary.ask(&format!("{user} asks"))?;
             diary.record().await?;
         }
@@ -73,7 +76,8 @@ async fn pages_give_each_once(lab: &Lab) -> Checked {
         let seen = listed(&desk, &RoundQuery::of_user("ada").limit(limit)).await?;
         same(format!("all rounds in pages of {limit}"), &seen, &expected)?;
     }
-    let whole = desk.trajectories()?.rounds(&RoundQuery::of_user("ada").limit(expected.len())).await?;
+    let whole =
+        desk.trajectories()?.rounds(&RoundQuery::of_user("ada").limit(expected.len())).await?;
     same("whether another page follows a full last one", &whole.next, &None)?;
     let one = RoundQuery::of_agent(&desk.agent("s")).limit(3);
     let rounds: Vec<_> = listed(&desk, &one).await?.iter().map(|place| place.2).collect();
@@ -86,7 +90,11 @@ async fn of_one_session_or_agent(lab: &Lab) -> Checked {
         expected.iter().filter(|place| wanted(place)).cloned().collect::<Vec<_>>()
     };
     let session = RoundQuery::of_user("ada").session("s").limit(5);
-    same("of one session", &listed(&desk, &session).await?, &keep(&|(session, ..)| session == "s"))?;
+    same(
+        "of one session",
+        &listed(&desk, &session).await?,
+        &keep(&|(session, ..)| session == "s"),
+    )?;
     let absent = RoundQuery::of_user("ada").session("S");
     same("of a session that is not there", &listed(&desk, &absent).await?, &Vec::new())?;
     let agent = RoundQuery::of_agent(&AgentRef::new("ada", "s", 1));
@@ -94,15 +102,23 @@ async fn of_one_session_or_agent(lab: &Lab) -> Checked {
     same("of one agent", &listed(&desk, &agent).await?, &of_one)?;
     let mut everywhere = RoundQuery::of_user("ada").limit(2);
     everywhere.agent = Some(0);
-    same("of the main agents", &listed(&desk, &everywhere).await?, &keep(&|(_, agent, _)| *agent == 0))
+    same(
+        "of the main agents",
+        &listed(&desk, &everywhere).await?,
+        &keep(&|(_, agent, _)| *agent == 0),
+    )
 }
 
 async fn before_a_number(lab: &Lab) -> Checked {
     let (desk, expected) = filled(lab).await?;
     let agent = RoundQuery::of_agent(&desk.agent("s"));
-    for (before, rounds) in
-        [(0, vec![]), (1, vec![0]), (9, vec![2, 0]), (10, vec![9, 2, 0]), (u32::MAX, vec![10, 9, 2, 0])]
-    {
+    for (before, rounds) in [
+        (0, vec![]),
+        (1, vec![0]),
+        (9, vec![2, 0]),
+        (10, vec![9, 2, 0]),
+        (u32::MAX, vec![10, 9, 2, 0]),
+    ] {
         let seen = listed(&desk, &agent.clone().before(before)).await?;
         let seen: Vec<_> = seen.iter().map(|place| place.2).collect();
         same(format!("the rounds before {before}"), &seen, &rounds)?;
@@ -133,7 +149,11 @@ async fn heads_say_what_rounds_are(lab: &Lab) -> Checked {
     first.set_state(RoundState::Interrupted);
     first.record().await?;
     let heads = desk.heads_of(&RoundQuery::of_user("ada").limit(1)).await?;
-    same("the heads after a round was stopped", &heads, &vec![second.round.head(), first.round.head()])
+    same(
+        "the heads after a round was stopped",
+        &heads,
+        &vec![second.round.head(), first.round.head()],
+    )
 }
 
 /// Whoever reads on sees every round that was there all the time, once.

@@ -1,6 +1,8 @@
 //! Nodes that stand for messages: found by the message, among all rounds of the user.
 
-use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal};
+use context_core::trajectory::{
+    Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal,
+};
 use context_core::{AgentRef, MessageNode, RoundPrune};
 
 use crate::case::cases;
@@ -23,7 +25,13 @@ async fn found(desk: &Desk, user: &str, chat: &str, message: &str) -> Checked<Ve
 }
 
 /// A round in which a question and so many conclusions stand for the message.
-async fn linked(desk: &Desk, agent: AgentRef, round: u32, more: u32, link: &MessageLink) -> Checked<Diary> {
+async fn linked(
+    desk: &Desk,
+    agent: AgentRef,
+    round: u32,
+    more: u32,
+    link: &MessageLink,
+) -> Checked<Diary> {
     let mut diary = Diary::new(desk, agent.round(round));
     let query = diary.asks(NewQuery::new("why?").message(link.clone()))?;
     for i in 0..more {
@@ -37,8 +45,14 @@ async fn linked(desk: &Desk, agent: AgentRef, round: u32, more: u32, link: &Mess
 async fn found_among_all_rounds_in_order(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let link = MessageLink::new("chat", "m");
-    let places =
-        [("s", 10, 0, 0), ("t", 0, 0, 0), ("s", 0, 10, 0), ("s", 0, 2, 11), ("s", 2, 0, 0), ("B", 0, 0, 1)];
+    let places = [
+        ("s", 10, 0, 0),
+        ("t", 0, 0, 0),
+        ("s", 0, 10, 0),
+        ("s", 0, 2, 11),
+        ("s", 2, 0, 0),
+        ("B", 0, 0, 1),
+    ];
     let mut expected = Vec::new();
     for (session, agent, round, more) in places {
         let agent = AgentRef::new("ada", session, agent);

@@ -89,9 +89,12 @@ async fn one_of_sixteen_creates_it(lab: &Lab) -> Checked {
             }
         })
         .await?;
-        let won: Vec<_> = outcomes.iter().filter(|(outcome, _)| *outcome == RecordOutcome::Applied).collect();
+        let won: Vec<_> =
+            outcomes.iter().filter(|(outcome, _)| *outcome == RecordOutcome::Applied).collect();
         same("how many created the round", &won.len(), &1)?;
-        let told = outcomes.iter().filter(|(outcome, _)| *outcome == RecordOutcome::Conflict { actual: 1 });
+        let told = outcomes
+            .iter()
+            .filter(|(outcome, _)| *outcome == RecordOutcome::Conflict { actual: 1 });
         same("how many were told that it is there", &told.count(), &(RACERS - 1))?;
         won[0].1.is_kept("a race to create it").await?;
     }
@@ -109,9 +112,14 @@ async fn the_same_commit_at_once_is_applied_once(lab: &Lab) -> Checked {
             async move { desk.record(&commit).await }
         })
         .await?;
-        let count = |wanted: RecordOutcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
+        let count =
+            |wanted: RecordOutcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
         let seen = (count(RecordOutcome::Applied), count(RecordOutcome::Replayed));
-        same(format!("commit {turn}, 16 times at once: applied, replayed"), &seen, &(1, RACERS - 1))?;
+        same(
+            format!("commit {turn}, 16 times at once: applied, replayed"),
+            &seen,
+            &(1, RACERS - 1),
+        )?;
         diary.is_kept("the same commit 16 times at once").await?;
         last = diary.conclude(last, &format!("{turn}"))?;
     }
@@ -205,8 +213,8 @@ async fn agents_do_not_wait_for_each_other(lab: &Lab) -> Checked {
     )
 }
 
-/// Every commit is three conclusions, so a reader sees a multiple of three beside the question; and never a node
-/// without its edge, or a head of another commit.
+/// Every commit is three conclusions, so a reader sees a multiple of three beside the question; and
+/// never a node without its edge, or a head of another commit.
 async fn readers_see_whole_commits(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let diary = desk.asked("s", 0).await?;
@@ -276,14 +284,23 @@ async fn a_dropped_commit_is_whole_or_absent(lab: &Lab) -> Checked {
         let commit = diary.commit();
         let ended = polled(desk.trajectories()?.record_round(&commit), polls).await.transpose()?;
         let seen = desk.load(diary.reference()).await?;
-        let whole = seen.as_ref() == Some(&before) || seen.as_ref() == Some(&diary.round.to_record());
-        ensure(whole, || format!("a commit dropped after {polls} polls is there in part: {seen:?}"))?;
+        let whole =
+            seen.as_ref() == Some(&before) || seen.as_ref() == Some(&diary.round.to_record());
+        ensure(whole, || {
+            format!("a commit dropped after {polls} polls is there in part: {seen:?}")
+        })?;
         match desk.record(&commit).await? {
             RecordOutcome::Replayed => {}
             RecordOutcome::Applied if ended.is_none() => {}
-            other => return fail(format!("a commit dropped after {polls} polls, repeated: saw {other:?}")),
+            other => {
+                return fail(format!(
+                    "a commit dropped after {polls} polls, repeated: saw {other:?}"
+                ));
+            }
         }
-        diary.is_kept(&format!("a commit that was dropped after {polls} polls and repeated")).await?;
+        diary
+            .is_kept(&format!("a commit that was dropped after {polls} polls and repeated"))
+            .await?;
         if ended.is_some() {
             break;
         }

@@ -34,7 +34,8 @@ async fn old(desk: &Desk, agent: AgentRef, round: u32, micros: i64) -> Checked<D
     let at = Timestamp::from_micros(micros);
     let mut diary = Diary::new(desk, agent.round(round));
     let names = context_core::trajectory::EdgeNames::Any;
-    diary.round = context_core::trajectory::Round::new(diary.reference().clone(), at).edge_names(names);
+    diary.round =
+        context_core::trajectory::Round::new(diary.reference().clone(), at).edge_names(names);
     let (query, changes) = diary.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
     diary.pending.extend(changes);
     for text in ["a", "b"] {
@@ -53,17 +54,30 @@ async fn pruned(desk: &Desk, prune: &RoundPrune) -> Checked<(u64, u64)> {
 }
 
 /// The rounds that must be there of those that were, and no others.
-async fn left(desk: &Desk, did: &str, diaries: &[Diary], stays: impl Fn(&AgentRef, u32) -> bool) -> Checked {
+async fn left(
+    desk: &Desk,
+    did: &str,
+    diaries: &[Diary],
+    stays: impl Fn(&AgentRef, u32) -> bool,
+) -> Checked {
     for diary in diaries {
         let round = diary.reference();
         if stays(&round.agent, round.round) {
             diary.is_kept(did).await?;
         } else {
-            same(format!("{round} of {} after {did}", round.agent.user), &desk.load(round).await?, &None)?;
+            same(
+                format!("{round} of {} after {did}", round.agent.user),
+                &desk.load(round).await?,
+                &None,
+            )?;
         }
         let listed = desk.heads_of(&RoundQuery::of_agent(&round.agent)).await?;
         let listed = listed.iter().any(|head| head.round == *round);
-        same(format!("whether {round} is listed after {did}"), &listed, &stays(&round.agent, round.round))?;
+        same(
+            format!("whether {round} is listed after {did}"),
+            &listed,
+            &stays(&round.agent, round.round),
+        )?;
     }
     same(format!("what check() found after {did}"), &desk.findings().await?, &Vec::new())
 }
@@ -105,7 +119,11 @@ async fn pruned_of_a_session_or_agent(lab: &Lab) -> Checked {
     same("of a session", &pruned(&desk, &RoundPrune::of_user("ada").session("s")).await?, &(3, 9))?;
     let gone = |agent: &AgentRef| agent.user == *"ada" && agent.session == *"s";
     left(&desk, "pruning a session", &diaries, |agent, _| !gone(agent)).await?;
-    same("of all main agents", &pruned(&desk, &RoundPrune::of_user("ada").agent(0)).await?, &(6, 18))?;
+    same(
+        "of all main agents",
+        &pruned(&desk, &RoundPrune::of_user("ada").agent(0)).await?,
+        &(6, 18),
+    )?;
     left(&desk, "pruning all main agents", &diaries, |agent, _| agent.user != *"ada").await
 }
 
@@ -119,7 +137,9 @@ async fn pruned_by_when_they_were_written(lab: &Lab) -> Checked {
     let until = RoundPrune::of_user("ada").updated_until(Timestamp::from_micros(101));
     same("until then", &pruned(&desk, &until).await?, &(7, 21))?;
     let stays = |agent: &AgentRef, round| {
-        agent.user != *"ada" || round == 2 || (agent.session == *"s" && agent.agent == 0 && round == 0)
+        agent.user != *"ada"
+            || round == 2
+            || (agent.session == *"s" && agent.agent == 0 && round == 0)
     };
     left(&desk, "pruning by time", &diaries, stays).await?;
     let mut of_one = until.session("s").agent(0);
@@ -170,7 +190,9 @@ async fn a_deleted_chat_leaves_them(lab: &Lab) -> Checked {
 
 async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
     let (desk, diaries) = filled(lab).await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     let seen = (erased.chats, erased.rounds, erased.remaining);
     same("chats and rounds erased, records remaining", &seen, &(1, 12, 0))?;
@@ -186,7 +208,9 @@ async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
 
 async fn users_with_rounds_are_listed(lab: &Lab) -> Checked {
     let (desk, _) = filled(lab).await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     desk.other("bob", "chat").create().await?;
     desk.other("zoe", "chat").create().await?;
     let seen = super::maintenance::all_users(maintenance).await?;
@@ -203,7 +227,9 @@ async fn users_with_rounds_are_listed(lab: &Lab) -> Checked {
 
 async fn the_check_looks_at_them(lab: &Lab) -> Checked {
     let (desk, diaries) = filled(lab).await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     let report = maintenance.check(&CancelSignal::never()).await?;
     same("rounds it looked at", &report.rounds, &(diaries.len() as u64))?;
     same("what it found", &report.findings, &Vec::new())
@@ -211,12 +237,16 @@ async fn the_check_looks_at_them(lab: &Lab) -> Checked {
 
 async fn a_backup_has_them(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     let mut diary = old(&desk, desk.agent("s"), 0, 100).await?;
     // A store in one process is nowhere, and has no backups.
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(Stop::Skip(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            return Err(Stop::Skip(error.to_string()));
+        }
         result => result?,
     }
     let before = diary.round.to_record();

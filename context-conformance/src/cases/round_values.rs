@@ -1,10 +1,11 @@
-//! What rounds hold comes back as it went in, and what is too much is refused before anything is written.
+//! What rounds hold comes back as it went in, and what is too much is refused before anything is
+//! written.
 
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, Node, NodeBody, NodeId, NodeKind,
-    Queue, QueueItem, QueueName, RoundHead,
+    Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, Node, NodeBody, NodeId,
+    NodeKind, Queue, QueueItem, QueueName, RoundHead,
 };
 use context_core::{AgentRef, ErrorKind, Json, JsonMap, RoundCommit, Timestamp, limits};
 
@@ -35,7 +36,8 @@ async fn any_text_comes_back(lab: &Lab) -> Checked {
         let body = NodeBody::state(*text).with("feedback", *text)?;
         let state = NewNode::new(body, [query]).edge(*text).describe(*text).author(*text);
         let state = diary.add(state.label(format!("{text}.")))?;
-        diary.add(NewNode::new(NodeBody::action(*text, "{}"), [state]).label(format!("({text})")))?;
+        diary
+            .add(NewNode::new(NodeBody::action(*text, "{}"), [state]).label(format!("({text})")))?;
         diary.connect(query, state, &format!("{text}?"))?;
         diary.record().await?;
         diary.is_kept(&format!("a commit with {text:?}")).await?;
@@ -50,7 +52,8 @@ async fn any_name_of_whose_it_is(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let long = "é".repeat(limits::MAX_ID_BYTES / 2);
     let mut diaries = Vec::new();
-    for name in ["a\u{0}b", "a", "a:b", "a/b", "a{b}", " ", "%", "*", "a'b", "a\"b", "🦀", &long] {
+    for name in ["a\u{0}b", "a", "a:b", "a/b", "a{b}", " ", "%", "*", "a'b", "a\"b", "🦀", &long]
+    {
         let mut diary = Diary::new(&desk, AgentRef::new(name, name, 2).round(i32::MAX as u32));
         diary.ask(name)?;
         diary.record().await?;
@@ -58,7 +61,8 @@ async fn any_name_of_whose_it_is(lab: &Lab) -> Checked {
     }
     for diary in &diaries {
         diary.is_kept("others were written").await?;
-        let heads = desk.heads_of(&context_core::RoundQuery::of_agent(&diary.reference().agent)).await?;
+        let heads =
+            desk.heads_of(&context_core::RoundQuery::of_agent(&diary.reference().agent)).await?;
         same("what is listed", &heads, &vec![diary.round.head()])?;
     }
     Ok(())
@@ -72,8 +76,9 @@ async fn digits_and_keys_of_json_come_back(lab: &Lab) -> Checked {
         let json = Json::from_text(*text).expect("the table is JSON");
         let body = NodeBody::tool(json.clone(), json.clone());
         let tool = diary.add(NewNode::new(body, [query]).edge("find_relevant_tool"))?;
-        let call = diary
-            .add(NewNode::new(NodeBody::action("a", json.clone()), [query]).edge("triggers").append())?;
+        let call = diary.add(
+            NewNode::new(NodeBody::action("a", json.clone()), [query]).edge("triggers").append(),
+        )?;
         diary.record().await?;
         diary.is_kept(&format!("a commit with {text}")).await?;
         diary.change(call, &Changes::new().set("output", json.clone()))?;
@@ -91,15 +96,19 @@ async fn times_measures_and_messages_come_back(lab: &Lab) -> Checked {
         let at = Timestamp::from_micros(micros);
         let names = context_core::trajectory::EdgeNames::Any;
         let mut diary = desk.diary("s", round);
-        diary.round = context_core::trajectory::Round::new(diary.reference().clone(), at).edge_names(names);
-        let (query, changes) = diary.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
+        diary.round =
+            context_core::trajectory::Round::new(diary.reference().clone(), at).edge_names(names);
+        let (query, changes) =
+            diary.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
         diary.pending.extend(changes);
         let mut measures = Measures::default();
         (measures.started_at, measures.ended_at) = (Some(at), Some(at));
-        (measures.provider, measures.model) = (Some("anthropic".into()), Some("a \u{0} model".into()));
+        (measures.provider, measures.model) =
+            (Some("anthropic".into()), Some("a \u{0} model".into()));
         (measures.input_tokens, measures.output_tokens) = (Some(0), Some(1 << 60));
         (measures.cost_usd, measures.error) = (Some(1.5e-7), Some("timeout".into()));
-        let links = (0..20u32).map(|i| MessageLink::new(format!("chat {}", i % 3), format!("m{}", 20 - i)));
+        let links =
+            (0..20u32).map(|i| MessageLink::new(format!("chat {}", i % 3), format!("m{}", 20 - i)));
         let new = NewNode::new(NodeBody::action("a", "{}"), [query]).measure(measures.clone());
         let new = links.fold(new, NewNode::message);
         let (call, changes) = diary.round.add(new, at)?;
@@ -253,16 +262,28 @@ async fn bad_commits_are_refused(lab: &Lab) -> Checked {
         ("too many changes", many, invalid),
         ("an empty label", added(node(NodeId::new(3, 1), "", NodeBody::state("x"))), invalid),
         ("a long label", added(node(NodeId::new(3, 1), &long, NodeBody::state("x"))), invalid),
-        ("a large field", added(node(NodeId::new(3, 1), "l", NodeBody::state(large.as_str()))), invalid),
+        (
+            "a large field",
+            added(node(NodeId::new(3, 1), "l", NodeBody::state(large.as_str()))),
+            invalid,
+        ),
         ("a large description", added(described), invalid),
         ("too many messages", added(linked), invalid),
-        ("a node of another round", added(node(NodeId::new(2, 1), "l", NodeBody::state("x"))), unknown),
+        (
+            "a node of another round",
+            added(node(NodeId::new(2, 1), "l", NodeBody::state("x"))),
+            unknown,
+        ),
         (
             "a node that the head does not count",
             added(node(NodeId::new(3, 9), "l", NodeBody::state("x"))),
             unknown,
         ),
-        ("an edge from another round", connected(Edge::new(NodeId::new(2, 0), query, "e")), unknown),
+        (
+            "an edge from another round",
+            connected(Edge::new(NodeId::new(2, 0), query, "e")),
+            unknown,
+        ),
         ("an edge of a long name", connected(Edge::new(query, query, long.as_str())), invalid),
         (
             "a removal in another round",

@@ -56,8 +56,10 @@ async fn later_commits_go_on_with_it(lab: &Lab) -> Checked {
     for i in 0..12 {
         let call = NewNode::new(NodeBody::action(format!("tool {i}"), "{}"), [last]);
         last = diary.add(if i == 0 { call } else { call.edge("triggers") })?;
-        diary
-            .change(last, &Changes::new().set("output", serde_json::json!({"n": i})).set("success", true))?;
+        diary.change(
+            last,
+            &Changes::new().set("output", serde_json::json!({"n": i})).set("success", true),
+        )?;
         diary.record().await?;
         diary.is_kept("one commit more").await?;
     }
@@ -159,7 +161,8 @@ async fn versions_are_kept_in_order(lab: &Lab) -> Checked {
     for i in 0..8u64 {
         measures.input_tokens = Some(i);
         let output = serde_json::json!([i, "é"]);
-        let changes = Changes::new().set("output", output).describe(format!("{i}")).measure(&measures);
+        let changes =
+            Changes::new().set("output", output).describe(format!("{i}")).measure(&measures);
         diary.change(call, &changes)?;
         if i % 3 == 0 {
             diary.change(query, &Changes::new().set("raw_user_query", format!("{i}")))?;
@@ -178,7 +181,8 @@ async fn removed_nodes_take_their_edges(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut diary = desk.diary("s", 0);
     let query = diary.ask("why?")?;
-    let states: Vec<_> = (0..4).map(|i| diary.conclude(query, &format!("{i}"))).collect::<Checked<_>>()?;
+    let states: Vec<_> =
+        (0..4).map(|i| diary.conclude(query, &format!("{i}"))).collect::<Checked<_>>()?;
     let below = diary.conclude(states[1], "below")?;
     diary.connect(states[0], below, "also")?;
     let file = diary.file(states[2], "made.csv")?;
@@ -211,10 +215,12 @@ async fn edges_keep_their_order(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut diary = desk.diary("s", 0);
     let query = diary.ask("why?")?;
-    let nodes: Vec<_> = (0..12).map(|i| diary.conclude(query, &format!("{i}"))).collect::<Checked<_>>()?;
+    let nodes: Vec<_> =
+        (0..12).map(|i| diary.conclude(query, &format!("{i}"))).collect::<Checked<_>>()?;
     diary.record().await?;
     // Neither by their ends nor by their names.
-    for (from, to, name) in [(5, 9, "b"), (2, 11, "a"), (5, 9, "a"), (2, 3, "c"), (0, 10, "b"), (0, 2, "é")]
+    for (from, to, name) in
+        [(5, 9, "b"), (2, 11, "a"), (5, 9, "a"), (2, 3, "c"), (0, 10, "b"), (0, 2, "é")]
     {
         diary.connect(nodes[from], nodes[to], name)?;
         if from == 2 {
@@ -267,7 +273,10 @@ async fn ranges_give_the_rounds_in_them(lab: &Lab) -> Checked {
         (3..=8, vec![]),
         (11..=u32::MAX, vec![100]),
         (u32::MAX..=u32::MAX, vec![]),
-        #[allow(clippy::reversed_empty_ranges, reason = "whoever computes a range may come to one")]
+        #[allow(
+            clippy::reversed_empty_ranges,
+            reason = "whoever computes a range may come to one"
+        )]
         (9..=1, vec![]),
     ] {
         let seen = desk.trajectories()?.load_rounds(&agent, range.clone()).await?;
@@ -348,7 +357,11 @@ async fn random_rounds_come_back(lab: &Lab) -> Checked {
             let did = format!("commit {i} of seed {seed:#x}");
             let commit = diary.record().await?;
             if random.one_in(4) {
-                same(format!("{did} again"), &desk.record(&commit).await?, &RecordOutcome::Replayed)?;
+                same(
+                    format!("{did} again"),
+                    &desk.record(&commit).await?,
+                    &RecordOutcome::Replayed,
+                )?;
             }
             diary.is_kept(&did).await?;
         }
@@ -390,7 +403,8 @@ async fn seen_through_another_handle(lab: &Lab) -> Checked {
         diary.round.set_state(RoundState::Open, Timestamp::from_micros(i));
         diary.record().await?;
         let seen = reader.load(diary.reference()).await?;
-        let seen = seen.ok_or_else(|| crate::checked::Stop::Fail("the other handle sees no round".into()))?;
+        let seen = seen
+            .ok_or_else(|| crate::checked::Stop::Fail("the other handle sees no round".into()))?;
         same_round("a commit through another handle", &seen, &diary.round.to_record())?;
     }
     Ok(())

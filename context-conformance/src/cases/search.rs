@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use context_core::limits::{MAX_PAGE, MAX_SEARCH_BYTES};
 use context_core::{
-    Commit, Error, ErrorKind, Message, Metadata, Node, Part, Role, SearchQuery, SearchScope, Timestamp,
+    Commit, Error, ErrorKind, Message, Metadata, Node, Part, Role, SearchQuery, SearchScope,
+    Timestamp,
 };
 use serde_json::json;
 
@@ -54,12 +55,22 @@ async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
         let value = json!({"lineskey": [{"itemkey": "umbrella"}], "count": 9182}).into();
         result.output.push(Part::Data(context_core::Data { name: "receiptname".into(), value }));
     }
-    let nodes = [("asked1", asked), ("answer1", answer), ("result1", Message::new(Role::Tool, [result]))];
-    let nodes = nodes.map(|(id, message)| Arc::new(Node::new(id, message, Timestamp::from_micros(7))));
-    desk.applied(Commit { nodes: nodes.into(), key: Some("keyname".into()), ..desk.extend("", []) }).await?;
-    for (text, expected) in
-        [("tickets", "asked1"), ("booked", "answer1"), ("done deal", "result1"), ("umbrella", "result1")]
-    {
+    let nodes =
+        [("asked1", asked), ("answer1", answer), ("result1", Message::new(Role::Tool, [result]))];
+    let nodes =
+        nodes.map(|(id, message)| Arc::new(Node::new(id, message, Timestamp::from_micros(7))));
+    desk.applied(Commit {
+        nodes: nodes.into(),
+        key: Some("keyname".into()),
+        ..desk.extend("", [])
+    })
+    .await?;
+    for (text, expected) in [
+        ("tickets", "asked1"),
+        ("booked", "answer1"),
+        ("done deal", "result1"),
+        ("umbrella", "result1"),
+    ] {
         desk.finds(text, &[expected]).await?;
     }
     let around = [
@@ -100,7 +111,8 @@ async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
 /// What is typed has no syntax: signs part words and do nothing else.
 async fn anything_can_be_typed(lab: &Lab) -> Checked {
     let desk =
-        said(lab, &[("a", "so what's up"), ("b", "a foo bar b"), ("c", "or and not near 1 1")]).await?;
+        said(lab, &[("a", "so what's up"), ("b", "a foo bar b"), ("c", "or and not near 1 1")])
+            .await?;
     let typed: [(&str, &[&str]); 22] = [
         ("what's up?", &["a"]),
         ("\"what's\" 'up'", &["a"]),
@@ -128,16 +140,25 @@ async fn anything_can_be_typed(lab: &Lab) -> Checked {
     for (text, expected) in typed {
         desk.finds(text, expected).await?;
         let ids: Vec<_> = desk.hits(&SearchQuery { prefix: true, ..desk.asks(text) }).await?;
-        ensure(expected.is_empty() || !ids.is_empty(), || format!("{text:?} as a prefix: saw nothing"))?;
+        ensure(expected.is_empty() || !ids.is_empty(), || {
+            format!("{text:?} as a prefix: saw nothing")
+        })?;
     }
     // Every sign, alone and at both ends of a word.
     for sign in (0u8..128).map(char::from).filter(|c| !c.is_ascii_alphanumeric()) {
         desk.finds(&sign.to_string(), &[]).await?;
         desk.finds(&format!("{sign}foo{sign}"), &["b"]).await?;
     }
-    for text in
-        ["🦀", "שלום", "\u{feff}", "👩‍👩‍👧", "\u{301}", "\u{fffd}", "\u{10ffff}", "e\u{301}\u{302}\u{303}"]
-    {
+    for text in [
+        "🦀",
+        "שלום",
+        "\u{feff}",
+        "👩‍👩‍👧",
+        "\u{301}",
+        "\u{fffd}",
+        "\u{10ffff}",
+        "e\u{301}\u{302}\u{303}",
+    ] {
         desk.finds(text, &[]).await?;
     }
     Ok(())
@@ -215,7 +236,8 @@ async fn scripts_without_spaces(lab: &Lab) -> Checked {
 }
 
 async fn what_is_cut_must_be_together(lab: &Lab) -> Checked {
-    let texts = [("a", "a foo bar b"), ("b", "bar foo"), ("c", "foo b bar"), ("d", "北 京"), ("e", "京北")];
+    let texts =
+        [("a", "a foo bar b"), ("b", "bar foo"), ("c", "foo b bar"), ("d", "北 京"), ("e", "京北")];
     let desk = said(lab, &texts).await?;
     desk.finds("foo:bar", &["a"]).await?;
     desk.finds("foo bar", &["a", "b", "c"]).await?;
@@ -244,7 +266,8 @@ async fn the_last_word_may_be_a_beginning(lab: &Lab) -> Checked {
 
 async fn a_branch_sees_its_chain(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let nodes = |ids: &[&str]| ids.iter().map(|id| says(id, &format!("apple {id}"))).collect::<Vec<_>>();
+    let nodes =
+        |ids: &[&str]| ids.iter().map(|id| says(id, &format!("apple {id}"))).collect::<Vec<_>>();
     desk.applied(Commit { nodes: nodes(&["a", "b", "c"]), ..desk.extend("", []) }).await?;
     desk.applied(Commit { nodes: nodes(&["x"]), ..desk.fork("side", "a", []) }).await?;
     desk.applied(Commit { nodes: nodes(&["y"]), ..desk.fork("deep", "x", []) }).await?;
@@ -369,7 +392,11 @@ async fn what_is_too_much_is_refused(lab: &Lab) -> Checked {
         let result = desk.search()?.search(&query).await;
         let error: Error = refused(format!("searching with {what}"), result, ErrorKind::Invalid)?;
         let named = error.get("limit").map(ToOwned::to_owned);
-        same(format!("{what}: the limit in {error}"), &named, &limit.map(|limit| limit.to_string()))?;
+        same(
+            format!("{what}: the limit in {error}"),
+            &named,
+            &limit.map(|limit| limit.to_string()),
+        )?;
     }
     // The longest text is searched for: a word and signs, many words, one long word.
     let long = format!("apple{}", "?".repeat(MAX_SEARCH_BYTES - 5));

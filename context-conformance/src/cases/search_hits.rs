@@ -45,7 +45,9 @@ async fn more_of_a_rare_word_comes_first(lab: &Lab) -> Checked {
     same("the one that says it most", &place("three"), &Some(0))?;
     same("the one that says it among many words", &place("long"), &Some(3))?;
     for pair in hits.windows(2) {
-        ensure(pair[0].score >= pair[1].score, || format!("scores of hits in order: saw {:?}", pair))?;
+        ensure(pair[0].score >= pair[1].score, || {
+            format!("scores of hits in order: saw {:?}", pair)
+        })?;
     }
     ensure(hits.iter().all(|hit| hit.score.is_finite()), || format!("scores: saw {hits:?}"))?;
     same("what says both", &ids(&desk.hits(&desk.asks("zebra quagga")).await?), &vec!["rare"])
@@ -57,7 +59,8 @@ async fn equally_good_ones_come_newest_first(lab: &Lab) -> Checked {
     for i in 0..12 {
         // All of one time: what is newer, the order of writing says.
         let id = format!("m{i}");
-        desk.applied(Commit { nodes: vec![says(&id, "apple pie")], ..desk.extend(&head, []) }).await?;
+        desk.applied(Commit { nodes: vec![says(&id, "apple pie")], ..desk.extend(&head, []) })
+            .await?;
         head = id;
     }
     let expected: Vec<_> = (0..12).rev().map(|i| format!("m{i}")).collect();
@@ -86,11 +89,13 @@ async fn snippets_show_where_the_words_are(lab: &Lab) -> Checked {
     same("how many there are", &hits.len(), &4)?;
     for hit in hits {
         let (id, snippet) = (&hit.message, &hit.snippet);
-        let whole = texts.iter().find(|(text, _)| *text == id.as_str()).map_or("", |(_, text)| text);
+        let whole =
+            texts.iter().find(|(text, _)| *text == id.as_str()).map_or("", |(_, text)| text);
         ensure(whole.contains(&snippet.text), || {
             format!("the snippet of {id}: not in its text: {snippet:?}")
         })?;
-        let marked: Vec<_> = snippet.marks.iter().map(|mark| snippet.text.get(mark.clone())).collect();
+        let marked: Vec<_> =
+            snippet.marks.iter().map(|mark| snippet.text.get(mark.clone())).collect();
         let word = match id.as_str() {
             "short" => "TICKETS",
             "long" => "Tickéts",
@@ -107,7 +112,8 @@ async fn snippets_show_where_the_words_are(lab: &Lab) -> Checked {
     }
     let hits = desk.hits(&desk.asks("lisbon two")).await?;
     for hit in hits.iter().filter(|hit| hit.message.as_str() == "short") {
-        let marked: Vec<_> = hit.snippet.marks.iter().map(|mark| &hit.snippet.text[mark.clone()]).collect();
+        let marked: Vec<_> =
+            hit.snippet.marks.iter().map(|mark| &hit.snippet.text[mark.clone()]).collect();
         same("two words, in the order of the text", &marked, &vec!["Two", "Lisbon"])?;
     }
     Ok(())
@@ -121,7 +127,8 @@ async fn pages_give_each_hit_once(lab: &Lab) -> Checked {
         there.create().await?;
         let id = |i: usize| format!("{chat}-{i}");
         // Some score alike, some do not.
-        let nodes = (0..31).map(|i| says(&id(i), &format!("{} x{i}", "apple ".repeat(i % 4)))).collect();
+        let nodes =
+            (0..31).map(|i| says(&id(i), &format!("{} x{i}", "apple ".repeat(i % 4)))).collect();
         there.applied(Commit { nodes, ..there.extend("", []) }).await?;
         expected.extend((0..31).filter(|i| i % 4 > 0).map(id));
     }
@@ -173,7 +180,8 @@ async fn deleted_messages_are_not_found(lab: &Lab) -> Checked {
     let (history, chat) = (desk.history(), &desk.chat);
     history.rename_branch(chat, &"side".into(), &"other".into(), desk.at()).await?;
     desk.expect_found(&desk.asks_branch("other", "apple"), &["a", "x"]).await?;
-    let _deleted = history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
+    let _deleted =
+        history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
     desk.finds("apple", &["a", "b"]).await?;
     // The id is free again, for other words.
     desk.applied(Commit { nodes: vec![says("x", "cherry")], ..desk.extend("b", []) }).await?;
@@ -218,7 +226,8 @@ async fn what_is_written_is_found_at_once(lab: &Lab) -> Checked {
 
 async fn many_messages_of_one_commit(lab: &Lab) -> Checked {
     let desk: Desk = lab.desk().await?;
-    let nodes = (0..2000).map(|i| says(&format!("m{i}"), &format!("apple w{i} {}", i % 10))).collect();
+    let nodes =
+        (0..2000).map(|i| says(&format!("m{i}"), &format!("apple w{i} {}", i % 10))).collect();
     desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
     desk.finds("w1999", &["m1999"]).await?;
     same("how many say 7", &desk.hits(&desk.asks("7 apple")).await?.len(), &200)?;
@@ -236,7 +245,9 @@ async fn found_after_opening_again(lab: &Lab) -> Checked {
     drop(desk);
     let desk = Desk::new(lab.reopen("search").await?, "ada", "chat");
     same("the hits after opening again", &desk.hits(&desk.asks("apple")).await?, &before)?;
-    for (word, expected) in [("cherry", &["a"][..]), ("apple", &["b"]), ("plum", &[]), ("gone", &["c"])] {
+    for (word, expected) in
+        [("cherry", &["a"][..]), ("apple", &["b"]), ("plum", &[]), ("gone", &["c"])]
+    {
         desk.finds(word, expected).await?;
     }
     desk.applied(Commit { nodes: vec![says("d", "apple tree")], ..desk.extend("c", []) }).await?;

@@ -1,5 +1,5 @@
-//! Streams among many tasks and handles: one writer wins, nothing is written twice, no reader sees a gap; also when the reply
-//! is lost.
+//! Streams among many tasks and handles: one writer wins, nothing is written twice, no reader sees
+//! a gap; also when the reply is lost.
 
 use std::sync::Arc;
 
@@ -62,7 +62,11 @@ async fn race_for_claims(desks: &[Desk]) -> Checked {
             async move { desk.claim(&id, &format!("w{i}")).await }
         })
         .await?;
-        same("16 claims at once: applied, replayed, refused", &counted(&outcomes), &(1, 0, RACERS - 1))?;
+        same(
+            "16 claims at once: applied, replayed, refused",
+            &counted(&outcomes),
+            &(1, 0, RACERS - 1),
+        )?;
         let known = desks[0].known(&id).await?;
         for outcome in &outcomes {
             same("what each was told", outcome.stream(), &known)?;
@@ -87,22 +91,34 @@ async fn one_of_many_takes_over(lab: &Lab) -> Checked {
     let outcomes = race(RACERS, |i| {
         let desk = desk.clone();
         async move {
-            let claim = StreamClaim::new(format!("w{i}"), at(heard.as_micros() + 1)).take_over(heard);
+            let claim =
+                StreamClaim::new(format!("w{i}"), at(heard.as_micros() + 1)).take_over(heard);
             Ok(desk.streams()?.claim_stream(&desk.chat, &"s".into(), &claim).await?)
         }
     })
     .await?;
-    same("16 taking over at once: applied, replayed, refused", &counted(&outcomes), &(1, 0, RACERS - 1))
+    same(
+        "16 taking over at once: applied, replayed, refused",
+        &counted(&outcomes),
+        &(1, 0, RACERS - 1),
+    )
 }
 
 async fn created_and_begun_anew_once(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let created = race(RACERS, |i| {
-        let desk = desk.clone();
-        async move { Ok(desk.streams()?.create_stream(&desk.chat, &"s".into(), at(i as i64)).await?) }
-    })
-    .await?;
-    same("16 creating it at once: applied, replayed, refused", &counted(&created), &(1, RACERS - 1, 0))?;
+    let created =
+        race(RACERS, |i| {
+            let desk = desk.clone();
+            async move {
+                Ok(desk.streams()?.create_stream(&desk.chat, &"s".into(), at(i as i64)).await?)
+            }
+        })
+        .await?;
+    same(
+        "16 creating it at once: applied, replayed, refused",
+        &counted(&created),
+        &(1, RACERS - 1, 0),
+    )?;
     let known = desk.known("s").await?;
     for outcome in &created {
         same("what each was told", outcome.stream(), &known)?;
@@ -113,10 +129,16 @@ async fn created_and_begun_anew_once(lab: &Lab) -> Checked {
         desk.finish("s", "w", 2, StreamEnd::Completed).await?;
         let anew = race(RACERS, |_| {
             let desk = desk.clone();
-            async move { Ok(desk.streams()?.reopen_stream(&desk.chat, &"s".into(), run, desk.at()).await?) }
+            async move {
+                Ok(desk.streams()?.reopen_stream(&desk.chat, &"s".into(), run, desk.at()).await?)
+            }
         })
         .await?;
-        same("16 beginning it anew: applied, replayed, refused", &counted(&anew), &(1, RACERS - 1, 0))?;
+        same(
+            "16 beginning it anew: applied, replayed, refused",
+            &counted(&anew),
+            &(1, RACERS - 1, 0),
+        )?;
         same("the run", &desk.known("s").await?.run, &(run + 1))?;
         desk.expect_stream("it was begun anew", "s", &[]).await?;
     }
@@ -154,7 +176,11 @@ async fn the_same_append_at_once_is_written_once(lab: &Lab) -> Checked {
         async move { desk.append("s", append).await }
     })
     .await?;
-    same("16 times the same: applied, replayed, refused", &counted(&outcomes), &(1, RACERS - 1, 0))?;
+    same(
+        "16 times the same: applied, replayed, refused",
+        &counted(&outcomes),
+        &(1, RACERS - 1, 0),
+    )?;
     desk.expect_stream("16 times the same append", "s", &["a", "", "bc"]).await
 }
 
@@ -177,15 +203,16 @@ async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
     })
     .await?;
     let mut seen = desks[1].read_on("s", 0, 7).await?;
-    let mut expected: Vec<_> =
-        (0..4).flat_map(|task| (1..=20).map(move |left| Bytes::from(format!("{task}-{left}")))).collect();
+    let mut expected: Vec<_> = (0..4)
+        .flat_map(|task| (1..=20).map(move |left| Bytes::from(format!("{task}-{left}"))))
+        .collect();
     seen.sort();
     expected.sort();
     same("the chunks of four tasks", &seen, &expected)
 }
 
-/// Three chunks at a time, the end with the last ones: a reader must see numbers that follow each other, threes, and no end
-/// before it has seen all.
+/// Three chunks at a time, the end with the last ones: a reader must see numbers that follow each
+/// other, threes, and no end before it has seen all.
 async fn read_beside_a_writer(writer: &Desk, reader: &Desk) -> Checked {
     const APPENDS: u64 = 40;
     for round in 0..3 {
@@ -194,7 +221,11 @@ async fn read_beside_a_writer(writer: &Desk, reader: &Desk) -> Checked {
         race(4, |task| {
             let (writer, reader, id) = (writer.clone(), reader.clone(), id.clone());
             async move {
-                if task == 0 { write_threes(&writer, &id, APPENDS).await } else { follow(&reader, &id).await }
+                if task == 0 {
+                    write_threes(&writer, &id, APPENDS).await
+                } else {
+                    follow(&reader, &id).await
+                }
             }
         })
         .await?;
@@ -255,7 +286,9 @@ async fn cancelled_while_it_ends(lab: &Lab) -> Checked {
                 if task == 0 {
                     desk.finish(&id, "w", 0, StreamEnd::Completed).await
                 } else {
-                    desk.streams()?.cancel_stream(&desk.chat, &id.as_str().into(), desk.at()).await?;
+                    desk.streams()?
+                        .cancel_stream(&desk.chat, &id.as_str().into(), desk.at())
+                        .await?;
                     Ok(())
                 }
             }
@@ -271,9 +304,12 @@ async fn cancelled_while_it_ends(lab: &Lab) -> Checked {
 async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut plan = FaultPlan::default();
-    for operation in
-        [Operation::CreateStream, Operation::ClaimStream, Operation::AppendStream, Operation::ReopenStream]
-    {
+    for operation in [
+        Operation::CreateStream,
+        Operation::ClaimStream,
+        Operation::AppendStream,
+        Operation::ReopenStream,
+    ] {
         plan = plan.with(operation, 0, Fault::AfterApply);
     }
     let desk = desk.through(Arc::new(FaultStore::new(Arc::clone(&desk.store), plan)));
@@ -352,5 +388,9 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
 }
 
 fn done(did: &str, outcome: StreamOutcome) -> Checked {
-    if outcome.is_done() { Ok(()) } else { fail(format!("{did} after a dropped call: saw {outcome:?}")) }
+    if outcome.is_done() {
+        Ok(())
+    } else {
+        fail(format!("{did} after a dropped call: saw {outcome:?}"))
+    }
 }

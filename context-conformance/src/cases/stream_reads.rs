@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use context_core::limits::{
-    MAX_CHUNK_BYTES, MAX_ID_BYTES, MAX_PAGE, MAX_STREAM_BYTES, MAX_STREAM_PAGE_BYTES, MAX_TITLE_BYTES,
+    MAX_CHUNK_BYTES, MAX_ID_BYTES, MAX_PAGE, MAX_STREAM_BYTES, MAX_STREAM_PAGE_BYTES,
+    MAX_TITLE_BYTES,
 };
 use context_core::{ErrorKind, Retry, StreamAppend, StreamClaim, StreamEnd};
 
@@ -153,7 +154,10 @@ async fn what_is_too_large_is_refused(lab: &Lab) -> Checked {
     let fill = (MAX_STREAM_BYTES as usize / MAX_CHUNK_BYTES - 1) as u64;
     while next <= fill {
         let count = (fill + 1 - next).min(4);
-        written("filling", desk.append("s", append(next, many(count as usize, MAX_CHUNK_BYTES))).await?)?;
+        written(
+            "filling",
+            desk.append("s", append(next, many(count as usize, MAX_CHUNK_BYTES))).await?,
+        )?;
         next += count;
     }
     let before = desk.known("s").await?;
@@ -194,7 +198,11 @@ async fn all_are(desk: &Desk, what: &str, kind: ErrorKind, changes_alone: bool) 
     let claim = StreamClaim::new("w", desk.at());
     let of = |call: &str| format!("{call} of {what}");
     refused(of("claim_stream"), streams.claim_stream(chat, id, &claim).await, kind)?;
-    refused(of("append_stream"), streams.append_stream(chat, id, desk.chunks("w", 0, &["a"])).await, kind)?;
+    refused(
+        of("append_stream"),
+        streams.append_stream(chat, id, desk.chunks("w", 0, &["a"])).await,
+        kind,
+    )?;
     refused(of("cancel_stream"), streams.cancel_stream(chat, id, desk.at()).await, kind)?;
     refused(of("reopen_stream"), streams.reopen_stream(chat, id, 0, desk.at()).await, kind)?;
     if !changes_alone {
@@ -224,7 +232,8 @@ async fn absent_chats_and_streams(lab: &Lab) -> Checked {
     same("a stream of another user", &streams.stream(&mallory.chat, &id).await?, &None)?;
     mallory.begin("absent in other chats", "theirs").await?;
     mallory.add("absent in other chats", "theirs", 0, &["x"]).await?;
-    desk.expect_stream("another user wrote one of the same name", "absent in other chats", &[]).await
+    desk.expect_stream("another user wrote one of the same name", "absent in other chats", &[])
+        .await
 }
 
 async fn bad_calls_are_refused(lab: &Lab) -> Checked {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use context_core::{CancelSignal, ErrorKind, NewChat, StreamEnd, StreamPrune, StreamsPruned, Timestamp};
+use context_core::{
+    CancelSignal, ErrorKind, NewChat, StreamEnd, StreamPrune, StreamsPruned, Timestamp,
+};
 
 use super::concurrency::race;
 use crate::case::cases;
@@ -64,9 +66,16 @@ async fn removed_with_its_chunks(lab: &Lab) -> Checked {
     for end in [None, Some(StreamEnd::Completed)] {
         old(&desk, "s", 1, end).await?;
         same("removing it", &desk.streams()?.remove_stream(&desk.chat, &"s".into()).await?, &true)?;
-        same("removing it again", &desk.streams()?.remove_stream(&desk.chat, &"s".into()).await?, &false)?;
+        same(
+            "removing it again",
+            &desk.streams()?.remove_stream(&desk.chat, &"s".into()).await?,
+            &false,
+        )?;
         same("what is known", &desk.streams()?.stream(&desk.chat, &"s".into()).await?, &None)?;
-        let late = desk.streams()?.append_stream(&desk.chat, &"s".into(), desk.chunks("w", 2, &["d"])).await;
+        let late = desk
+            .streams()?
+            .append_stream(&desk.chat, &"s".into(), desk.chunks("w", 2, &["d"]))
+            .await;
         refused("adding to what was removed", late, ErrorKind::NotFound)?;
         desk.expect_streams("removing one", &["other"]).await?;
     }
@@ -78,7 +87,8 @@ async fn removed_with_its_chunks(lab: &Lab) -> Checked {
 
 async fn pruned_by_when_they_ended(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let (other, bob) = (another(&desk, "ada", "other").await?, another(&desk, "bob", "chat").await?);
+    let (other, bob) =
+        (another(&desk, "ada", "other").await?, another(&desk, "bob", "chat").await?);
     for (desk, id, micros, end) in [
         (&desk, "completed", 100, Some(StreamEnd::Completed)),
         (&desk, "failed", 150, Some(StreamEnd::Failed("boom".into()))),
@@ -99,9 +109,17 @@ async fn pruned_by_when_they_ended(lab: &Lab) -> Checked {
     bob.expect_stream("pruning another user's", "completed", &["a", "bc"]).await?;
     same("pruning again", &counts(desk.streams()?.prune_streams(&prune).await?), &(0, 0, 0))?;
     let nobody = StreamPrune::new("nobody", at(500));
-    same("pruning a user without chats", &counts(desk.streams()?.prune_streams(&nobody).await?), &(0, 0, 0))?;
+    same(
+        "pruning a user without chats",
+        &counts(desk.streams()?.prune_streams(&nobody).await?),
+        &(0, 0, 0),
+    )?;
     for prune in [StreamPrune::new("", at(1)), StreamPrune::new("ada", at(1)).of_chat("")] {
-        refused(format!("{prune:?}"), desk.streams()?.prune_streams(&prune).await, ErrorKind::Invalid)?;
+        refused(
+            format!("{prune:?}"),
+            desk.streams()?.prune_streams(&prune).await,
+            ErrorKind::Invalid,
+        )?;
     }
     same("what check() found", &problems(&desk).await?, &Vec::new())
 }
@@ -137,10 +155,18 @@ async fn pruned_of_one_chat(lab: &Lab) -> Checked {
     desk.expect_streams("pruning it", &["t"]).await?;
     other.expect_streams("pruning the other one", &["s", "t"]).await?;
     let absent = StreamPrune::new("ada", at(500)).of_chat("absent");
-    refused("pruning an absent chat", desk.streams()?.prune_streams(&absent).await, ErrorKind::NotFound)?;
+    refused(
+        "pruning an absent chat",
+        desk.streams()?.prune_streams(&absent).await,
+        ErrorKind::NotFound,
+    )?;
     let theirs = StreamPrune::new("mallory", at(500)).of_chat("chat");
-    refused("pruning another user's chat", desk.streams()?.prune_streams(&theirs).await, ErrorKind::NotFound)
-        .map(drop)
+    refused(
+        "pruning another user's chat",
+        desk.streams()?.prune_streams(&theirs).await,
+        ErrorKind::NotFound,
+    )
+    .map(drop)
 }
 
 async fn a_deleted_chat_takes_them(lab: &Lab) -> Checked {
@@ -152,7 +178,8 @@ async fn a_deleted_chat_takes_them(lab: &Lab) -> Checked {
     same("deleting", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
     let listed = desk.streams()?.streams(&desk.chat, 10, None).await;
     refused("streams of a deleted chat", listed, ErrorKind::NotFound)?;
-    let late = desk.streams()?.append_stream(&desk.chat, &"s".into(), desk.chunks("w", 2, &["d"])).await;
+    let late =
+        desk.streams()?.append_stream(&desk.chat, &"s".into(), desk.chunks("w", 2, &["d"])).await;
     refused("adding to one of a deleted chat", late, ErrorKind::NotFound)?;
     same("what check() found", &problems(&desk).await?, &Vec::new())?;
     let _ = desk.history().create_chat(NewChat::new(desk.chat.clone(), desk.at())).await?;
@@ -164,8 +191,11 @@ async fn a_deleted_chat_takes_them(lab: &Lab) -> Checked {
 
 async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
-    let (second, bob) = (another(&desk, "ada", "second").await?, another(&desk, "bob", "chat").await?);
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
+    let (second, bob) =
+        (another(&desk, "ada", "second").await?, another(&desk, "bob", "chat").await?);
     for desk in [&desk, &second, &bob] {
         old(desk, "running", 100, None).await?;
         old(desk, "ended", 100, Some(StreamEnd::Completed)).await?;
@@ -182,10 +212,18 @@ async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
 
 async fn the_check_looks_at_them(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     desk.queue("waiting").await?;
     old(&desk, "running", 100, None).await?;
-    old(&another(&desk, "bob", "chat").await?, "ended", 100, Some(StreamEnd::Failed("boom".into()))).await?;
+    old(
+        &another(&desk, "bob", "chat").await?,
+        "ended",
+        100,
+        Some(StreamEnd::Failed("boom".into())),
+    )
+    .await?;
     let report = maintenance.check(&CancelSignal::never()).await?;
     same("what check() found", &report.findings, &Vec::new())?;
     same("how many streams it looked at", &report.streams, &3)
@@ -193,12 +231,16 @@ async fn the_check_looks_at_them(lab: &Lab) -> Checked {
 
 async fn a_backup_has_them(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let Some(maintenance) = desk.store.maintenance() else {
+        return Err(Stop::Skip("no maintenance".into()));
+    };
     old(&desk, "s", 100, None).await?;
     // A store in one process is nowhere, and has no backups.
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(Stop::Skip(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            return Err(Stop::Skip(error.to_string()));
+        }
         result => result?,
     }
     desk.add("s", "w", 2, &["later"]).await?;
@@ -207,7 +249,8 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
     same("what check() found in it", &problems(&copy).await?, &Vec::new())
 }
 
-/// Whoever writes to a stream that is gone is told so, and whoever reads sees whole parts or nothing.
+/// Whoever writes to a stream that is gone is told so, and whoever reads sees whole parts or
+/// nothing.
 async fn removed_while_it_is_written(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     race(4, |task| {
@@ -223,7 +266,11 @@ async fn removed_while_it_is_written(lab: &Lab) -> Checked {
                         let claimed = streams.claim_stream(chat, id, &claim).await;
                         claimed
                             .map(drop)
-                            .and(streams.append_stream(chat, id, desk.chunks("w", 0, &["a", "b"])).await)
+                            .and(
+                                streams
+                                    .append_stream(chat, id, desk.chunks("w", 0, &["a", "b"]))
+                                    .await,
+                            )
                             .map(drop)
                     }
                     _ => {

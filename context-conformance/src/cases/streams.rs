@@ -1,4 +1,5 @@
-//! Streams: answers in flight, by one writer at a time, chunk by chunk, from their beginning to their end.
+//! Streams: answers in flight, by one writer at a time, chunk by chunk, from their beginning to
+//! their end.
 
 use context_core::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState, Timestamp};
 
@@ -42,7 +43,8 @@ async fn created_once(lab: &Lab) -> Checked {
 async fn claimed_by_one_writer(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut expected = desk.queue("s").await?;
-    let claim = |writer: &str, micros: i64| StreamClaim::new(writer, at(2_000_000_000_000_000 + micros));
+    let claim =
+        |writer: &str, micros: i64| StreamClaim::new(writer, at(2_000_000_000_000_000 + micros));
     let claims = async |claim: StreamClaim| -> Checked<_> {
         Ok(desk.streams()?.claim_stream(&desk.chat, &"s".into(), &claim).await?)
     };
@@ -122,7 +124,9 @@ async fn a_repeated_append_is_known(lab: &Lab) -> Checked {
         let outcome = desk.append("s", desk.chunks("w", offset, chunks)).await?;
         replayed(&format!("adding {chunks:?} at {offset} again"), &outcome, &before)?;
     }
-    for (offset, chunks) in [(0, &["a", "x"][..]), (0, &["b"]), (1, &["a"]), (1, &["b", "c"]), (0, &["ab"])] {
+    for (offset, chunks) in
+        [(0, &["a", "x"][..]), (0, &["b"]), (1, &["a"]), (1, &["b", "c"]), (0, &["ab"])]
+    {
         let outcome = desk.append("s", desk.chunks("w", offset, chunks)).await?;
         turned_down(&format!("adding {chunks:?} at {offset}"), &outcome, &before)?;
     }
@@ -155,7 +159,8 @@ async fn ends_as_it_was_said(lab: &Lab) -> Checked {
         let now = last.at;
         let ended = written(format!("an end: {id}"), desk.append(id, last).await?)?;
         let error = if let StreamEnd::Failed(error) = &end { Some(error.clone()) } else { None };
-        let seen = (ended.state, ended.error.clone(), ended.finished_at, ended.updated_at, ended.chunks);
+        let seen =
+            (ended.state, ended.error.clone(), ended.finished_at, ended.updated_at, ended.chunks);
         same(format!("a stream that is {id}"), &seen, &(end.state(), error, Some(now), now, 3))?;
         for append in [
             desk.chunks("w", 3, &["late"]),
@@ -167,7 +172,11 @@ async fn ends_as_it_was_said(lab: &Lab) -> Checked {
             turned_down(&did, &desk.append(id, append).await?, &ended)?;
         }
         let part = desk.part(id, 0, 10).await?;
-        same("whether a part that reaches the end is the last", &(part.is_last(), part.next()), &(true, 3))?;
+        same(
+            "whether a part that reaches the end is the last",
+            &(part.is_last(), part.next()),
+            &(true, 3),
+        )?;
         same("the stream in it", &part.stream, &ended)?;
         desk.expect_stream("it ended", id, &["a", "b", "c"]).await?;
     }
@@ -178,7 +187,9 @@ async fn an_empty_append_is_a_sign_of_life(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.begin("s", "w").await?;
     let heard = desk.add("s", "w", 0, &["a"]).await?.updated_at.as_micros();
-    for (when, expected) in [(heard + 50, heard + 50), (heard + 20, heard + 50), (heard + 60, heard + 60)] {
+    for (when, expected) in
+        [(heard + 50, heard + 50), (heard + 20, heard + 50), (heard + 60, heard + 60)]
+    {
         let none: [&'static [u8]; 0] = [];
         let sign = StreamAppend::new("w", 1, none, at(when));
         let stream = written("an append without chunks", desk.append("s", sign).await?)?;
@@ -237,7 +248,11 @@ async fn begun_anew_once(lab: &Lab) -> Checked {
     desk.finish("s", "w", 2, StreamEnd::Failed("boom".into())).await?;
     let ended = desk.known("s").await?;
     for run in [1, 7, u32::MAX] {
-        turned_down(&format!("beginning run {run} anew, which is not there"), &reopen(run).await?, &ended)?;
+        turned_down(
+            &format!("beginning run {run} anew, which is not there"),
+            &reopen(run).await?,
+            &ended,
+        )?;
     }
     desk.expect_stream("what was refused", "s", &["first", "run"]).await?;
     let anew = written("beginning it anew", reopen(0).await?)?;
@@ -255,7 +270,11 @@ async fn begun_anew_once(lab: &Lab) -> Checked {
     desk.finish("s", "v", 1, StreamEnd::Completed).await?;
     let ended = desk.known("s").await?;
     turned_down("beginning the first run anew once more", &reopen(0).await?, &ended)?;
-    same("state, run and error", &(ended.state, ended.run, ended.error), &(StreamState::Completed, 1, None))?;
+    same(
+        "state, run and error",
+        &(ended.state, ended.run, ended.error),
+        &(StreamState::Completed, 1, None),
+    )?;
     desk.expect_stream("a second run", "s", &["second"]).await?;
     same("the run after that", &written("beginning anew again", reopen(1).await?)?.run, &2)
 }

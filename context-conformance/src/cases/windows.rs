@@ -37,7 +37,8 @@ fn windows() -> Vec<Window> {
     windows
 }
 
-/// 100 messages, every third counted, with boundaries among them, in commits of mixed sizes; and a fork.
+/// 100 messages, every third counted, with boundaries among them, in commits of mixed sizes; and a
+/// fork.
 async fn filled(lab: &Lab) -> Checked<Desk> {
     let desk = lab.desk().await?;
     let mut head = String::new();
@@ -45,7 +46,9 @@ async fn filled(lab: &Lab) -> Checked<Desk> {
     for size in [1, 1, 1, 20, 1, 30, 1, 1, 14, 30] {
         let nodes = (next..next + size).map(|i| match i {
             10 | 50 => boundary(&format!("m{i}")),
-            i if i % 3 == 0 => Arc::new((*message(&format!("m{i}"))).clone().with_tokens(10 + i % 7)),
+            i if i % 3 == 0 => {
+                Arc::new((*message(&format!("m{i}"))).clone().with_tokens(10 + i % 7))
+            }
             i => message(&format!("m{i}")),
         });
         let commit = Commit { nodes: nodes.collect(), ..desk.extend(&head, []) };
@@ -128,15 +131,22 @@ async fn newest_boundary_counts(lab: &Lab) -> Checked {
     same("on a branch that left between two", &ids(&seen), &owned(&["cut1", "c", "d"]))?;
     desk.applied(desk.fork("early", "a", ["e"])).await?;
     let seen = desk.read("early", Window::Boundary).await?;
-    same("on a branch that left before the first", &(seen.skipped(), ids(&seen)), &(0, owned(&["a", "e"])))
+    same(
+        "on a branch that left before the first",
+        &(seen.skipped(), ids(&seen)),
+        &(0, owned(&["a", "e"])),
+    )
 }
 
 async fn tokens_take_at_least_one(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let counted = |name: &str, tokens| Arc::new((*message(name)).clone().with_tokens(tokens));
-    let nodes = vec![counted("a", 5), counted("zero", 0), counted("big", u32::MAX), counted("z", 3)];
+    let nodes =
+        vec![counted("a", 5), counted("zero", 0), counted("big", u32::MAX), counted("z", 3)];
     desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
-    for (budget, rest) in [(0, &["z"][..]), (3, &["z"]), (u64::from(u32::MAX) + 3, &["zero", "big", "z"])] {
+    for (budget, rest) in
+        [(0, &["z"][..]), (3, &["z"]), (u64::from(u32::MAX) + 3, &["zero", "big", "z"])]
+    {
         let seen = desk.read("main", Window::Tokens(budget)).await?;
         same(format!("at most {budget} tokens"), &ids(&seen), &owned(rest))?;
     }
@@ -175,7 +185,11 @@ async fn after_reads_all_again_once_something_was_amended(lab: &Lab) -> Checked 
     let amended = ["m0", "m3"].map(|id| says(id, "amended"));
     desk.applied(Commit { amendments: amended.into(), ..desk.stay() }).await?;
     let now = before + 1;
-    same("what was read before the amendment", &seen("main", after("m4", before)).await?, &(0, 5, now))?;
+    same(
+        "what was read before the amendment",
+        &seen("main", after("m4", before)).await?,
+        &(0, 5, now),
+    )?;
     same("what was read behind it", &seen("main", after("m4", now)).await?, &(5, 0, now))?;
     same("another branch of the chat", &seen("side", after("x", before)).await?, &(0, 3, now))?;
     desk.applied(desk.extend("m4", ["m5"])).await?;

@@ -100,7 +100,8 @@ fn tree() -> impl Strategy<Value = Value> {
         let key = prop::sample::select(KEYS.to_vec()).prop_map(str::to_owned);
         prop_oneof![
             1 => vec(inner.clone(), 0..5).prop_map(Value::from),
-            3 => vec((key, inner), 0..7).prop_map(|entries| Value::from(entries.into_iter().collect::<Map<_, _>>())),
+            3 => vec((key, inner),
+                0..7).prop_map(|entries| Value::from(entries.into_iter().collect::<Map<_, _>>())),
         ]
     })
 }
@@ -126,10 +127,13 @@ pub(super) fn bodies() -> impl Strategy<Value = Json> {
     });
     let odd = prop::sample::select(vec![
         format!(r#"{{"messages":{0}{1}}}"#, "[".repeat(100_000), "]".repeat(100_000)),
-        format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":{0}{1}}}]}}]}}"#, "[".repeat(5_000), "]".repeat(5_000)),
-        format!(r#"{{"input":[{{"role":"user","content":"a","x":{0}1{1}}}]}}"#, "{\"a\":".repeat(5_000), "}".repeat(5_000)),
+        format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":{0}{1}}}]}}]}}"#,
+            "[".repeat(5_000), "]".repeat(5_000)),
+        format!(r#"{{"input":[{{"role":"user","content":"a","x":{0}1{1}}}]}}"#,
+            "{\"a\":".repeat(5_000), "}".repeat(5_000)),
         r#"{"messages":[{"role":"user","content":"\ud800"}],"\udfff":1}"#.to_owned(),
-        r#"{"messages":[{"role":"user","role":"assistant","content":"a","content":"b"}]}"#.to_owned(),
+        r#"{"messages":[{"role":"user","role":"assistant","content":"a","content":"b"}]}"#
+            .to_owned(),
         r#"{"messages":[{"role":"user","content":"a"}],"max_tokens":1e999,"temperature":99999999999999999999}"#.to_owned(),
         "[]".to_owned(),
         "null".to_owned(),
@@ -142,7 +146,8 @@ pub(super) fn bodies() -> impl Strategy<Value = Json> {
 
 /// Data of events, some of it no JSON.
 pub(super) fn events() -> impl Strategy<Value = Vec<String>> {
-    let odd = prop::sample::select(vec!["", "[DONE]", "{", "nul", "\u{feff}{}", "[[[[", "{\"type\":"])
-        .prop_map(str::to_owned);
+    let odd =
+        prop::sample::select(vec!["", "[DONE]", "{", "nul", "\u{feff}{}", "[[[[", "{\"type\":"])
+            .prop_map(str::to_owned);
     vec(prop_oneof![8 => tree().prop_map(|tree| tree.to_string()), 1 => odd], 0..8)
 }

@@ -36,7 +36,9 @@ impl Reader {
             }
         }
         let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-        parts.extend(calls.filter_map(|call| Some(called(text(call, "id")?, call.get("function")?))));
+        parts.extend(
+            calls.filter_map(|call| Some(called(text(call, "id")?, call.get("function")?))),
+        );
         if let Some(call) = message.get("function_call").filter(|call| call.is_object()) {
             self.unnamed += 1;
             parts.push(called(&self.newest_id(), call));
@@ -46,8 +48,11 @@ impl Reader {
     }
 
     fn add_result(&mut self, message: &Value) {
-        let several = message.get("tool_call_ids").and_then(|ids| ids.get(0)).and_then(Value::as_str);
-        let id = text(message, "tool_call_id").or(several).map_or_else(|| self.newest_id(), str::to_owned);
+        let several =
+            message.get("tool_call_ids").and_then(|ids| ids.get(0)).and_then(Value::as_str);
+        let id = text(message, "tool_call_id")
+            .or(several)
+            .map_or_else(|| self.newest_id(), str::to_owned);
         let output = content(message.get("content"));
         let name = text(message, "name").map(str::to_owned);
         self.push(Role::Tool, vec![result(id, name, output, false)]);
@@ -128,7 +133,12 @@ fn plain_block(block: &Value) -> Option<Part> {
             let source = block.get("source")?;
             let media_type = text(source, "media_type").map(str::to_owned);
             let source = MediaSource::Base64(text(source, "data")?.to_owned());
-            Some(Part::Image(Media { source, media_type, name: None, metadata: Metadata::default() }))
+            Some(Part::Image(Media {
+                source,
+                media_type,
+                name: None,
+                metadata: Metadata::default(),
+            }))
         }
         _ => None,
     }
@@ -146,7 +156,8 @@ mod tests {
         let read = messages(&[
             json!({"role": "system", "content": "Be brief."}),
             json!({"role": "user", "content": "Look."}),
-            json!({"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": function}]}),
+            json!({"role": "assistant", "content": null,
+                "tool_calls": [{"id": "a", "function": function}]}),
             json!({"role": "tool", "tool_call_ids": ["a"], "content": "seen"}),
             json!({"role": "assistant", "content": "", "function_call": function}),
             json!({"role": "function", "name": "look", "content": "seen again"}),
@@ -160,7 +171,10 @@ mod tests {
         let input = Json::from_text(r#"{"at":1}"#).unwrap();
         let named = |id: &str, said: &str| {
             let output = said_text(said).into_iter().collect();
-            Message::new(Role::Tool, [result(id.to_owned(), Some("look".to_owned()), output, false)])
+            Message::new(
+                Role::Tool,
+                [result(id.to_owned(), Some("look".to_owned()), output, false)],
+            )
         };
         let failed = result("c".to_owned(), None, said_text("no").into_iter().collect(), true);
         assert_eq!(

@@ -1,8 +1,8 @@
 //! Random steps of a round, which come again with the same seed.
 
 use context_core::trajectory::{
-    Changes, FieldForm, FieldValue, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId,
-    NodeKind, ParentNode, QueueItem, QueueName, Removal, RoundState,
+    Changes, FieldForm, FieldValue, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody,
+    NodeId, NodeKind, ParentNode, QueueItem, QueueName, Removal, RoundState,
 };
 use context_core::{Json, JsonMap, Timestamp};
 
@@ -80,7 +80,8 @@ fn measures(random: &mut Random) -> Measures {
 type Done = Result<(), context_core::trajectory::TrajectoryError>;
 
 impl Diary {
-    /// One to four random things, as one commit would have them. What the round refuses is not done.
+    /// One to four random things, as one commit would have them. What the round refuses is not
+    /// done.
     pub(crate) fn live(&mut self, random: &mut Random) {
         for _ in 0..=random.below(4) {
             let _refused = self.step(random);
@@ -91,7 +92,8 @@ impl Diary {
         let at = self.desk.at();
         let nodes: Vec<NodeId> = self.round.nodes().map(|node| node.id).collect();
         let Some(some) = nodes.get(random.below(nodes.len())).copied() else {
-            let query = NewQuery::new(pick(random, TEXTS)).raw(pick(random, TEXTS)).files(["a.csv", "é"]);
+            let query =
+                NewQuery::new(pick(random, TEXTS)).raw(pick(random, TEXTS)).files(["a.csv", "é"]);
             let link = MessageLink::new("chat", format!("m{}", random.below(5)));
             let changes = self.round.ask(query.author("ada").message(link), at)?.1;
             self.pending.extend(changes);
@@ -109,7 +111,8 @@ impl Diary {
             }
             13 => {
                 let other = nodes[random.below(nodes.len())];
-                let name = pick(random, &["produces", "triggers", "refers_to", "a name of one's own", ""]);
+                let name =
+                    pick(random, &["produces", "triggers", "refers_to", "a name of one's own", ""]);
                 self.round.connect(some, other, Some(name), at)?
             }
             14 => {
@@ -127,8 +130,10 @@ impl Diary {
                 if random.one_in(3) {
                     let _empty = queue.pop();
                 } else {
-                    let params = JsonMap::from_iter([(pick(random, TEXTS).to_owned(), json(random))]);
-                    let _full = queue.push(QueueItem { name: pick(random, TEXTS).to_owned(), params });
+                    let params =
+                        JsonMap::from_iter([(pick(random, TEXTS).to_owned(), json(random))]);
+                    let _full =
+                        queue.push(QueueItem { name: pick(random, TEXTS).to_owned(), params });
                 }
                 Vec::new()
             }
@@ -151,7 +156,8 @@ impl Diary {
             after.push(other);
         }
         let name = pick(random, &["triggers", "has_conclusion", "produces", "é\u{0}", ""]);
-        let mut new = NewNode::new(body(random, kind), after).edge(name).describe(pick(random, TEXTS));
+        let mut new =
+            NewNode::new(body(random, kind), after).edge(name).describe(pick(random, TEXTS));
         if random.one_in(3) {
             new = new.append();
         }

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryOutcome,
-    MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result, StoredMemory, UserId,
+    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList,
+    MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result,
+    StoredMemory, UserId,
 };
 
 use super::plan::Operation;

@@ -99,8 +99,14 @@ impl Operation {
     ];
 
     /// The calls about blobs.
-    pub const BLOBS: &[Self] =
-        &[Self::PutBlob, Self::Blob, Self::ReadBlob, Self::Blobs, Self::RemoveBlob, Self::PruneBlobs];
+    pub const BLOBS: &[Self] = &[
+        Self::PutBlob,
+        Self::Blob,
+        Self::ReadBlob,
+        Self::Blobs,
+        Self::RemoveBlob,
+        Self::PruneBlobs,
+    ];
 
     /// The calls about streams.
     pub const STREAMS: &[Self] = &[
@@ -117,8 +123,13 @@ impl Operation {
     ];
 
     /// The calls about rounds of trajectories.
-    pub const ROUNDS: &[Self] =
-        &[Self::RecordRound, Self::LoadRounds, Self::Rounds, Self::NodesOfMessage, Self::PruneRounds];
+    pub const ROUNDS: &[Self] = &[
+        Self::RecordRound,
+        Self::LoadRounds,
+        Self::Rounds,
+        Self::NodesOfMessage,
+        Self::PruneRounds,
+    ];
 
     /// The calls about records of memories.
     pub const MEMORIES: &[Self] = &[
@@ -245,8 +256,8 @@ impl FaultPlan {
         self
     }
 
-    /// This many faults among the first `calls` of each of these operations, the same for the same seed: lost
-    /// replies, calls that did not arrive, delays. Nothing hangs.
+    /// This many faults among the first `calls` of each of these operations, the same for the same
+    /// seed: lost replies, calls that did not arrive, delays. Nothing hangs.
     pub fn random(seed: u64, operations: &[Operation], calls: u32, faults: usize) -> Self {
         let mut random = Random::new(seed);
         let mut plan = Self::default();
@@ -264,7 +275,8 @@ impl FaultPlan {
     }
 
     pub(crate) fn fault(&self, operation: Operation, nth: u32) -> Option<Fault> {
-        let planned = self.faults.iter().find(|planned| planned.operation == operation && planned.nth == nth);
+        let planned =
+            self.faults.iter().find(|planned| planned.operation == operation && planned.nth == nth);
         planned.map(|planned| planned.fault)
     }
 }

@@ -24,7 +24,11 @@ impl TrajectoryStore for Faulty {
         self.call(Operation::RecordRound, self.ledger()?.record_round(commit)).await
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         self.call(Operation::LoadRounds, self.ledger()?.load_rounds(agent, rounds)).await
     }
 
@@ -38,7 +42,8 @@ impl TrajectoryStore for Faulty {
         chat: &ChatId,
         message: &MessageId,
     ) -> Result<Vec<MessageNode>> {
-        self.call(Operation::NodesOfMessage, self.ledger()?.nodes_of_message(user, chat, message)).await
+        self.call(Operation::NodesOfMessage, self.ledger()?.nodes_of_message(user, chat, message))
+            .await
     }
 
     async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {

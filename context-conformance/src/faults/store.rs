@@ -9,18 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName, CancelSignal, Chain,
-    ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
-    CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId,
-    FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewBlob, NewChat, Page, Placed,
-    Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore,
-    Timestamp, TrajectoryStore, UserId, Vacuumed, Window,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName,
+    CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary,
+    CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure,
+    Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
+    MessageId, NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery,
+    SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId,
+    Vacuumed, Window,
 };
 
 use super::plan::{Fault, FaultPlan, Operation};
 
-/// A store of which some calls fail, as the plan says; all others are those of the store inside. For tests of what
-/// is done about a lost reply, a store that is away, or one that does not answer.
+/// A store of which some calls fail, as the plan says; all others are those of the store inside.
+/// For tests of what is done about a lost reply, a store that is away, or one that does not answer.
 ///
 /// Calls are counted by their kind, from all tasks together. A call that fails is
 /// [`Unavailable`](ErrorKind::Unavailable), and its context says which fault it was.
@@ -46,7 +47,8 @@ use super::plan::{Fault, FaultPlan, Operation};
 #[derive(Clone)]
 pub struct FaultStore(Arc<Faulty>);
 
-/// Implements the traits apart from [`FaultStore`], so that `store.fragments()` can only mean one thing.
+/// Implements the traits apart from [`FaultStore`], so that `store.fragments()` can only mean one
+/// thing.
 pub(super) struct Faulty {
     pub(super) inner: Arc<dyn Store>,
     plan: FaultPlan,
@@ -68,7 +70,10 @@ impl FaultStore {
 
 impl fmt::Debug for FaultStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultStore").field("inner", &self.0.inner).field("plan", &self.0.plan).finish()
+        f.debug_struct("FaultStore")
+            .field("inner", &self.0.inner)
+            .field("plan", &self.0.plan)
+            .finish()
     }
 }
 
@@ -123,7 +128,8 @@ impl Faulty {
         work: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         let failed = |message| {
-            Err(Error::new(ErrorKind::Unavailable, operation.as_str(), message).with("fault", "planned"))
+            Err(Error::new(ErrorKind::Unavailable, operation.as_str(), message)
+                .with("fault", "planned"))
         };
         match self.next(operation) {
             None => work.await,
@@ -207,8 +213,14 @@ impl HistoryStore for Faulty {
         self.call(Operation::Branches, self.inner.history().branches(chat)).await
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
-        self.call(Operation::ActivateBranch, self.inner.history().activate_branch(chat, branch, at)).await
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.call(Operation::ActivateBranch, self.inner.history().activate_branch(chat, branch, at))
+            .await
     }
 
     async fn rename_branch(
@@ -218,7 +230,8 @@ impl HistoryStore for Faulty {
         to: &BranchName,
         at: Timestamp,
     ) -> Result<()> {
-        self.call(Operation::RenameBranch, self.inner.history().rename_branch(chat, branch, to, at)).await
+        self.call(Operation::RenameBranch, self.inner.history().rename_branch(chat, branch, to, at))
+            .await
     }
 
     async fn delete_branch(
@@ -228,8 +241,11 @@ impl HistoryStore for Faulty {
         expected: Option<&MessageId>,
         at: Timestamp,
     ) -> Result<BranchDeletion> {
-        self.call(Operation::DeleteBranch, self.inner.history().delete_branch(chat, branch, expected, at))
-            .await
+        self.call(
+            Operation::DeleteBranch,
+            self.inner.history().delete_branch(chat, branch, expected, at),
+        )
+        .await
     }
 
     async fn set_checkpoint(
@@ -239,8 +255,11 @@ impl HistoryStore for Faulty {
         message: &MessageId,
         at: Timestamp,
     ) -> Result<Checkpoint> {
-        self.call(Operation::SetCheckpoint, self.inner.history().set_checkpoint(chat, name, message, at))
-            .await
+        self.call(
+            Operation::SetCheckpoint,
+            self.inner.history().set_checkpoint(chat, name, message, at),
+        )
+        .await
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
@@ -248,7 +267,8 @@ impl HistoryStore for Faulty {
     }
 
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        self.call(Operation::DeleteCheckpoint, self.inner.history().delete_checkpoint(chat, name)).await
+        self.call(Operation::DeleteCheckpoint, self.inner.history().delete_checkpoint(chat, name))
+            .await
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
@@ -265,7 +285,8 @@ impl HistoryStore for Faulty {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Page<Placed>> {
-        self.call(Operation::AllMessages, self.inner.history().all_messages(chat, limit, after)).await
+        self.call(Operation::AllMessages, self.inner.history().all_messages(chat, limit, after))
+            .await
     }
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
@@ -279,8 +300,17 @@ impl FragmentStore for Faulty {
         self.call(Operation::Fragments, self.inner.fragments().fragments(chat)).await
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
-        self.call(Operation::PutFragments, self.inner.fragments().put_fragments(chat, fragments, at)).await
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
+        self.call(
+            Operation::PutFragments,
+            self.inner.fragments().put_fragments(chat, fragments, at),
+        )
+        .await
     }
 
     async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
@@ -315,7 +345,12 @@ impl BlobStore for Faulty {
         self.call(Operation::ReadBlob, self.shelf()?.read_blob(chat, id, range, at)).await
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         self.call(Operation::Blobs, self.shelf()?.blobs(chat, limit, after)).await
     }
 

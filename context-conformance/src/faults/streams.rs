@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use context_core::{
-    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome,
-    StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
 };
 
 use super::plan::Operation;
@@ -17,7 +17,12 @@ impl Faulty {
 
 #[async_trait]
 impl StreamStore for Faulty {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         self.call(Operation::CreateStream, self.flow()?.create_stream(chat, id, at)).await
     }
 
@@ -39,7 +44,12 @@ impl StreamStore for Faulty {
         self.call(Operation::AppendStream, self.flow()?.append_stream(chat, id, append)).await
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         self.call(Operation::CancelStream, self.flow()?.cancel_stream(chat, id, at)).await
     }
 

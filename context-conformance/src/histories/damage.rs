@@ -9,7 +9,8 @@ use proptest::sample::Index;
 
 use super::History;
 
-/// One thing that goes wrong. An [`Index`] picks among what there is; where there is nothing, nothing happens.
+/// One thing that goes wrong. An [`Index`] picks among what there is; where there is nothing,
+/// nothing happens.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Damage {
@@ -19,7 +20,8 @@ pub enum Damage {
     Duplicate(Index, Index),
     /// Two messages change places.
     Swap(Index, Index),
-    /// The conversation breaks off within a message: so many of its parts are left, the last one half.
+    /// The conversation breaks off within a message: so many of its parts are left, the last one
+    /// half.
     Truncate(Index, Index),
     /// What came before a message is gone.
     CutFront(Index),
@@ -64,7 +66,15 @@ pub fn damages() -> impl Strategy<Value = Vec<Damage>> {
     let at = any::<Index>;
     let role = || prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
     let blank = prop::sample::select(vec!["", " ", "\n\t", "\u{3000}", "\u{1c}"]);
-    let input = prop::sample::select(vec!["", "{\"cut", "[1]", "null", "3", "\"text\"", "{\"a\":1,\"a\":2}"]);
+    let input = prop::sample::select(vec![
+        "",
+        "{\"cut",
+        "[1]",
+        "null",
+        "3",
+        "\"text\"",
+        "{\"a\":1,\"a\":2}",
+    ]);
     let one = prop_oneof![
         3 => at().prop_map(Damage::Drop),
         3 => (at(), at()).prop_map(|(at, to)| Damage::Duplicate(at, to)),
@@ -114,7 +124,9 @@ impl Damage {
         let len = history.len();
         match self {
             Self::Drop(at) => drop(history.remove(at.index(len))),
-            Self::Duplicate(at, to) => history.insert(to.index(len + 1), Arc::clone(&history[at.index(len)])),
+            Self::Duplicate(at, to) => {
+                history.insert(to.index(len + 1), Arc::clone(&history[at.index(len)]))
+            }
             Self::Swap(at, other) => history.swap(at.index(len), other.index(len)),
             Self::Truncate(at, part) => truncate(history, at.index(len), part),
             Self::CutFront(at) => drop(history.drain(..at.index(len))),
@@ -126,7 +138,9 @@ impl Damage {
                     name.clone_into(&mut call.name);
                 }
             }),
-            Self::Blank(at, blank) => with_part(history, at, is_text, |part| *part = Part::text(*blank)),
+            Self::Blank(at, blank) => {
+                with_part(history, at, is_text, |part| *part = Part::text(*blank))
+            }
             Self::DropPart(at) => {
                 if let Some((message, part)) = pick(history, at, |_| true) {
                     parts(history, message).remove(part);
@@ -175,7 +189,9 @@ impl Damage {
                 }
             }
             Self::AddUnknown(at) => {
-                let part = Part::Unknown(Json::from(&serde_json::json!({"type": "hologram", "text": "x"})));
+                let part = Part::Unknown(Json::from(
+                    &serde_json::json!({"type": "hologram", "text": "x"}),
+                ));
                 parts(history, at.index(len)).push(part);
             }
             Self::Unsign(at) => with_part(history, at, is_thought, |part| {
@@ -200,7 +216,12 @@ fn pick(history: &History, at: &Index, holds: fn(&Part) -> bool) -> Option<(usiz
     (!places.is_empty()).then(|| *at.get(&places))
 }
 
-fn with_part(history: &mut History, at: &Index, holds: fn(&Part) -> bool, act: impl FnOnce(&mut Part)) {
+fn with_part(
+    history: &mut History,
+    at: &Index,
+    holds: fn(&Part) -> bool,
+    act: impl FnOnce(&mut Part),
+) {
     if let Some((message, part)) = pick(history, at, holds) {
         act(&mut parts(history, message)[part]);
     }
@@ -211,7 +232,9 @@ fn truncate(history: &mut History, at: usize, part: &Index) {
     let parts = parts(history, at);
     parts.truncate(part.index(parts.len() + 1));
     match parts.last_mut() {
-        Some(Part::Text(text)) => text.text = text.text.chars().take(text.text.chars().count() / 2).collect(),
+        Some(Part::Text(text)) => {
+            text.text = text.text.chars().take(text.text.chars().count() / 2).collect()
+        }
         Some(Part::Reasoning(thought)) => thought.signature = None,
         Some(Part::ToolCall(call)) => {
             let written = call.input.as_written();
@@ -223,9 +246,12 @@ fn truncate(history: &mut History, at: usize, part: &Index) {
 }
 
 fn cross(history: &mut History, at: &Index, other: &Index) {
-    let (Some(a), Some(b)) = (pick(history, at, has_id), pick(history, other, has_id)) else { return };
-    let id =
-        |(message, part): (usize, usize)| id(&history[message].parts[part]).unwrap_or_default().to_owned();
+    let (Some(a), Some(b)) = (pick(history, at, has_id), pick(history, other, has_id)) else {
+        return;
+    };
+    let id = |(message, part): (usize, usize)| {
+        id(&history[message].parts[part]).unwrap_or_default().to_owned()
+    };
     let (of_a, of_b) = (id(a), id(b));
     set_id(&mut parts(history, a.0)[a.1], &of_b);
     set_id(&mut parts(history, b.0)[b.1], &of_a);
@@ -236,7 +262,8 @@ fn rename(history: &mut History, at: &Index, new: &str) {
     let old = id(&history[message].parts[part]).unwrap_or_default().to_owned();
     for message in history {
         if message.parts.iter().any(|part| id(part) == Some(&old)) {
-            let same = Arc::make_mut(message).parts.iter_mut().filter(|part| id(part) == Some(&old));
+            let same =
+                Arc::make_mut(message).parts.iter_mut().filter(|part| id(part) == Some(&old));
             same.for_each(|part| set_id(part, new));
         }
     }

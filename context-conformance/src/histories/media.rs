@@ -32,15 +32,18 @@ pub(super) fn bytes_of(media_type: &str) -> &'static str {
     SOUND.iter().find(|(known, _)| *known == media_type).map_or(SOUND[0].1, |(_, data)| data)
 }
 
-/// Histories in which some media are damaged: bytes that are no Base64 or are cut off, types that are not those of the
-/// bytes or that nobody takes, addresses that hold other things, nothing at all.
+/// Histories in which some media are damaged: bytes that are no Base64 or are cut off, types that
+/// are not those of the bytes or that nobody takes, addresses that hold other things, nothing at
+/// all.
 pub fn damaged_media() -> impl Strategy<Value = History> {
-    (histories(), vec((any::<Index>(), any::<bool>(), damaged()), 1..5)).prop_map(|(mut history, media)| {
-        for (at, in_result, part) in media {
-            place(&mut history, &at, in_result, part);
-        }
-        history
-    })
+    (histories(), vec((any::<Index>(), any::<bool>(), damaged()), 1..5)).prop_map(
+        |(mut history, media)| {
+            for (at, in_result, part) in media {
+                place(&mut history, &at, in_result, part);
+            }
+            history
+        },
+    )
 }
 
 /// Puts a part into a result, if there is one and it is asked for, or into a message of the user.
@@ -147,11 +150,13 @@ fn source() -> impl Strategy<Value = MediaSource> {
 /// Base64 that was damaged, or bytes of any type.
 fn data() -> impl Strategy<Value = String> {
     let sound = || prop::sample::select(SOUND.map(|(_, data)| data).to_vec());
-    let odd =
-        prop::sample::select(vec!["=", "a", "-", "_", "+", "/", " ", "\n", "\"", "ä", "\u{0}", "%3D", "🦀"]);
+    let odd = prop::sample::select(vec![
+        "=", "a", "-", "_", "+", "/", " ", "\n", "\"", "ä", "\u{0}", "%3D", "🦀",
+    ]);
     prop_oneof![
         3 => sound().prop_map(str::to_owned),
-        3 => (sound(), any::<Index>()).prop_map(|(data, at)| data[..at.index(data.len())].to_owned()),
+        3 => (sound(), any::<Index>()).prop_map(|(data,
+            at)| data[..at.index(data.len())].to_owned()),
         3 => (sound(), any::<Index>(), odd).prop_map(|(data, at, odd)| {
             let at = at.index(data.len());
             format!("{}{odd}{}", &data[..at], &data[at..])

@@ -77,8 +77,8 @@ pub(super) fn before_calls(holds: Holds) -> BoxedStrategy<Vec<Part>> {
         Holds::Plain => prop_oneof![Just(Vec::new()), text].boxed(),
         Holds::Everything => {
             let thought = thought().prop_map(|thought| vec![thought]);
-            let piece =
-                prop_oneof![3 => text, 3 => thought, 1 => opaque(), 1 => data().prop_map(|data| vec![data])];
+            let piece = prop_oneof![3 => text, 3 => thought, 1 => opaque(),
+                1 => data().prop_map(|data| vec![data])];
             vec(piece, 0..4).prop_map(|pieces| pieces.concat()).boxed()
         }
     }
@@ -113,7 +113,12 @@ fn thought() -> impl Strategy<Value = Part> {
     ])
 }
 
-fn thinks(text: &str, signature: Option<&str>, encrypted: Option<&str>, provider: Option<&str>) -> Part {
+fn thinks(
+    text: &str,
+    signature: Option<&str>,
+    encrypted: Option<&str>,
+    provider: Option<&str>,
+) -> Part {
     Part::Reasoning(Reasoning {
         text: text.to_owned(),
         signature: signature.map(str::to_owned),
@@ -147,15 +152,23 @@ fn opaque() -> impl Strategy<Value = Vec<Part>> {
             ],
             _ => vec![json!({"type": "novel", "value": number})],
         };
-        let block = |value| Part::Opaque(OpaqueBlock { provider: provider.to_owned(), value: Json::from(&value) });
+        let block = |value| Part::Opaque(OpaqueBlock { provider: provider.to_owned(),
+            value: Json::from(&value) });
         values.into_iter().map(block).collect()
     })
 }
 
 fn media() -> impl Strategy<Value = Part> {
-    let image =
-        prop::sample::select(vec!["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp", ""]);
-    let document = prop::sample::select(vec!["application/pdf", "text/plain", "application/zip", ""]);
+    let image = prop::sample::select(vec![
+        "image/png",
+        "image/jpeg",
+        "image/webp",
+        "image/gif",
+        "image/bmp",
+        "",
+    ]);
+    let document =
+        prop::sample::select(vec!["application/pdf", "text/plain", "application/zip", ""]);
     let audio = prop::sample::select(vec!["audio/wav", "audio/mpeg", "audio/ogg", ""]);
     let named = prop::sample::select(vec![None, Some("a file.pdf")]);
     let kind: fn(Media) -> Part = Part::Image;

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::{Damage, damaged, parts};
 
-/// Requests with a damaged history, and the damages. They name a model and how much it may write, as some provider
-/// demands.
+/// Requests with a damaged history, and the damages. They name a model and how much it may write,
+/// as some provider demands.
 pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
     let system = vec(prop_oneof![6 => parts::words(), 1 => Just(" ".to_owned())], 0..3);
     let marks = prop_oneof![
@@ -20,15 +20,22 @@ pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
         1 => Just(CacheMarks::Kept),
     ];
     let unanswered = prop_oneof![Just(Unanswered::Answer), Just(Unanswered::Remove)];
-    let settings = (marks, any::<bool>(), unanswered, option::of(any::<bool>()), option::of(Just(0.5)));
+    let settings =
+        (marks, any::<bool>(), unanswered, option::of(any::<bool>()), option::of(Just(0.5)));
     (damaged(), system, tools(), option::of(output()), settings).prop_map(
         |((history, damages), system, (tools, tool_choice), output, settings)| {
             let mut request =
                 ModelRequest::new(history).model("a-model").max_output_tokens(1_000).tools(tools);
-            request.system = system.into_iter().map(|text| Text { text, ..Text::default() }).collect();
+            request.system =
+                system.into_iter().map(|text| Text { text, ..Text::default() }).collect();
             (request.tool_choice, request.output) = (tool_choice, output);
-            (request.cache, request.prefill, request.unanswered, request.stream, request.temperature) =
-                settings;
+            (
+                request.cache,
+                request.prefill,
+                request.unanswered,
+                request.stream,
+                request.temperature,
+            ) = settings;
             (request, damages)
         },
     )
@@ -62,8 +69,9 @@ fn tools() -> impl Strategy<Value = (Vec<Tool>, Option<ToolChoice>)> {
             _ => None,
         };
         let schema = json!({"type": "object", "properties": {"query": {"type": "string"}}});
-        let tool =
-            |name| Tool::Function(FunctionTool::new(name, Json::from(&schema)).description("Does it."));
+        let tool = |name| {
+            Tool::Function(FunctionTool::new(name, Json::from(&schema)).description("Does it."))
+        };
         (names.into_iter().map(tool).collect(), choice)
     })
 }

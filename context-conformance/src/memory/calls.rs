@@ -125,7 +125,9 @@ async fn nobody_sees_content_by_debugging(kit: &Kit<'_>) -> Checked {
     cancelled.cancel();
     for signal in [CancelSignal::never(), cancelled.signal()] {
         let long = "x".repeat(100_000);
-        for (scope, id) in [(whole(), "m"), (whole(), ""), (whole(), &long), (MemoryScope::new(""), "m")] {
+        for (scope, id) in
+            [(whole(), "m"), (whole(), ""), (whole(), &long), (MemoryScope::new(""), "m")]
+        {
             if kit.claims.captures {
                 let turn = turn_of(&scope, vec![says(id)]);
                 shown.extend(mind.provider.capture(&turn, &signal).await.err());

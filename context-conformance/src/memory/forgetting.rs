@@ -25,8 +25,11 @@ async fn told(kit: &Kit<'_>) -> Checked<Mind> {
         // Then it says so, and nothing is lost.
         mind.told(&whole(), [0]).await?;
         let forget = MemoryForget::Scope(whole());
-        let refused =
-            mind.provider.forget(&forget).await.is_err_and(|error| super::table::unsupported(&error));
+        let refused = mind
+            .provider
+            .forget(&forget)
+            .await
+            .is_err_and(|error| super::table::unsupported(&error));
         same("whether forgetting is refused", &refused, &true)?;
         mind.expect("forgetting was refused", &whole(), [0]).await?;
         return Err(Stop::Skip("does not claim to forget".to_owned()));
@@ -115,7 +118,8 @@ async fn forgotten_before_it_is_kept(kit: &Kit<'_>) -> Checked {
         let _counted_or_on_its_way = mind.forget(&forget).await?;
         mind.flush().await?;
         mind.expect_gone("what was on its way when it was forgotten", &whole(), [2]).await?;
-        let all = !matches!(&forget, MemoryForget::Source { source, .. } if source.message.is_some());
+        let all =
+            !matches!(&forget, MemoryForget::Source { source, .. } if source.message.is_some());
         if all {
             mind.expect_gone("what was on its way when all was forgotten", &whole(), [8]).await?;
         } else {

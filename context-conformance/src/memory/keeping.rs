@@ -95,12 +95,15 @@ async fn results_are_attributed(kit: &Kit<'_>) -> Checked {
             let about = |what: &str| format!("the {what} of message m{n}");
             same(about("name: whether there is one"), &memory.id.is_some(), &true)?;
             let scope = memory.scope.ok_or_else(|| Stop::Fail(about("scope: there is none")))?;
-            ensure(whole().sees(&scope), || format!("{}: {scope:?} is not part of its own", about("scope")))?;
+            ensure(whole().sees(&scope), || {
+                format!("{}: {scope:?} is not part of its own", about("scope"))
+            })?;
             let source = memory.source.ok_or_else(|| Stop::Fail(about("source: there is none")))?;
             same(about("session"), &Some(source.session), &whole().session)?;
-            ensure(source.message.is_none_or(|message| *message.as_str() == *format!("m{n}")), || {
-                format!("{} is another message", about("source"))
-            })?;
+            ensure(
+                source.message.is_none_or(|message| *message.as_str() == *format!("m{n}")),
+                || format!("{} is another message", about("source")),
+            )?;
             same(about("time"), &memory.at, &Some(at(n)))?;
             same(about("kind: whether it has a name"), &memory.kind.is_empty(), &false)?;
         }
@@ -121,7 +124,11 @@ async fn the_best_first(kit: &Kit<'_>) -> Checked {
             format!("scores rise from one to the next: {scores:?}")
         })?;
         let first = recalled.memories.first().map(|memory| memory.text.contains(&word(n)));
-        same("whether the only one with the word that was asked for is the first", &first, &Some(true))?;
+        same(
+            "whether the only one with the word that was asked for is the first",
+            &first,
+            &Some(true),
+        )?;
     }
     Ok(())
 }
@@ -132,7 +139,10 @@ async fn a_budget_is_kept(kit: &Kit<'_>) -> Checked {
         return Err(Stop::Skip("does not claim to keep within a budget".to_owned()));
     }
     let long = |n: usize| {
-        says(n, &format!("The parcel {} {}", word(n), "lies in the hall of the station. ".repeat(12)))
+        says(
+            n,
+            &format!("The parcel {} {}", word(n), "lies in the hall of the station. ".repeat(12)),
+        )
     };
     mind.capture(&turn_of(&whole(), (0..16).map(long).collect())).await?;
     mind.flush().await?;
@@ -146,7 +156,8 @@ async fn a_budget_is_kept(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-/// Texts that were not written for people: each is kept or refused, and what stands beside it is kept.
+/// Texts that were not written for people: each is kept or refused, and what stands beside it is
+/// kept.
 async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Checked {
     let mind = kit.capturing().await?;
     let long = "word ".repeat(60_000);
@@ -167,8 +178,10 @@ async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Checked {
     let texts: Vec<_> = TEXTS.iter().copied().chain(many).collect();
     for (n, text) in texts.iter().enumerate() {
         let hostile =
-            CapturedMessage::new(format!("hostile {n}"), Message::text(Role::User, *text)).at(at(n));
-        let nothing = CapturedMessage::new(format!("empty {n}"), Message::new(Role::User, [])).at(at(n));
+            CapturedMessage::new(format!("hostile {n}"), Message::text(Role::User, *text))
+                .at(at(n));
+        let nothing =
+            CapturedMessage::new(format!("empty {n}"), Message::new(Role::User, [])).at(at(n));
         mind.capture(&turn_of(&whole(), vec![hostile, nothing, message(n)])).await?;
         mind.flush().await?;
         let _recalled = mind.asked(&RecallQuery::new(whole(), *text)).await?;

@@ -35,8 +35,11 @@ async fn users_are_apart(kit: &Kit<'_>) -> Checked {
 async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Checked {
     let sight = Sight::of(&kit.capturing().await?).await?;
     let mind = kit.capturing().await?;
-    let of = |project: &str, agent: &str| MemoryScope::new("ada").project(project).agent(agent).session("s1");
-    let scopes = [of("a|b", "c"), of("a", "b|c"), of("A", "b"), of("a ", "b"), of("a", "b"), of("b", "a")];
+    let of = |project: &str, agent: &str| {
+        MemoryScope::new("ada").project(project).agent(agent).session("s1")
+    };
+    let scopes =
+        [of("a|b", "c"), of("a", "b|c"), of("A", "b"), of("a ", "b"), of("a", "b"), of("b", "a")];
     let mut told = Vec::new();
     for (n, scope) in scopes.iter().enumerate() {
         match mind.provider.capture(&turn(scope, [n]), &CancelSignal::never()).await {
@@ -49,7 +52,11 @@ async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Checked {
     for (n, scope) in &told {
         for from in &scopes {
             let times = if sight.sees(from, scope) { 1 } else { 0 };
-            same(format!("what {from:?} is told of {scope:?}"), &mind.times(from, *n).await?, &times)?;
+            same(
+                format!("what {from:?} is told of {scope:?}"),
+                &mind.times(from, *n).await?,
+                &times,
+            )?;
         }
     }
     Ok(())
@@ -78,10 +85,11 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Checked {
             let user = users[random.below(2)];
             let from = scope(&mut random, user);
             for (n, place) in told.iter().enumerate().filter(|(n, _)| n + 8 > told.len()) {
-                let recalled = match mind.provider.recall(&query(&from, n), &CancelSignal::never()).await {
-                    Err(error) if unsupported(&error) => break,
-                    recalled => recalled?,
-                };
+                let recalled =
+                    match mind.provider.recall(&query(&from, n), &CancelSignal::never()).await {
+                        Err(error) if unsupported(&error) => break,
+                        recalled => recalled?,
+                    };
                 let did = format!("step {i} of seed {seed:#x}: asking from {from:?}");
                 for memory in &recalled.memories {
                     if let Some(filed) = memory.scope.as_ref().filter(|filed| !from.sees(filed)) {
@@ -89,10 +97,9 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Checked {
                             "{did}: a memory of {filed:?}, which is not visible from there"
                         ));
                     }
-                    let foreign = told
-                        .iter()
-                        .enumerate()
-                        .find(|(n, place)| memory.text.contains(&word(*n)) && !sight.sees(&from, place));
+                    let foreign = told.iter().enumerate().find(|(n, place)| {
+                        memory.text.contains(&word(*n)) && !sight.sees(&from, place)
+                    });
                     if let Some((_, place)) = foreign {
                         return fail(format!(
                             "{did}: what was said in {place:?}, which is not visible from there"
@@ -101,7 +108,11 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Checked {
                 }
                 let comes = recalled.memories.iter().any(|memory| memory.text.contains(&word(n)));
                 let visible = sight.sees(&from, place);
-                same(format!("{did}: whether what was said in {place:?} comes back"), &comes, &visible)?;
+                same(
+                    format!("{did}: whether what was said in {place:?} comes back"),
+                    &comes,
+                    &visible,
+                )?;
             }
         }
     }
@@ -129,9 +140,12 @@ async fn bad_scopes_are_refused(kit: &Kit<'_>) -> Checked {
         mind.told(&whole(), [0]).await?;
     }
     let long = "x".repeat(10_000);
-    for bad in [MemoryScope::new(""), MemoryScope::new(long.as_str()), MemoryScope::new("ada").project("")] {
+    for bad in
+        [MemoryScope::new(""), MemoryScope::new(long.as_str()), MemoryScope::new("ada").project("")]
+    {
         let recalled = mind.provider.recall(&query(&bad, 0), &CancelSignal::never()).await;
-        let nothing = recalled.is_err() || recalled.is_ok_and(|recalled| recalled.memories.is_empty());
+        let nothing =
+            recalled.is_err() || recalled.is_ok_and(|recalled| recalled.memories.is_empty());
         ensure(nothing, || "a recall from a scope with a bad name gave something".to_owned())?;
     }
     Ok(())

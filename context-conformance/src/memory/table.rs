@@ -15,7 +15,8 @@ use crate::expect::{ensure, fail};
 use crate::settings::Settings;
 
 /// Gives a fresh provider.
-pub(super) type Open<'a> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn MemoryProvider>> + 'a>> + 'a>;
+pub(super) type Open<'a> =
+    Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn MemoryProvider>> + 'a>> + 'a>;
 
 pub(super) struct Kit<'a> {
     open: Open<'a>,
@@ -77,7 +78,8 @@ pub(super) fn turn(scope: &MemoryScope, messages: impl IntoIterator<Item = usize
 }
 
 pub(super) fn turn_of(scope: &MemoryScope, messages: Vec<CapturedMessage>) -> CapturedTurn {
-    let name = messages.first().map_or("empty".to_owned(), |message| format!("turn of {}", message.id));
+    let name =
+        messages.first().map_or("empty".to_owned(), |message| format!("turn of {}", message.id));
     CapturedTurn::new(scope.clone(), name, at(1000), messages)
 }
 
@@ -115,13 +117,19 @@ impl Mind {
 
     pub(super) async fn forget(&self, forget: &MemoryForget) -> Checked<MemoriesForgotten> {
         match self.provider.forget(forget).await {
-            Err(error) if unsupported(&error) => Err(Stop::Skip(format!("does not forget so: {error}"))),
+            Err(error) if unsupported(&error) => {
+                Err(Stop::Skip(format!("does not forget so: {error}")))
+            }
             forgotten => Ok(forgotten?),
         }
     }
 
     /// What comes back about the word of this number.
-    pub(super) async fn about(&self, scope: &MemoryScope, n: usize) -> Checked<Vec<RecalledMemory>> {
+    pub(super) async fn about(
+        &self,
+        scope: &MemoryScope,
+        n: usize,
+    ) -> Checked<Vec<RecalledMemory>> {
         let recalled = self.asked(&query(scope, n)).await?;
         Ok(recalled.memories.into_iter().filter(|memory| memory.text.contains(&word(n))).collect())
     }
@@ -157,14 +165,16 @@ impl Mind {
     ) -> Checked {
         for n in words {
             let times = self.times(scope, n).await?;
-            ensure(times == 0, || format!("{did}: message m{n}: expected nothing of it, it came back"))?;
+            ensure(times == 0, || {
+                format!("{did}: message m{n}: expected nothing of it, it came back")
+            })?;
         }
         Ok(())
     }
 }
 
-/// From which scopes a memory is seen, by which names of the scope it was captured in they name equally: of the project, the agent,
-/// the session.
+/// From which scopes a memory is seen, by which names of the scope it was captured in they name
+/// equally: of the project, the agent, the session.
 pub(super) struct Sight([bool; 8]);
 
 /// The scope with only some of its names.
@@ -182,10 +192,14 @@ impl Sight {
         mind.told(&whole(), [0]).await?;
         let mut seen = [false; 8];
         for (names, seen) in seen.iter_mut().enumerate() {
-            let recalled =
-                mind.provider.recall(&query(&part(&whole(), names), 0), &CancelSignal::never()).await;
+            let recalled = mind
+                .provider
+                .recall(&query(&part(&whole(), names), 0), &CancelSignal::never())
+                .await;
             *seen = match recalled {
-                Ok(recalled) => recalled.memories.iter().any(|memory| memory.text.contains(&word(0))),
+                Ok(recalled) => {
+                    recalled.memories.iter().any(|memory| memory.text.contains(&word(0)))
+                }
                 Err(error) if unsupported(&error) => false,
                 Err(error) => return Err(error.into()),
             };

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use context_core::search::Bm25;
 use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryRecord, MemoryScope, MemoryStats,
-    MemoryWords, MemoryWrite, MemoryWritten, UserId,
+    MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryRecord, MemoryScope,
+    MemoryStats, MemoryWords, MemoryWrite, MemoryWritten, UserId,
 };
 
 /// A record that is there.
@@ -53,14 +53,20 @@ impl Remembered {
             }
             // What a call wrote whose reply was lost.
             MemoryExpected::Version(expected) => entry
-                .filter(|entry| expected.checked_add(1) == Some(version) && *entry.record() == write.record)
+                .filter(|entry| {
+                    expected.checked_add(1) == Some(version) && *entry.record() == write.record
+                })
                 .map(|_| MemoryWritten::Written(version)),
             _ => Some(MemoryWritten::Written(version + 1)),
         }
     }
 
-    /// What becomes of each of the writes; or which of them are in conflict, and nothing is written.
-    pub(crate) fn write(&mut self, writes: &[MemoryWrite]) -> Result<Vec<MemoryWritten>, Vec<usize>> {
+    /// What becomes of each of the writes; or which of them are in conflict, and nothing is
+    /// written.
+    pub(crate) fn write(
+        &mut self,
+        writes: &[MemoryWrite],
+    ) -> Result<Vec<MemoryWritten>, Vec<usize>> {
         let judged: Vec<_> = writes.iter().map(|write| self.judge(write)).collect();
         let conflicts: Vec<_> = (0..writes.len()).filter(|at| judged[*at].is_none()).collect();
         if !conflicts.is_empty() {
@@ -88,7 +94,8 @@ impl Remembered {
     /// How many records go.
     pub(crate) fn forget(&mut self, forget: &MemoryForget) -> u64 {
         let gone = self.entries.extract_if(.., |entry| forget.takes(&entry.write.record));
-        let gone: Vec<_> = gone.map(|Entry { write, .. }| (write.record.scope, write.record.id)).collect();
+        let gone: Vec<_> =
+            gone.map(|Entry { write, .. }| (write.record.scope, write.record.id)).collect();
         let removed = gone.len() as u64;
         if forget.leaves_marks() {
             self.marks.extend(gone);
@@ -111,7 +118,9 @@ impl Remembered {
         let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
         let mut counted = Vec::new();
         let within = self.entries.iter().enumerate();
-        for (place, entry) in within.filter(|(_, entry)| find.scopes.contains(&entry.record().scope)) {
+        for (place, entry) in
+            within.filter(|(_, entry)| find.scopes.contains(&entry.record().scope))
+        {
             let words = MemoryWords::count(&find.words, &entry.write.words);
             bm25.texts += 1;
             bm25.words += words.length;
@@ -125,7 +134,8 @@ impl Remembered {
             .into_iter()
             .map(|(place, entry, words)| {
                 let own = entry.write.vector.as_ref();
-                let both = find.vector.as_ref().zip(own).filter(|(asked, own)| asked.model == own.model);
+                let both =
+                    find.vector.as_ref().zip(own).filter(|(asked, own)| asked.model == own.model);
                 let similarity = both.map(|(asked, own)| asked.similarity(own));
                 let score = bm25.score(words.length, words.counts.iter().copied());
                 (words.is_hit(), score, similarity, place, entry)
@@ -145,14 +155,20 @@ impl Remembered {
     }
 
     /// Those next to a record, in their order.
-    pub(crate) fn beside(&self, scope: &MemoryScope, id: &MemoryId, each_side: usize) -> Vec<&Entry> {
+    pub(crate) fn beside(
+        &self,
+        scope: &MemoryScope,
+        id: &MemoryId,
+        each_side: usize,
+    ) -> Vec<&Entry> {
         let Some(one) = self.get(scope, id) else { return Vec::new() };
         let Some(session) = one.record().source.as_ref().map(|source| &source.session) else {
             return Vec::new();
         };
         let alike = |entry: &&Entry| {
             let record = entry.record();
-            let of_session = record.source.as_ref().is_some_and(|source| source.session == *session);
+            let of_session =
+                record.source.as_ref().is_some_and(|source| source.session == *session);
             record.scope == *scope && record.kind == one.record().kind && of_session
         };
         let all: Vec<_> = self.entries.iter().filter(alike).collect();

@@ -1,8 +1,8 @@
 //! Random steps of a memory, which come again with the same seed.
 
 use context_core::{
-    MemoryExpected, MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector, MemoryWrite,
-    Metadata, Timestamp,
+    MemoryExpected, MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector,
+    MemoryWrite, Metadata, Timestamp,
 };
 
 use super::model::Remembered;
@@ -93,7 +93,8 @@ impl MemoryStep {
             0 => Self::Forget(MemoryForget::Scope(scope(random, user))),
             1 => Self::Forget(MemoryForget::source(scope(random, user), source(random))),
             2 => {
-                let ids: Vec<_> = (0..random.below(4)).map(|_| format!("m{}", random.below(6))).collect();
+                let ids: Vec<_> =
+                    (0..random.below(4)).map(|_| format!("m{}", random.below(6))).collect();
                 Self::Forget(MemoryForget::ids(scope(random, user), ids))
             }
             _ => {

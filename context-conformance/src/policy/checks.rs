@@ -13,7 +13,9 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
     if plan.what.trim().is_empty() {
         return Err("the plan does not say what it does".to_owned());
     }
-    if plan.edits.is_empty() || plan.edits.iter().any(|edit| edit.range.is_empty() && edit.with.is_empty()) {
+    if plan.edits.is_empty()
+        || plan.edits.iter().any(|edit| edit.range.is_empty() && edit.with.is_empty())
+    {
         return Err("a plan or an edit that does nothing".to_owned());
     }
     let compacted = plan.apply(before).map_err(|error| error.to_string())?;
@@ -27,7 +29,9 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
         return Err(format!("{tokens} tokens of {}", view.total()));
     }
     kept(before, &after, &compacted.origins, plan)?;
-    for (which, request) in [("first", requests(before).next()), ("newest", requests(before).last())] {
+    for (which, request) in
+        [("first", requests(before).next()), ("newest", requests(before).last())]
+    {
         if request.is_some_and(|request| !compacted.origins.contains(&Some(request))) {
             return Err(format!("the {which} request is gone"));
         }
@@ -36,7 +40,8 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
     if halves > were {
         return Err(format!("{halves} halves of pairs, where {were} were"));
     }
-    let checkpoints: Vec<usize> = (0..after.len()).filter(|at| after[*at].is_checkpoint()).collect();
+    let checkpoints: Vec<usize> =
+        (0..after.len()).filter(|at| after[*at].is_checkpoint()).collect();
     let system = |messages: &[Arc<Message>]| {
         messages.iter().take_while(|message| message.role == Role::System).count()
     };
@@ -49,7 +54,8 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
     Ok(after)
 }
 
-/// What is neither replaced nor put there is as it was, in order, and a shortened message is spoken by whom it was.
+/// What is neither replaced nor put there is as it was, in order, and a shortened message is spoken
+/// by whom it was.
 fn kept(
     before: &[Arc<Message>],
     after: &[Arc<Message>],

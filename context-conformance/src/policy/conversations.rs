@@ -29,14 +29,15 @@ impl Asked {
     }
 }
 
-/// Conversations of several turns after damage, some of whose texts are long, with checkpoints and gaps in some, and goals that are
-/// met, can be met or cannot.
+/// Conversations of several turns after damage, some of whose texts are long, with checkpoints and
+/// gaps in some, and goals that are met, can be met or cannot.
 pub fn conversations() -> impl Strategy<Value = Asked> {
     let histories = vec(damaged().prop_map(|(history, _)| history), 1..4);
     let long = vec((any::<Index>(), 1_000_usize..20_000), 0..6);
     let gap = proptest::option::weighted(0.2, any::<Index>());
     let checkpoint = prop::bool::weighted(0.3);
-    let (percent, warm) = (prop_oneof![1 => Just(0_u64), 6 => 1_u64..130], prop::bool::weighted(0.3));
+    let (percent, warm) =
+        (prop_oneof![1 => Just(0_u64), 6 => 1_u64..130], prop::bool::weighted(0.3));
     (histories, long, gap, checkpoint, percent, warm).prop_map(
         |(histories, long, gap, checkpoint, percent, warm)| {
             let mut messages = histories.concat();

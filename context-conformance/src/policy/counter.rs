@@ -2,7 +2,8 @@
 
 use context_core::{Framing, TokenCount, TokenCounter};
 
-/// A token for every four bytes begun, four around each message and each call: no vocabulary, the same on every machine.
+/// A token for every four bytes begun, four around each message and each call: no vocabulary, the
+/// same on every machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuarterCounter;
 

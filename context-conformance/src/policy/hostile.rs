@@ -23,7 +23,10 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
             vec![
                 Message::text(Role::System, text()),
                 Message::from(text()),
-                Message::new(Role::Assistant, [Part::tool_call("a", "read", json!({ "path": text() }))]),
+                Message::new(
+                    Role::Assistant,
+                    [Part::tool_call("a", "read", json!({ "path": text() }))],
+                ),
                 Message::new(Role::Tool, [Part::tool_result("a", text())]),
                 Message::text(Role::Assistant, text()),
                 Message::from("go on"),
@@ -43,7 +46,9 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
         ("all calls have one id", || {
             let same = |message: Message| {
                 let parts = message.parts.into_iter().map(|part| match part {
-                    Part::ToolCall(call) => Part::ToolCall(context_core::ToolCall { id: "c".into(), ..call }),
+                    Part::ToolCall(call) => {
+                        Part::ToolCall(context_core::ToolCall { id: "c".into(), ..call })
+                    }
                     Part::ToolResult(result) => {
                         Part::ToolResult(ToolResult { call_id: "c".into(), ..result })
                     }
@@ -57,7 +62,10 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
         ("results within results", || {
             let mut part = Part::text("deep ".repeat(4_000));
             for _ in 0..200 {
-                let Part::ToolResult(mut result) = Part::tool_result("c0", "in ".repeat(100)) else { break };
+                let Part::ToolResult(mut result) = Part::tool_result("c0", "in ".repeat(100))
+                else {
+                    break;
+                };
                 result.output.push(part);
                 part = Part::ToolResult(result);
             }
@@ -68,7 +76,8 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
         }),
         ("everything in one message", || {
             let calls = (0..500).map(|n| Part::tool_call(format!("c{n}"), "read", json!({})));
-            let results = (0..500).map(|n| Part::tool_result(format!("c{n}"), "line\n".repeat(n * 10)));
+            let results =
+                (0..500).map(|n| Part::tool_result(format!("c{n}"), "line\n".repeat(n * 10)));
             vec![
                 Message::from("begin"),
                 Message::new(Role::Assistant, calls),

@@ -31,13 +31,15 @@ pub enum CutHow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cut {
-    /// The connection, counted from 0 since the proxy was started; the one that gets there first, if there is none.
+    /// The connection, counted from 0 since the proxy was started; the one that gets there first,
+    /// if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u64>,
     /// The way on which bytes are counted.
     pub way: Way,
-    /// How many bytes still pass that way, on all connections that are meant together, since the plan was set. The cut is when
-    /// there is a further one: so 0 replies let the server do what it was asked before its reply is lost.
+    /// How many bytes still pass that way, on all connections that are meant together, since the
+    /// plan was set. The cut is when there is a further one: so 0 replies let the server do what it
+    /// was asked before its reply is lost.
     pub after: u64,
     /// What happens then.
     pub how: CutHow,
@@ -82,7 +84,8 @@ impl CutPlan {
         self
     }
 
-    /// So many closed connections, each after fewer than `bytes` bytes of either way, the same for the same seed.
+    /// So many closed connections, each after fewer than `bytes` bytes of either way, the same for
+    /// the same seed.
     pub fn random(seed: u64, cuts: usize, bytes: u64) -> Self {
         let mut random = Random::new(seed);
         let cut = |random: &mut Random| {
@@ -111,7 +114,8 @@ pub struct Traffic {
     pub to_server: u64,
     /// Bytes to the client.
     pub to_client: u64,
-    /// How often a connection was answered after it had been asked: round trips, if client and server take turns.
+    /// How often a connection was answered after it had been asked: round trips, if client and
+    /// server take turns.
     pub turns: u64,
     /// How many cuts of plans have happened.
     pub cuts: u64,
@@ -129,7 +133,8 @@ mod tests {
             assert!(plan.cuts.len() == 3 && plan.cuts.iter().all(|cut| cut.after < 1000));
             assert_eq!(serde_json::from_str::<CutPlan>(&plan.to_string()).unwrap(), plan);
         }
-        let one = CutPlan::default().with(Cut::new(Way::ToServer, 9, CutHow::Hang).on_connection(2));
+        let one =
+            CutPlan::default().with(Cut::new(Way::ToServer, 9, CutHow::Hang).on_connection(2));
         assert_eq!(serde_json::from_str::<CutPlan>(&one.to_string()).unwrap(), one);
     }
 }

@@ -148,7 +148,9 @@ impl Relay {
                     match cut {
                         Some(CutHow::Close) => return,
                         Some(CutHow::Hang) => {
-                            return self.hang((from_client, to_client), (from_server, to_server)).await;
+                            return self
+                                .hang((from_client, to_client), (from_server, to_server))
+                                .await;
                         }
                         None => passed,
                     }

@@ -43,7 +43,12 @@ pub(super) fn grows_with_the_depth(renderer: &dyn Renderer) -> Result<(), String
 }
 
 /// How many bytes the prompt of so many levels has.
-fn deep(renderer: &dyn Renderer, what: &str, levels: usize, around: Around) -> Result<usize, String> {
+fn deep(
+    renderer: &dyn Renderer,
+    what: &str,
+    levels: usize,
+    around: Around,
+) -> Result<usize, String> {
     let tree = (0..levels).fold(FragmentData::from("w1q"), |inner, _| around(inner));
     let fragments = [Fragment::new("f", tree)];
     // A stack that overflows ends the process, and all that is said is the name of its thread.

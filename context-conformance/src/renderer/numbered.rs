@@ -1,5 +1,5 @@
-//! Trees in which every name and every text is a word that stands nowhere else: so what is missing, doubled or out of place in a prompt is
-//! seen without a parser.
+//! Trees in which every name and every text is a word that stands nowhere else: so what is missing,
+//! doubled or out of place in a prompt is seen without a parser.
 
 use std::fmt;
 
@@ -79,7 +79,8 @@ pub(super) fn marked() -> impl Strategy<Value = Marked> {
 }
 
 fn shape_list() -> impl Strategy<Value = Vec<Shape>> {
-    let leaf = prop_oneof![1 => Just(Shape::Null), 6 => Just(Shape::Text), 2 => Just(Shape::Number)];
+    let leaf =
+        prop_oneof![1 => Just(Shape::Null), 6 => Just(Shape::Text), 2 => Just(Shape::Number)];
     let shape = leaf.prop_recursive(5, 40, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Shape::List),

@@ -39,14 +39,16 @@ pub(super) fn trusted() -> impl Strategy<Value = Hostile> {
     trees::of(trees::whole_number()).prop_map(Hostile)
 }
 
-/// Every text comes back, whole and once. Which of two stands first is asked where every word is another one.
+/// Every text comes back, whole and once. Which of two stands first is asked where every word is
+/// another one.
 pub(super) fn reads_back(
     renderer: &dyn Renderer,
     reader: &dyn PromptReader,
     fragments: &Hostile,
 ) -> Result<(), String> {
     let prompt = rendered(renderer, &fragments.0)?;
-    let read = reader.read(&prompt).map_err(|error| format!("the prompt cannot be read: {error}"))?;
+    let read =
+        reader.read(&prompt).map_err(|error| format!("the prompt cannot be read: {error}"))?;
     let mut expected = Vec::new();
     fragments.0.iter().filter_map(Fragment::data).for_each(|data| texts(data, &mut expected));
     let expected = sorted(expected.iter().map(|text| reader.said(text)).collect());
@@ -55,9 +57,15 @@ pub(super) fn reads_back(
     let astray = read.iter().find(|text| count(&read, text) > count(&expected, text));
     match (missing, astray) {
         (None, None) => Ok(()),
-        (Some(missing), Some(astray)) => Err(format!("the text {missing:?} reads back as {astray:?}")),
-        (Some(missing), None) => Err(format!("the text {missing:?} is not among those that are read")),
-        (None, Some(astray)) => Err(format!("{astray:?} is read, which is no text of the fragments")),
+        (Some(missing), Some(astray)) => {
+            Err(format!("the text {missing:?} reads back as {astray:?}"))
+        }
+        (Some(missing), None) => {
+            Err(format!("the text {missing:?} is not among those that are read"))
+        }
+        (None, Some(astray)) => {
+            Err(format!("{astray:?} is read, which is no text of the fragments"))
+        }
     }
 }
 
@@ -66,14 +74,19 @@ pub(super) fn long(renderer: &dyn Renderer, reader: &dyn PromptReader) -> Result
     let name = "long name ".repeat(500);
     let text = "A sentence like others. ".repeat(LONG / 24);
     let word = "x".repeat(LONG);
-    let map = FragmentData::map([(name.as_str(), text.trim_end()), ("lines", "one\ntwo\n"), ("word", &word)]);
+    let map = FragmentData::map([
+        (name.as_str(), text.trim_end()),
+        ("lines", "one\ntwo\n"),
+        ("word", &word),
+    ]);
     let list = FragmentData::list([FragmentData::from(text.trim_end()), map]);
     let fragments = Hostile(vec![Fragment::new(name.as_str(), list).untrusted()]);
     // Texts of this size are not shown.
     reads_back(renderer, reader, &fragments).map_err(|why| why.chars().take(400).collect())
 }
 
-/// The texts in a tree, in no certain order. Empty ones do not count: formats differ in whether they are seen.
+/// The texts in a tree, in no certain order. Empty ones do not count: formats differ in whether
+/// they are seen.
 fn texts(data: &FragmentData, out: &mut Vec<String>) {
     match data {
         FragmentData::Text(text) => out.push(text.to_string()),
@@ -81,7 +94,9 @@ fn texts(data: &FragmentData, out: &mut Vec<String>) {
         FragmentData::Number(number) => out.push(number.to_string()),
         FragmentData::List(list) => list.iter().for_each(|item| texts(item, out)),
         FragmentData::Map(map) => map.values().for_each(|value| texts(value, out)),
-        FragmentData::Fragment(fragment) => fragment.data().into_iter().for_each(|data| texts(data, out)),
+        FragmentData::Fragment(fragment) => {
+            fragment.data().into_iter().for_each(|data| texts(data, out))
+        }
         _ => {}
     }
 }

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use context_core::{
-    Encoded, Fragment, FragmentContent, FragmentData, FragmentKind, RenderError, Renderer, assistant, hint,
-    last_assistant_message, lazy, user,
+    Encoded, Fragment, FragmentContent, FragmentData, FragmentKind, RenderError, Renderer,
+    assistant, hint, last_assistant_message, lazy, user,
 };
 
 /// Asks for each, in each place.
@@ -27,7 +27,12 @@ pub(super) fn all(renderer: &dyn Renderer) -> Result<(), String> {
     let fetched = Fragment::new("fetched", loaded);
     for (place, fragments) in places(&fetched.clone().into(), Some(fetched)) {
         let expected = RenderError::NotLoaded { name: "fetched".to_owned() };
-        refused(renderer, &fragments, &expected, &format!("data that is still to be loaded, {place}"))?;
+        refused(
+            renderer,
+            &fragments,
+            &expected,
+            &format!("data that is still to be loaded, {place}"),
+        )?;
     }
     Ok(())
 }
@@ -49,7 +54,10 @@ fn places(foreign: &FragmentData, alone: Option<Fragment>) -> Vec<(&'static str,
     // Formats that write fragments of one name together look at the data of several.
     let tables = |names: [&str; 2]| {
         let [first, second] = names.map(ToOwned::to_owned);
-        vec![Fragment::new(first, FragmentData::map([("key", 1)])), Fragment::new(second, map("key"))]
+        vec![
+            Fragment::new(first, FragmentData::map([("key", 1)])),
+            Fragment::new(second, map("key")),
+        ]
     };
     places.push(("in the second of two maps", tables(["a", "b"])));
     places.push(("in the second of two maps of one name", tables(["a", "a"])));
@@ -69,6 +77,8 @@ fn refused(
     match renderer.render(fragments) {
         Err(error) if error == *expected => Ok(()),
         Err(error) => Err(format!("{what}: expected the error {expected:?}, saw {error:?}")),
-        Ok(prompt) => Err(format!("{what}: expected the error {expected:?}, saw the prompt {prompt:?}")),
+        Ok(prompt) => {
+            Err(format!("{what}: expected the error {expected:?}, saw the prompt {prompt:?}"))
+        }
     }
 }

@@ -6,11 +6,13 @@ use super::numbered::{Marked, Numbered};
 
 /// The prompt, or why there is none.
 pub(super) fn rendered(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<String, String> {
-    renderer.render(fragments).map_err(|error| format!("`render` refused fragments of data alone: {error}"))
+    renderer
+        .render(fragments)
+        .map_err(|error| format!("`render` refused fragments of data alone: {error}"))
 }
 
-/// Every name stands behind the one before it, and every text likewise; a table may have its names in front. Capitals do not
-/// count, as titles may have some.
+/// Every name stands behind the one before it, and every text likewise; a table may have its names
+/// in front. Capitals do not count, as titles may have some.
 pub(super) fn shows_all(renderer: &dyn Renderer, numbered: &Numbered) -> Result<(), String> {
     let prompt = rendered(renderer, &numbered.fragments)?.to_lowercase();
     // None of these texts has one of its own, which a format may write as it is.
@@ -27,7 +29,9 @@ fn in_order(prompt: &str, words: &[String]) -> Result<(), String> {
         match prompt[at..].find(word.as_str()) {
             Some(found) => at += found + word.len(),
             None if prompt.contains(word.as_str()) => {
-                return Err(format!("{word:?} should stand behind {before:?}, and stands before it"));
+                return Err(format!(
+                    "{word:?} should stand behind {before:?}, and stands before it"
+                ));
             }
             None => return Err(format!("{word:?} has content, and is not in the prompt")),
         }
@@ -37,15 +41,23 @@ fn in_order(prompt: &str, words: &[String]) -> Result<(), String> {
 }
 
 /// A mark is seen, and hides nothing.
-pub(super) fn shows_marks(renderer: &dyn Renderer, Marked { plain, marked }: &Marked) -> Result<(), String> {
+pub(super) fn shows_marks(
+    renderer: &dyn Renderer,
+    Marked { plain, marked }: &Marked,
+) -> Result<(), String> {
     match rendered(renderer, plain)? == rendered(renderer, marked)? {
-        true => Err("a fragment is untrusted, and the prompt is the same as if it were not".to_owned()),
+        true => {
+            Err("a fragment is untrusted, and the prompt is the same as if it were not".to_owned())
+        }
         false => Ok(()),
     }
 }
 
 /// The same again is the same, and what an engine keeps of a prompt is what the prompt is made of.
-pub(super) fn pieces_are_kept(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<(), String> {
+pub(super) fn pieces_are_kept(
+    renderer: &dyn Renderer,
+    fragments: &[Fragment],
+) -> Result<(), String> {
     let prompt = rendered(renderer, fragments)?;
     let copy = fragments.to_vec();
     same("the prompt, rendered again", &rendered(renderer, &copy)?, &prompt)?;
@@ -79,7 +91,9 @@ fn render_pieces(renderer: &dyn Renderer, pieces: &[Piece<'_>]) -> Result<Vec<St
         ));
     }
     if out.text().len() > out.start() {
-        return Err("there is text behind the last piece: call `Pieces::end_piece` behind each".to_owned());
+        return Err(
+            "there is text behind the last piece: call `Pieces::end_piece` behind each".to_owned()
+        );
     }
     Ok(found)
 }
@@ -87,7 +101,8 @@ fn render_pieces(renderer: &dyn Renderer, pieces: &[Piece<'_>]) -> Result<Vec<St
 /// What has no content leaves nothing.
 pub(super) fn nothing_is_empty(renderer: &dyn Renderer) -> Result<(), String> {
     let null = || Fragment::new("n1q", FragmentData::Null);
-    for (what, fragments) in [("no fragment", vec![]), ("a fragment that holds null", vec![null()])] {
+    for (what, fragments) in [("no fragment", vec![]), ("a fragment that holds null", vec![null()])]
+    {
         same(&format!("the prompt of {what}"), &rendered(renderer, &fragments)?, "")?;
     }
     let [first, second] = ["w1q", "w2q"].map(|text| Fragment::new(text, text));

@@ -3,7 +3,8 @@
 use context_core::{Fragment, FragmentData};
 use proptest::prelude::*;
 
-/// What is structure in some format, if nothing prevents it: Markdown with its extensions first, then YAML, JSON, TOML and XML.
+/// What is structure in some format, if nothing prevents it: Markdown with its extensions first,
+/// then YAML, JSON, TOML and XML.
 const STRUCTURE: &[&str] = &[
     "# Heading",
     "Heading\n===",
@@ -82,8 +83,10 @@ pub fn name() -> impl Strategy<Value = String> {
 
 /// Random fragments, ordinary and hostile, with numbers of all sizes.
 pub fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
-    let number =
-        prop_oneof![any::<i64>().prop_map(FragmentData::from), any::<f64>().prop_map(FragmentData::from)];
+    let number = prop_oneof![
+        any::<i64>().prop_map(FragmentData::from),
+        any::<f64>().prop_map(FragmentData::from)
+    ];
     of(number)
 }
 
@@ -101,7 +104,9 @@ pub(super) fn of(
     prop::collection::vec(fragment, 0..4)
 }
 
-fn data(number: impl Strategy<Value = FragmentData> + 'static) -> impl Strategy<Value = FragmentData> {
+fn data(
+    number: impl Strategy<Value = FragmentData> + 'static,
+) -> impl Strategy<Value = FragmentData> {
     let leaf = prop_oneof![
         1 => Just(FragmentData::Null),
         1 => any::<bool>().prop_map(FragmentData::from),

@@ -39,7 +39,8 @@ impl Memories {
             MemoryMove::Find { seed } => {
                 let mut random = Random::new(seed);
                 let scopes = (0..=random.below(4)).map(|_| scope(&mut random, user)).collect();
-                let mut find = MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
+                let mut find =
+                    MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
                 find.vector = random.one_in(2).then(|| vector(&mut random));
                 let found = async |desk: Desk| match desk.store.memories() {
                     Some(memories) => Ok(memories.find_memories(&find).await.map(hits).into()),
@@ -50,16 +51,24 @@ impl Memories {
         }
     }
 
-    async fn step(&mut self, table: &Table, chat: &ChatRef, did: &str, step: MemoryStep) -> Checked {
+    async fn step(
+        &mut self,
+        table: &Table,
+        chat: &ChatRef,
+        did: &str,
+        step: MemoryStep,
+    ) -> Checked {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
         let done = async |desk: Desk| match (desk.store.memories(), &step) {
             (None, _) => Ok(Asked::Unable),
             (Some(memories), MemoryStep::Write(writes)) => {
                 Ok(memories.write_memories(writes).await.map(outcome).into())
             }
-            (Some(memories), MemoryStep::Forget(forget)) => {
-                Ok(memories.forget_memories(forget).await.map(|forgotten| format!("{forgotten:?}")).into())
-            }
+            (Some(memories), MemoryStep::Forget(forget)) => Ok(memories
+                .forget_memories(forget)
+                .await
+                .map(|forgotten| format!("{forgotten:?}"))
+                .into()),
         };
         table.same(user, name, did, done).await?;
         match &step {
@@ -67,7 +76,8 @@ impl Memories {
             MemoryStep::Forget(forget) => drop(self.model.forget(forget)),
         }
         self.last = Some(step);
-        let scopes: Vec<_> = self.model.names.keys().filter(|scope| scope.user == *user).cloned().collect();
+        let scopes: Vec<_> =
+            self.model.names.keys().filter(|scope| scope.user == *user).cloned().collect();
         let all = async |desk: Desk| {
             if desk.store.memories().is_none() {
                 return Ok(Asked::Unable);

@@ -6,8 +6,8 @@ use crate::step::Step;
 /// How many chats there are: two of one user, one of another.
 pub(crate) const CHATS: usize = 3;
 
-/// A move, by numbers that are taken modulo what there is: so it makes sense in any state, and a sequence without some of
-/// its moves is still one.
+/// A move, by numbers that are taken modulo what there is: so it makes sense in any state, and a
+/// sequence without some of its moves is still one.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Live(Step),
@@ -85,7 +85,11 @@ impl Move {
 impl Look {
     fn random(random: &mut Random) -> Self {
         match random.below(10) {
-            0..=4 => Self::Window { branch: random.below(100), kind: random.below(5), n: random.below(12) },
+            0..=4 => Self::Window {
+                branch: random.below(100),
+                kind: random.below(5),
+                n: random.below(12),
+            },
             5 => Self::Messages { n: random.below(100) },
             6 | 7 => Self::Listing { limit: 1 + random.below(3) },
             8 => Self::Size,
@@ -129,9 +133,11 @@ impl StreamMove {
             17 => Self::Reopen { stale: random.one_in(3) },
             18..=20 => Self::Read { from: random.below(8), limit: 1 + random.below(4) },
             21 | 22 => Self::Remove,
-            _ => {
-                Self::Prune { back: random.below(12), of_chat: random.one_in(2), abandoned: random.one_in(2) }
-            }
+            _ => Self::Prune {
+                back: random.below(12),
+                of_chat: random.one_in(2),
+                abandoned: random.one_in(2),
+            },
         }
     }
 }
@@ -157,7 +163,10 @@ impl RoundMove {
             },
             8 | 9 => Self::Again,
             10 => Self::Message { n: random.below(5) },
-            _ => Self::Prune { back: random.below(12), session: random.one_in(2).then(|| random.below(2)) },
+            _ => Self::Prune {
+                back: random.below(12),
+                session: random.one_in(2).then(|| random.below(2)),
+            },
         }
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use context_core::{
-    BlobId, BlobPrune, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Metadata, NewBlob, SearchScope,
-    Window,
+    BlobId, BlobPrune, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Metadata, NewBlob,
+    SearchScope, Window,
 };
 
 use super::ago::earlier;
@@ -37,7 +37,8 @@ impl<'a> Play<'a> {
     /// Chats of users that nobody has used before: `n` says whose.
     pub(super) async fn begin(table: &'a Table, n: u64) -> Checked<Self> {
         let users = ["ada", "ada", "bob"];
-        let chat = |i: usize| ChatRef::new(format!("{}-{n}", users[i % users.len()]), format!("chat-{i}"));
+        let chat =
+            |i: usize| ChatRef::new(format!("{}-{n}", users[i % users.len()]), format!("chat-{i}"));
         let scripts: Vec<_> = (0..CHATS).map(|i| Script::new(chat(i), false)).collect();
         let play = Self {
             table,
@@ -66,7 +67,9 @@ impl<'a> Play<'a> {
                 Move::Blob(blob) => self.blob(*chat, &did, blob).await?,
                 Move::Stream { stream, what } => {
                     let at = self.clock.tick();
-                    self.streams.play(self.table, &self.chat(*chat), &did, *stream, what, at).await?;
+                    self.streams
+                        .play(self.table, &self.chat(*chat), &did, *stream, what, at)
+                        .await?;
                 }
                 Move::Memory(what) => {
                     self.memories.play(self.table, &self.chat(*chat), &did, what).await?;
@@ -112,7 +115,8 @@ impl<'a> Play<'a> {
         if patch.apply(model).is_ok() {
             model.updated_at = at;
         }
-        let update = async |desk: Desk| Ok(desk.history().update_chat(&desk.chat, &patch, at).await.into());
+        let update =
+            async |desk: Desk| Ok(desk.history().update_chat(&desk.chat, &patch, at).await.into());
         self.ask(chat, did, update).await?;
         self.look_at_all(chat, did).await
     }
@@ -137,7 +141,8 @@ impl<'a> Play<'a> {
                         (1, _) => Window::Boundary,
                         (2, _) => Window::Tokens(n as u64 * 4),
                         (3, Some(head)) => {
-                            let edition = history.chain(&desk.chat, &end, &Window::Last(1)).await?.edition();
+                            let edition =
+                                history.chain(&desk.chat, &end, &Window::Last(1)).await?.edition();
                             Window::After { message: head.clone(), edition }
                         }
                         _ => Window::Whole,
@@ -148,7 +153,8 @@ impl<'a> Play<'a> {
             }
             Look::Messages { n } => {
                 let ids: Vec<_> = (n..n + 8).map(|i| format!("n{}", i % 40).into()).collect();
-                let messages = async |desk: Desk| Ok(desk.history().messages(&desk.chat, &ids).await.into());
+                let messages =
+                    async |desk: Desk| Ok(desk.history().messages(&desk.chat, &ids).await.into());
                 self.ask(chat, did, messages).await.map(drop)
             }
             Look::Listing { limit } => {
@@ -175,7 +181,8 @@ impl<'a> Play<'a> {
             }
             Look::Found { word, prefix } => {
                 let words = ["words", "amended", "redacted", "something else", "this"];
-                let text = words.get(word).map_or_else(|| format!("n{word}"), |word| (*word).to_owned());
+                let text =
+                    words.get(word).map_or_else(|| format!("n{word}"), |word| (*word).to_owned());
                 let found = async |desk: Desk| {
                     if desk.store.search().is_none() {
                         return Ok(Asked::Unable);
@@ -184,7 +191,8 @@ impl<'a> Play<'a> {
                     (query.prefix, query.scope) = (prefix, SearchScope::User);
                     // In which order is another question, and the kit asks it.
                     let hits = desk.hits(&query).await?;
-                    let mut hits: Vec<_> = hits.into_iter().map(|hit| (hit.chat, hit.message)).collect();
+                    let mut hits: Vec<_> =
+                        hits.into_iter().map(|hit| (hit.chat, hit.message)).collect();
                     hits.sort();
                     Ok(Asked::Answer(hits))
                 };
@@ -248,7 +256,8 @@ impl<'a> Play<'a> {
         for chat in [0, CHATS - 1] {
             let erase = async |desk: Desk| {
                 let Some(maintenance) = desk.store.maintenance() else { return Ok(Asked::Unable) };
-                let erased = maintenance.erase_user(&desk.chat.user, &CancelSignal::never()).await?;
+                let erased =
+                    maintenance.erase_user(&desk.chat.user, &CancelSignal::never()).await?;
                 same("what was left of a user that was erased", &erased.remaining, &0)?;
                 // Blobs and streams are counted where they are kept, which not all stores do.
                 Ok(Asked::Answer((erased.chats, erased.messages)))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_core::trajectory::{Round, RoundRecord};
 use context_core::{
-    AgentRef, ChatRef, Error, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store,
-    Timestamp,
+    AgentRef, ChatRef, Error, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
+    RoundRef, Store, Timestamp,
 };
 use serde::Serialize;
 
@@ -43,30 +43,42 @@ impl Rounds {
                 load(table, chat, &format!("the round after {did}"), &place).await?;
             }
             RoundMove::Again => {
-                if let Some(commit) = self.last.clone().filter(|last| last.head.round.agent.user == *user) {
+                if let Some(commit) =
+                    self.last.clone().filter(|last| last.head.round.agent.user == *user)
+                {
                     self.record(table, chat, did, commit).await?;
                 }
             }
             RoundMove::Message { n } => {
                 let nodes = async |desk: Desk| {
-                    let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+                    let Some(trajectories) = desk.store.trajectories() else {
+                        return Ok(Asked::Unable);
+                    };
                     let message = format!("m{n}").into();
-                    Ok(trajectories.nodes_of_message(&desk.chat.user, &"chat".into(), &message).await.into())
+                    Ok(trajectories
+                        .nodes_of_message(&desk.chat.user, &"chat".into(), &message)
+                        .await
+                        .into())
                 };
                 table.same(user, name, did, nodes).await?;
             }
             RoundMove::Prune { back, session } => {
                 let prune = RoundPrune::of_user(user).updated_until(written(back));
-                let prune = session.map_or(prune.clone(), |session| prune.session(format!("s{session}")));
+                let prune =
+                    session.map_or(prune.clone(), |session| prune.session(format!("s{session}")));
                 let pruned = async |desk: Desk| {
-                    let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+                    let Some(trajectories) = desk.store.trajectories() else {
+                        return Ok(Asked::Unable);
+                    };
                     Ok(trajectories.prune_rounds(&prune).await.into())
                 };
                 table.same(user, name, did, pruned).await?;
             }
         }
         let heads = async |desk: Desk| match desk.store.trajectories() {
-            Some(_) => Ok(Asked::Answer(texts(&desk.heads_of(&RoundQuery::of_user(user).limit(2)).await?))),
+            Some(_) => {
+                Ok(Asked::Answer(texts(&desk.heads_of(&RoundQuery::of_user(user).limit(2)).await?)))
+            }
             None => Ok(Asked::Unable),
         };
         table.same(user, name, &format!("the rounds after {did}"), heads).await.map(drop)
@@ -98,7 +110,13 @@ impl Rounds {
         commit
     }
 
-    async fn record(&mut self, table: &Table, chat: &ChatRef, did: &str, commit: RoundCommit) -> Checked {
+    async fn record(
+        &mut self,
+        table: &Table,
+        chat: &ChatRef,
+        did: &str,
+        commit: RoundCommit,
+    ) -> Checked {
         let recorded = async |desk: Desk| {
             let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
             Ok(trajectories.record_round(&commit).await.into())
@@ -117,7 +135,12 @@ fn written(ticks: usize) -> Timestamp {
 }
 
 /// The round that all stores have.
-async fn load(table: &Table, chat: &ChatRef, did: &str, place: &RoundRef) -> Checked<Option<RoundRecord>> {
+async fn load(
+    table: &Table,
+    chat: &ChatRef,
+    did: &str,
+    place: &RoundRef,
+) -> Checked<Option<RoundRecord>> {
     let loaded = async |desk: Desk| {
         let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
         let rounds = trajectories.load_rounds(&place.agent, place.round..=place.round).await;

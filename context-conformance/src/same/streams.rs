@@ -82,7 +82,12 @@ impl Streams {
     }
 }
 
-async fn look(table: &Table, chat: &ChatRef, did: &str, id: &StreamId) -> Checked<Option<StoredStream>> {
+async fn look(
+    table: &Table,
+    chat: &ChatRef,
+    did: &str,
+    id: &StreamId,
+) -> Checked<Option<StoredStream>> {
     let stream = async |desk: Desk| {
         let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
         Ok(streams.stream(&desk.chat, id).await.into())
@@ -115,7 +120,9 @@ async fn done(
         StreamMove::Reopen { stale } => {
             text(streams.reopen_stream(chat, id, run + u32::from(stale), now).await)
         }
-        StreamMove::Read { from, limit } => text(streams.read_stream(chat, id, from as u64, limit).await),
+        StreamMove::Read { from, limit } => {
+            text(streams.read_stream(chat, id, from as u64, limit).await)
+        }
         StreamMove::Remove => text(streams.remove_stream(chat, id).await),
         StreamMove::Prune { back, of_chat, abandoned } => {
             let until = earlier(now, back);

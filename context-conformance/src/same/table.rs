@@ -65,7 +65,10 @@ impl Table {
                 None => first = Some((&seat.name, saw)),
                 Some((name, expected)) if *expected != saw => {
                     let (expected, saw) = (shown(expected), shown(&saw));
-                    return fail(format!("{did}:\n  {name} saw {expected}\n  {} saw {saw}", seat.name));
+                    return fail(format!(
+                        "{did}:\n  {name} saw {expected}\n  {} saw {saw}",
+                        seat.name
+                    ));
                 }
                 Some(_) => {}
             }

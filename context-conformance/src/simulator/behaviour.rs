@@ -37,8 +37,8 @@ impl Say {
         Self::Thought(text.into())
     }
 
-    /// What a message says, as far as a model says such things: texts, thoughts and calls. A call keeps its id, and one
-    /// whose input is no object is called with nothing.
+    /// What a message says, as far as a model says such things: texts, thoughts and calls. A call
+    /// keeps its id, and one whose input is no object is called with nothing.
     pub fn of_parts(parts: &[Part]) -> Vec<Self> {
         parts.iter().filter_map(Self::of_part).collect()
     }
@@ -50,7 +50,8 @@ impl Say {
                 Some(Self::Thought(thought.text.clone()))
             }
             Part::ToolCall(ToolCall { id, name, input, .. }) => {
-                let written = Some(input.as_written()).filter(|input| input.trim_start().starts_with('{'));
+                let written =
+                    Some(input.as_written()).filter(|input| input.trim_start().starts_with('{'));
                 let input = written.and_then(|input| Json::from_text(input).ok());
                 let input = input.unwrap_or_else(|| Json::from(serde_json::json!({})));
                 let id = Some(id.clone()).filter(|id| !id.is_empty());
@@ -61,8 +62,9 @@ impl Say {
     }
 }
 
-/// What a simulated model says to a request that its provider takes. Asked once for each such request; the same request
-/// should be answered alike, so that a call that is repeated after a fault goes on as if there had been none.
+/// What a simulated model says to a request that its provider takes. Asked once for each such
+/// request; the same request should be answered alike, so that a call that is repeated after a
+/// fault goes on as if there had been none.
 ///
 /// A function from a request to what is said is one.
 pub trait Behaviour: Send + Sync {
@@ -76,8 +78,9 @@ impl<F: Fn(&ModelRequest) -> Vec<Say> + Send + Sync> Behaviour for F {
     }
 }
 
-/// An agent that calls the first function it is offered until the user's last message has so many results behind it,
-/// and then answers with a text that names how many messages it was sent. Without a function it answers at once.
+/// An agent that calls the first function it is offered until the user's last message has so many
+/// results behind it, and then answers with a text that names how many messages it was sent.
+/// Without a function it answers at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent {
     calls: usize,

@@ -1,7 +1,7 @@
 //! The provider's prompt cache: what of a request was sent before.
 //!
-//! Whole blocks are compared: what changes in the middle of a text counts as all of it. Nothing is ever forgotten, so
-//! a loss is the doing of whoever sent the requests.
+//! Whole blocks are compared: what changes in the middle of a text counts as all of it. Nothing is
+//! ever forgotten, so a loss is the doing of whoever sent the requests.
 
 use std::collections::HashMap;
 
@@ -118,7 +118,12 @@ mod tests {
         hashes.iter().enumerate().map(boundary).collect()
     }
 
-    fn take(cache: &mut PromptCache, keeping: Keeping, hashes: &[u64], marks: &[usize]) -> (u64, u64) {
+    fn take(
+        cache: &mut PromptCache,
+        keeping: Keeping,
+        hashes: &[u64],
+        marks: &[usize],
+    ) -> (u64, u64) {
         let count = |place| match place {
             Place::Messages(n, _) => n as u64 * 1_000,
             _ => 0,

@@ -30,7 +30,9 @@ impl Draft<'_> {
             let is_whole = counted <= left;
             let piece = match say {
                 Say::Text(text) => Piece::Text(if is_whole { text } else { self.cut(&text, left) }),
-                Say::Thought(text) => Piece::Thought(if is_whole { text } else { self.cut(&text, left) }),
+                Say::Thought(text) => {
+                    Piece::Thought(if is_whole { text } else { self.cut(&text, left) })
+                }
                 Say::Call { id, name, input } if is_whole => {
                     calls += 1;
                     let id = id.unwrap_or_else(|| self.call_id(calls));

@@ -19,8 +19,8 @@ pub enum Fault {
     ImageTooLarge,
     /// More output is asked for than the model writes.
     OutputTooLarge,
-    /// Too many requests. `retry_after` goes with the header of this name, and into the words where the provider says
-    /// it there.
+    /// Too many requests. `retry_after` goes with the header of this name, and into the words where
+    /// the provider says it there.
     RateLimit {
         /// How long to wait.
         retry_after: Option<Duration>,
@@ -31,12 +31,14 @@ pub enum Fault {
     Server,
     /// A signature of a thought is refused.
     SignatureRefused,
-    /// The connection breaks behind this many events, or in the middle of an answer that comes at once.
+    /// The connection breaks behind this many events, or in the middle of an answer that comes at
+    /// once.
     BrokenStream {
         /// How many events arrive.
         after_events: usize,
     },
-    /// The provider fails behind this many events and says so in one; an answer that comes at once is refused.
+    /// The provider fails behind this many events and says so in one; an answer that comes at once
+    /// is refused.
     FailsMidway {
         /// How many events arrive before.
         after_events: usize,
@@ -53,13 +55,15 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether it stands in front of everything else: a provider that is busy does not read the request.
+    /// Whether it stands in front of everything else: a provider that is busy does not read the
+    /// request.
     pub(super) fn comes_first(self) -> bool {
         matches!(self, Self::RateLimit { .. } | Self::Overloaded | Self::Server)
     }
 }
 
-/// What goes wrong with which request. Shown as JSON, which can be pasted into a test and parsed there.
+/// What goes wrong with which request. Shown as JSON, which can be pasted into a test and parsed
+/// there.
 ///
 /// ```
 /// use context_conformance::simulator::{Fault, Script};
@@ -74,15 +78,16 @@ impl Fault {
 pub struct Script(BTreeMap<u64, Fault>);
 
 impl Script {
-    /// The script with a fault of this request; 0 is the first. Of two for one request the later counts.
+    /// The script with a fault of this request; 0 is the first. Of two for one request the later
+    /// counts.
     #[must_use]
     pub fn at(mut self, request: u64, fault: Fault) -> Self {
         self.0.insert(request, fault);
         self
     }
 
-    /// So many faults among the first `requests`, the same for the same seed: of all kinds that a caller can do something
-    /// about.
+    /// So many faults among the first `requests`, the same for the same seed: of all kinds that a
+    /// caller can do something about.
     pub fn random(seed: u64, requests: u64, faults: usize) -> Self {
         let mut random = Random::new(seed);
         let mut script = Self::default();
@@ -108,7 +113,9 @@ fn any(random: &mut Random) -> Fault {
         1 => Fault::ImageTooLarge,
         2 => Fault::OutputTooLarge,
         3 => Fault::RateLimit { retry_after: None },
-        4 => Fault::RateLimit { retry_after: Some(Duration::from_secs(1 + random.below(60) as u64)) },
+        4 => {
+            Fault::RateLimit { retry_after: Some(Duration::from_secs(1 + random.below(60) as u64)) }
+        }
         5 => Fault::Overloaded,
         6 => Fault::Server,
         7 => Fault::BrokenStream { after_events: some(random) },

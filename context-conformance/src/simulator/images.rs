@@ -60,7 +60,9 @@ pub(super) fn images(body: &Value) -> Vec<Image<'_>> {
         let start = left.len();
         match value {
             Value::Array(items) => {
-                left.extend(items.iter().enumerate().map(|(i, item)| (item, format!("{path}[{i}]"))));
+                left.extend(
+                    items.iter().enumerate().map(|(i, item)| (item, format!("{path}[{i}]"))),
+                );
             }
             Value::Object(map) => {
                 if let Some(data) = image(value) {
@@ -86,10 +88,13 @@ fn image(value: &Value) -> Option<Option<&str>> {
     match text(value, "type") {
         Some("image") => Some(value.get("source").and_then(|source| text(source, "data"))),
         Some("image_url") => {
-            let url = value.get("image_url").and_then(|image| text(image, "url").or(image.as_str()));
+            let url =
+                value.get("image_url").and_then(|image| text(image, "url").or(image.as_str()));
             Some(url.and_then(data_of))
         }
-        Some("input_image" | "computer_screenshot") => Some(text(value, "image_url").and_then(data_of)),
+        Some("input_image" | "computer_screenshot") => {
+            Some(text(value, "image_url").and_then(data_of))
+        }
         _ => {
             let blob = value.get("inlineData").or_else(|| value.get("fileData"))?;
             let is_image = text(blob, "mimeType").is_some_and(|kind| kind.starts_with("image/"));

@@ -54,7 +54,9 @@ impl Judge<'_> {
         {
             return Some(Refusal::Output { asked, most });
         }
-        foreign_signature(body).or_else(|| self.images(&images(body))).or_else(|| self.window(judged))
+        foreign_signature(body)
+            .or_else(|| self.images(&images(body)))
+            .or_else(|| self.window(judged))
     }
 
     fn images(&self, images: &[Image<'_>]) -> Option<Refusal> {
@@ -102,7 +104,9 @@ fn thoughts(body: &Value) -> impl Iterator<Item = (String, &str, String)> {
     blocks(body).filter_map(|(path, block)| {
         let said = |key: &str| block.get(key).and_then(Value::as_str);
         match said("type")? {
-            "thinking" => Some((path, said("signature")?, said("thinking").unwrap_or_default().to_owned())),
+            "thinking" => {
+                Some((path, said("signature")?, said("thinking").unwrap_or_default().to_owned()))
+            }
             "reasoning" => {
                 let summary = block.get("summary").and_then(Value::as_array).into_iter().flatten();
                 let texts = summary.filter_map(|part| part.get("text").and_then(Value::as_str));
@@ -120,7 +124,8 @@ fn blocks(body: &Value) -> impl Iterator<Item = (String, &Value)> {
     }
     let items = list(body, "input").map(|(i, item)| (format!("input[{i}]"), item));
     let messages = list(body, "messages").flat_map(|(i, message)| {
-        list(message, "content").map(move |(n, block)| (format!("messages[{i}].content[{n}]"), block))
+        list(message, "content")
+            .map(move |(n, block)| (format!("messages[{i}].content[{n}]"), block))
     });
     items.chain(messages)
 }

@@ -20,7 +20,8 @@ pub struct Served {
     pub fault: Option<Fault>,
     /// The bytes of the body.
     pub bytes: usize,
-    /// The tokens of the request, read from a cache or not. None if it was refused before they were counted.
+    /// The tokens of the request, read from a cache or not. None if it was refused before they were
+    /// counted.
     pub input: Option<u64>,
     /// Those of them that were read from the prompt cache.
     pub cache_read: u64,

@@ -59,9 +59,10 @@ pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Bound
         walk.block(tool, Place::Tools(i + 1));
     }
     "system".hash(&mut walk.hasher);
-    walk.blocks(body.get(layout.system).map(|system| system.get(layout.blocks).unwrap_or(system)), |n| {
-        Place::System(n)
-    });
+    walk.blocks(
+        body.get(layout.system).map(|system| system.get(layout.blocks).unwrap_or(system)),
+        |n| Place::System(n),
+    );
     if provider == "anthropic" {
         walk.settings(body, &SETTINGS);
     }
@@ -71,7 +72,8 @@ pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Bound
         walk.blocks(messages, |n| Place::Messages(n, 0));
     }
     for (i, message) in list(messages).iter().enumerate() {
-        let rest = message.as_object().into_iter().flatten().filter(|(key, _)| *key != layout.blocks);
+        let rest =
+            message.as_object().into_iter().flatten().filter(|(key, _)| *key != layout.blocks);
         for (key, value) in rest {
             key.hash(&mut walk.hasher);
             walk.feed(value);
@@ -110,7 +112,9 @@ impl Walk {
     /// Blocks, or a text, which is the same as a block of it.
     fn blocks(&mut self, blocks: Option<&Value>, place: impl Fn(usize) -> Place) {
         match blocks {
-            Some(Value::String(text)) => self.block(&json!({"type": "text", "text": text}), place(1)),
+            Some(Value::String(text)) => {
+                self.block(&json!({"type": "text", "text": text}), place(1))
+            }
             blocks => {
                 for (i, block) in list(blocks).iter().enumerate() {
                     self.block(block, place(i + 1));
@@ -214,14 +218,17 @@ mod tests {
         }
         json!({
             "model": "m", "tools": [{"name": "a"}, {"name": "b"}], "system": "Be brief.",
-            "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [block]}],
+            "messages": [{"role": "user", "content": "q"},
+                {"role": "assistant", "content": [block]}],
         })
     }
 
     #[test]
     fn marks_and_the_way_a_text_is_written_change_nothing() {
-        let (plain, marked) =
-            (boundaries("anthropic", "m", &body("x", false)), boundaries("anthropic", "m", &body("x", true)));
+        let (plain, marked) = (
+            boundaries("anthropic", "m", &body("x", false)),
+            boundaries("anthropic", "m", &body("x", true)),
+        );
         let hashes = |all: &[Boundary]| all.iter().map(|at| at.hash).collect::<Vec<_>>();
         assert_eq!(hashes(&plain), hashes(&marked));
         assert!(marked.last().is_some_and(|at| at.marked) && plain.iter().all(|at| !at.marked));

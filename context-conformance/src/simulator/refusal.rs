@@ -13,7 +13,8 @@ pub(super) enum Refusal {
     Rule(Violation),
     /// The body has too many bytes.
     Body { most: u64 },
-    /// The request does not fit the window. `output` is what was asked for, where the provider counts it too.
+    /// The request does not fit the window. `output` is what was asked for, where the provider
+    /// counts it too.
     Window { input: u64, output: Option<u64>, window: u64 },
     /// More output is asked for than the model writes.
     Output { asked: u64, most: u64 },

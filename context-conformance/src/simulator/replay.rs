@@ -1,4 +1,5 @@
-//! A recorded conversation, played again: the model says what was recorded, and so do user and tools.
+//! A recorded conversation, played again: the model says what was recorded, and so do user and
+//! tools.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,10 +8,12 @@ use context_core::{Message, ModelRequest, Role};
 
 use super::behaviour::{Behaviour, Say};
 
-/// A recorded conversation as an agent meets it: something comes in, the model answers, something comes in again.
+/// A recorded conversation as an agent meets it: something comes in, the model answers, something
+/// comes in again.
 ///
-/// It is the [`Behaviour`] of a model that says what was recorded, at the step that whoever drives it has reached: asked
-/// twice it says the same, so a call may be repeated. A clone plays together with the first.
+/// It is the [`Behaviour`] of a model that says what was recorded, at the step that whoever drives
+/// it has reached: asked twice it says the same, so a call may be repeated. A clone plays together
+/// with the first.
 ///
 /// ```
 /// use context_conformance::simulator::Replay;
@@ -39,15 +42,16 @@ pub struct Replay {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayStep {
-    /// What comes in before the model answers: messages of the user, results of tools. Empty where the model spoke
-    /// twice.
+    /// What comes in before the model answers: messages of the user, results of tools. Empty where
+    /// the model spoke twice.
     pub input: Vec<Arc<Message>>,
     /// What the model answered; nothing behind the last input of a recording that ends with it.
     pub answer: Option<Arc<Message>>,
 }
 
 impl Replay {
-    /// A recording of these messages, oldest first. System messages at its beginning are the prompt.
+    /// A recording of these messages, oldest first. System messages at its beginning are the
+    /// prompt.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
         let mut messages = messages.into_iter().map(Into::into).peekable();
         let mut system: Vec<Arc<Message>> = Vec::new();

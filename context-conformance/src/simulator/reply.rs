@@ -35,8 +35,9 @@ impl Reply {
         Self { status, retry_after: None, content, is_broken: false }
     }
 
-    /// The same as a client of the provider reads it: the answer, or the error in its place. Of a stream that broke off
-    /// there is what was whole until then, and the answer says that it is not [complete](Answer::complete).
+    /// The same as a client of the provider reads it: the answer, or the error in its place. Of a
+    /// stream that broke off there is what was whole until then, and the answer says that it is not
+    /// [complete](Answer::complete).
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub fn read(&self, codec: &dyn ModelCodec) -> Result<Answer, ModelError> {
         let fault = |code, said: &str| ModelError::new(codec.name(), code, said);
@@ -48,7 +49,10 @@ impl Reply {
                 return Err(error);
             }
             ReplyContent::Body(_) if self.is_broken => {
-                return Err(fault(ModelErrorCode::Network, "connection closed before the body was whole"));
+                return Err(fault(
+                    ModelErrorCode::Network,
+                    "connection closed before the body was whole",
+                ));
             }
             ReplyContent::Body(body) => {
                 let body = Json::from_text(body.as_str()).map_err(|_| unreadable())?;
@@ -68,7 +72,8 @@ impl Reply {
         }
     }
 
-    /// The body as it goes over the wire; events as server-sent events, with their names where the provider names them.
+    /// The body as it goes over the wire; events as server-sent events, with their names where the
+    /// provider names them.
     pub fn to_text(&self) -> String {
         match &self.content {
             ReplyContent::Body(body) => body.clone(),

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use context_core::{
-    Answer, CancelSignal, LanguageModel, ModelCodec, ModelError, ModelErrorCode, ModelRequest, TokenCounter,
+    Answer, CancelSignal, LanguageModel, ModelCodec, ModelError, ModelErrorCode, ModelRequest,
+    TokenCounter,
 };
 use serde_json::Value;
 
@@ -25,7 +26,8 @@ use super::said::{End, Said};
 
 /// A provider and its model, within the process. See the [module](super) for what it does.
 ///
-/// A clone is the same simulator: it counts requests, remembers prompts and keeps its log together with the first.
+/// A clone is the same simulator: it counts requests, remembers prompts and keeps its log together
+/// with the first.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,12 +66,14 @@ struct State {
 }
 
 impl Simulator {
-    /// A provider whose forms this codec reads and writes and whose tokens this counter counts. It has the limits of
-    /// images and bodies that the provider publishes, no window, and an [`Agent`] for a model.
+    /// A provider whose forms this codec reads and writes and whose tokens this counter counts. It
+    /// has the limits of images and bodies that the provider publishes, no window, and an [`Agent`]
+    /// for a model.
     ///
     /// # Panics
     ///
-    /// If the codec is of none of the [providers](crate::wire::PROVIDERS) whose rules are known: this is for tests.
+    /// If the codec is of none of the [providers](crate::wire::PROVIDERS) whose rules are known:
+    /// this is for tests.
     pub fn new(codec: Arc<dyn ModelCodec>, counter: Arc<dyn TokenCounter>) -> Self {
         let name = codec.name();
         let form = forms::of(name).unwrap_or_else(|| panic!("the rules of {name:?} are not known"));
@@ -211,7 +215,8 @@ impl Simulator {
         reply
     }
 
-    /// The answer to a body, and whether it asks for events; or why it is refused, and the model it names.
+    /// The answer to a body, and whether it asks for events; or why it is refused, and the model it
+    /// names.
     fn answer(&self, body: &str, served: &mut Served) -> Result<(Said, bool), (Refusal, String)> {
         let refused = |refusal| (refusal, self.model.clone());
         let fault = served.fault;
@@ -275,7 +280,8 @@ impl Simulator {
         let somewhere = || "messages[0].content[0]".to_owned();
         Some(match fault {
             Fault::Overflow => {
-                let window = self.limits.window.unwrap_or_else(|| judged.input.saturating_sub(1).max(1));
+                let window =
+                    self.limits.window.unwrap_or_else(|| judged.input.saturating_sub(1).max(1));
                 let input = judged.input.max(window.saturating_add(1));
                 Refusal::Window { input, output: None, window }
             }
@@ -288,7 +294,8 @@ impl Simulator {
                 let most = self.limits.image_bytes.unwrap_or(5 << 20);
                 let found = images(body);
                 let path = found.first().map_or_else(somewhere, |image| image.path.clone());
-                let bytes = found.first().map_or(0, |image| image.bytes()).max(most.saturating_add(1));
+                let bytes =
+                    found.first().map_or(0, |image| image.bytes()).max(most.saturating_add(1));
                 Refusal::ImageBytes { path, bytes, most }
             }
             Fault::SignatureRefused => {
@@ -344,7 +351,9 @@ fn at_the_door(fault: Fault) -> Refusal {
 fn broken_off(reply: &mut Reply, after_events: usize) {
     reply.is_broken = true;
     match &mut reply.content {
-        ReplyContent::Events(events) => events.truncate(after_events.min(events.len().saturating_sub(1))),
+        ReplyContent::Events(events) => {
+            events.truncate(after_events.min(events.len().saturating_sub(1)))
+        }
         ReplyContent::Body(body) => {
             let mut end = body.len() / 2;
             while !body.is_char_boundary(end) {
@@ -362,7 +371,11 @@ impl LanguageModel for Simulator {
     }
 
     /// Lowers the request, sends it and reads the reply: in events if the request wants them so.
-    async fn complete(&self, request: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         let fault = |code, said: String| ModelError::new(self.codec.name(), code, said);
         if cancel.is_cancelled() {
             return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));

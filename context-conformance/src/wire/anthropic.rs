@@ -12,7 +12,8 @@ use super::place::{At, Findings, items, kind, text};
 use super::values::{base64_data, blank, id, letters, name, web_url};
 use super::{Rule, Violation};
 
-static FORMS: LazyLock<Forms> = LazyLock::new(|| Forms::read(include_str!("forms/anthropic.forms")));
+static FORMS: LazyLock<Forms> =
+    LazyLock::new(|| Forms::read(include_str!("forms/anthropic.forms")));
 
 /// How long the name of a tool may be.
 const MAX_NAME: usize = 128;
@@ -42,7 +43,9 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
 fn system(body: &Value, found: &mut Findings) {
     let at = At::Body.key("system");
     match body.get("system") {
-        Some(Value::String(said)) => found.ask(!blank(said), Rule::Empty, &at, "a text without words"),
+        Some(Value::String(said)) => {
+            found.ask(!blank(said), Rule::Empty, &at, "a text without words")
+        }
         Some(Value::Array(blocks)) => {
             found.ask(!blocks.is_empty(), Rule::Empty, &at, "a list without blocks");
             for (i, each) in blocks.iter().enumerate() {
@@ -56,7 +59,9 @@ fn system(body: &Value, found: &mut Findings) {
 fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
     let content = at.key("content");
     match message.get("content") {
-        Some(Value::String(said)) => found.ask(!blank(said), Rule::Empty, &content, "a text without words"),
+        Some(Value::String(said)) => {
+            found.ask(!blank(said), Rule::Empty, &content, "a text without words")
+        }
         Some(Value::Array(blocks)) => {
             found.ask(!blocks.is_empty(), Rule::Empty, &content, "a list without blocks");
             for (i, each) in blocks.iter().enumerate() {
@@ -67,7 +72,8 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Who may have a block. Of everything else the types say that both may, the service that only one does.
+/// Who may have a block. Of everything else the types say that both may, the service that only one
+/// does.
 fn speaker(kind: &str) -> Option<&'static str> {
     match kind {
         "image" | "document" | "search_result" | "tool_result" | "container_upload" => Some("user"),
@@ -86,9 +92,12 @@ fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
     }
     let said = |key| text(block, key);
     match kind {
-        "text" => {
-            found.ask(!blank(said("text").unwrap_or_default()), Rule::Empty, at, "a text without words")
-        }
+        "text" => found.ask(
+            !blank(said("text").unwrap_or_default()),
+            Rule::Empty,
+            at,
+            "a text without words",
+        ),
         "image" | "document" => source(block, at, found),
         "thinking" => {
             let signed = said("signature").is_some_and(|signature| !signature.is_empty());
@@ -99,12 +108,22 @@ fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
             found.ask(there, Rule::Thinking, at, "a thought without data");
         }
         "tool_use" => {
-            found.ask(block.get("input").is_some_and(Value::is_object), Rule::ToolInput, at, "no object");
+            found.ask(
+                block.get("input").is_some_and(Value::is_object),
+                Rule::ToolInput,
+                at,
+                "no object",
+            );
             id(found, &at.key("id"), said("id").unwrap_or_default());
             name(found, &at.key("name"), said("name").unwrap_or_default(), "_-", MAX_NAME);
         }
         "server_tool_use" => {
-            found.ask(block.get("input").is_some_and(Value::is_object), Rule::ToolInput, at, "no object");
+            found.ask(
+                block.get("input").is_some_and(Value::is_object),
+                Rule::ToolInput,
+                at,
+                "no object",
+            );
             server_id(said("id"), &at.key("id"), found);
         }
         "tool_result" => result(block, at, found),
@@ -117,8 +136,14 @@ fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
 }
 
 fn server_id(id: Option<&str>, at: &At<'_>, found: &mut Findings) {
-    let good = id.and_then(|id| id.strip_prefix("srvtoolu_")).is_some_and(|rest| letters(rest, "_"));
-    found.ask(good, Rule::Id, at, "an id of a server's tool is srvtoolu_ and letters, digits and _");
+    let good =
+        id.and_then(|id| id.strip_prefix("srvtoolu_")).is_some_and(|rest| letters(rest, "_"));
+    found.ask(
+        good,
+        Rule::Id,
+        at,
+        "an id of a server's tool is srvtoolu_ and letters, digits and _",
+    );
 }
 
 fn source(block: &Value, at: &At<'_>, found: &mut Findings) {
@@ -163,7 +188,8 @@ fn block_of_result(block: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Neighbours of one role, joined as the service joins them. System messages between them are looked through.
+/// Neighbours of one role, joined as the service joins them. System messages between them are
+/// looked through.
 struct Turn<'a> {
     role: &'a str,
     blocks: Vec<(usize, &'a Value)>,
@@ -222,7 +248,11 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
         }
         if !open.is_empty() {
             let at = turn.blocks.first().map_or(*list, |(i, _)| list.item(*i));
-            found.add(Rule::Pairing, &at, format!("before it, calls without results: {}", open.join(", ")));
+            found.add(
+                Rule::Pairing,
+                &at,
+                format!("before it, calls without results: {}", open.join(", ")),
+            );
             open.clear();
         }
         for (i, block) in turn.blocks.iter().filter(|(_, block)| kind(block) == "tool_use") {
@@ -238,12 +268,17 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
         );
     }
     if !open.is_empty() {
-        found.add(Rule::Pairing, list, format!("calls at the end without results: {}", open.join(", ")));
+        found.add(
+            Rule::Pairing,
+            list,
+            format!("calls at the end without results: {}", open.join(", ")),
+        );
     }
 }
 
-/// What a server's tool was asked stands before what it said, in one turn. The last turn may wait for it, and so may one
-/// in which that tool called others: it goes on when the user has answered those and said nothing else.
+/// What a server's tool was asked stands before what it said, in one turn. The last turn may wait
+/// for it, and so may one in which that tool called others: it goes on when the user has answered
+/// those and said nothing else.
 fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
     let mut seen = HashSet::new();
     let mut open: HashSet<&str> = HashSet::new();
@@ -262,7 +297,12 @@ fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
                 }
                 kind if kind.ends_with("_tool_result") => {
                     let id = text(block, "tool_use_id").unwrap_or_default();
-                    found.ask(open.remove(id), Rule::Pairing, &at, "a server's result without its call");
+                    found.ask(
+                        open.remove(id),
+                        Rule::Pairing,
+                        &at,
+                        "a server's result without its call",
+                    );
                 }
                 _ => {}
             }
@@ -278,7 +318,9 @@ fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
 
 /// The model's last message is no thought, and does not end with spaces: it would go on from there.
 fn last_words(messages: &[Value], list: &At<'_>, found: &mut Findings) {
-    let Some(last) = messages.last().filter(|last| text(last, "role") == Some("assistant")) else { return };
+    let Some(last) = messages.last().filter(|last| text(last, "role") == Some("assistant")) else {
+        return;
+    };
     let at = list.item(messages.len() - 1);
     let said = match last.get("content") {
         Some(Value::String(said)) => Some(said.as_str()),
@@ -338,8 +380,7 @@ mod tests {
 
     #[test]
     fn a_tool_of_the_server_may_wait_for_calls_it_made() {
-        let used =
-            json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {}});
+        let used = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {}});
         let call = |by: &str| {
             let caller = json!({"type": "code_execution_20250825", "tool_id": by});
             json!({"type": "tool_use", "id": "c", "name": "look", "input": {}, "caller": caller})
@@ -364,10 +405,11 @@ mod tests {
 
     #[test]
     fn tools_of_other_servers_have_ids_of_their_own() {
-        let block =
-            json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": false, "content": []});
-        let found =
-            faults(json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": [block]}]));
+        let block = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1",
+            "is_error": false, "content": []});
+        let found = faults(
+            json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": [block]}]),
+        );
         assert!(!found.contains(&Rule::Id) && found.contains(&Rule::Pairing), "{found:?}");
     }
 }

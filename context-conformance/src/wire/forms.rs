@@ -7,8 +7,8 @@
 //! tool = {type: "search", ...}                                      an object with other keys too
 //! ```
 //!
-//! Words of the language: `str`, `int`, `num`, `bool`, `null`, `any`, `base64`. A line that begins with `#` says
-//! something to people.
+//! Words of the language: `str`, `int`, `num`, `bool`, `null`, `any`, `base64`. A line that begins
+//! with `#` says something to people.
 
 mod read;
 
@@ -92,7 +92,14 @@ impl Forms {
         }
     }
 
-    fn object(&self, keys: &[Key], open: bool, map: &Map<String, Value>, at: &At<'_>, found: &mut Findings) {
+    fn object(
+        &self,
+        keys: &[Key],
+        open: bool,
+        map: &Map<String, Value>,
+        at: &At<'_>,
+        found: &mut Findings,
+    ) {
         for key in keys {
             match map.get(&key.name) {
                 Some(value) => self.walk(&key.form, value, &at.key(&key.name), found),
@@ -107,11 +114,13 @@ impl Forms {
 
     /// If none of the forms fits, says what is wrong with the one that fits best.
     fn one_of(&self, forms: &[Form], value: &Value, at: &At<'_>, found: &mut Findings) {
-        let mut meant: Vec<&Form> = forms.iter().filter(|form| self.may_be_meant(form, value)).collect();
+        let mut meant: Vec<&Form> =
+            forms.iter().filter(|form| self.may_be_meant(form, value)).collect();
         match meant.len() {
             0 => {
                 let kind = value.get("type").or_else(|| value.get("role"));
-                let said = kind.map_or_else(|| short(value), |kind| format!("an object of kind {kind}"));
+                let said =
+                    kind.map_or_else(|| short(value), |kind| format!("an object of kind {kind}"));
                 found.add(Rule::Type, at, format!("{said} may not be here"));
             }
             1 => self.walk(meant.remove(0), value, at, found),
@@ -128,8 +137,8 @@ impl Forms {
         }
     }
 
-    /// Whether a value looks as if this form was meant: it is of this type, and if it is an object its `type` and
-    /// `role` are right.
+    /// Whether a value looks as if this form was meant: it is of this type, and if it is an object
+    /// its `type` and `role` are right.
     fn may_be_meant(&self, form: &Form, value: &Value) -> bool {
         match form {
             Form::Named(index) => self.may_be_meant(&self.forms[*index], value),

@@ -57,7 +57,11 @@ fn roles(contents: &[Value], at: &At<'_>, found: &mut Findings) {
     for (i, content) in contents.iter().enumerate() {
         let role = text(content, "role").unwrap_or_default();
         if role != expected {
-            found.add(Rule::Role, &at.item(i), format!("{role:?} speaks, and it is the turn of {expected}"));
+            found.add(
+                Rule::Role,
+                &at.item(i),
+                format!("{role:?} speaks, and it is the turn of {expected}"),
+            );
         }
         expected = if role == "user" { "model" } else { "user" };
     }
@@ -83,8 +87,14 @@ fn part(part: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
         found.ask(signed || !blank(said), Rule::Empty, at, "a text without words");
     }
     let thinks = part.get("thought").and_then(Value::as_bool) == Some(true);
-    found.ask(!(thinks || signed) || role == Some("model"), Rule::Thinking, at, "only the model thinks");
-    let by_model = ["functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
+    found.ask(
+        !(thinks || signed) || role == Some("model"),
+        Rule::Thinking,
+        at,
+        "only the model thinks",
+    );
+    let by_model =
+        ["functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
     if by_model.iter().any(|key| part.get(key).is_some()) {
         found.ask(role == Some("model"), Rule::Place, at, "only the model calls");
     }
@@ -99,7 +109,12 @@ fn part(part: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
         let at = at.key("functionResponse");
         found.ask(role == Some("user"), Rule::Place, &at, "the model gives no results");
         function(answer, &at, found);
-        found.ask(answer.get("response").is_some(), Rule::Missing, &at.key("response"), "must be there");
+        found.ask(
+            answer.get("response").is_some(),
+            Rule::Missing,
+            &at.key("response"),
+            "must be there",
+        );
         for (i, each) in items(answer.get("parts")).iter().enumerate() {
             let (list, key) = (at.key("parts"), i);
             media(each, &list.item(key), found);
@@ -125,7 +140,8 @@ fn function_name(called: &str, at: &At<'_>, found: &mut Findings) {
 fn media(part: &Value, at: &At<'_>, found: &mut Findings) {
     if let Some(blob) = part.get("inlineData") {
         let at = at.key("inlineData");
-        let taken = text(blob, "mimeType").is_some_and(|named| is_media_type(named) && is_taken(named));
+        let taken =
+            text(blob, "mimeType").is_some_and(|named| is_media_type(named) && is_taken(named));
         found.ask(taken, Rule::Media, &at, "no media type that is taken");
         // Both alphabets are read; the form asked for one of them.
         let read = text(blob, "data").is_some_and(|data| !data.is_empty() && any_base64(data));
@@ -160,10 +176,11 @@ fn is_media_type(text: &str) -> bool {
 /// A turn that calls is followed by one with as many results, of the same names.
 fn pairs(contents: &[Value], at: &At<'_>, found: &mut Findings) {
     let of = |content: &Value, key: &str| -> Vec<(String, Option<String>)> {
-        let held = items(content.get("parts")).iter().filter_map(|part| part.get(key)).map(|said| {
-            let owned = |key| text(said, key).map(str::to_owned);
-            (owned("name").unwrap_or_default(), owned("id"))
-        });
+        let held =
+            items(content.get("parts")).iter().filter_map(|part| part.get(key)).map(|said| {
+                let owned = |key| text(said, key).map(str::to_owned);
+                (owned("name").unwrap_or_default(), owned("id"))
+            });
         held.collect()
     };
     let mut open: Vec<(String, Option<String>)> = Vec::new();

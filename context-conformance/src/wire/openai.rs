@@ -32,10 +32,12 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
 }
 
 fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
-    if let (Some(speaker), false) = (text(message, "name"), text(message, "role") == Some("function")) {
+    if let (Some(speaker), false) =
+        (text(message, "name"), text(message, "role") == Some("function"))
+    {
         let at = at.key("name");
-        let good =
-            !speaker.is_empty() && !speaker.contains(|c: char| c.is_whitespace() || "<|\\/>".contains(c));
+        let good = !speaker.is_empty()
+            && !speaker.contains(|c: char| c.is_whitespace() || "<|\\/>".contains(c));
         found.ask(good, Rule::Name, &at, "a speaker's name has no spaces and none of <|\\/>");
         length(found, &at, Rule::Name, speaker, MAX_NAME);
     }
@@ -74,9 +76,12 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
 
 fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
     match kind(part) {
-        "text" => {
-            found.ask(!blank(text(part, "text").unwrap_or_default()), Rule::Empty, at, "a text without words")
-        }
+        "text" => found.ask(
+            !blank(text(part, "text").unwrap_or_default()),
+            Rule::Empty,
+            at,
+            "a text without words",
+        ),
         "image_url" => {
             let at = at.key("image_url");
             if let Some(url) = part.get("image_url").and_then(|image| text(image, "url")) {
@@ -96,7 +101,12 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
                 (None, None) => found.add(Rule::Media, &at, "neither file_data nor file_id"),
                 (Some(_), Some(_)) => found.add(Rule::Media, &at, "both file_data and file_id"),
                 (Some(data), None) => {
-                    found.ask(said("filename").is_some(), Rule::Media, &at, "data without a filename");
+                    found.ask(
+                        said("filename").is_some(),
+                        Rule::Media,
+                        &at,
+                        "data without a filename",
+                    );
                     let data = data_url(data).map_or(data, |(_, data)| data);
                     base64_data(found, &at.key("file_data"), data);
                 }
@@ -133,25 +143,38 @@ fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
             let id = text(message, "tool_call_id").unwrap_or_default();
             match open.iter().position(|call| *call == id) {
                 Some(place) => drop(open.remove(place)),
-                None => found.add(Rule::Pairing, &at, format!("a result of {id:?}, which no open call has")),
+                None => found.add(
+                    Rule::Pairing,
+                    &at,
+                    format!("a result of {id:?}, which no open call has"),
+                ),
             }
             continue;
         }
         unanswered(&mut open, &at, found);
         if role == "function" {
             let before = i.checked_sub(1).and_then(|i| messages.get(i));
-            let called =
-                before.and_then(|before| before.get("function_call")).and_then(|call| text(call, "name"));
+            let called = before
+                .and_then(|before| before.get("function_call"))
+                .and_then(|call| text(call, "name"));
             let fits = called.is_some() && called == text(message, "name");
             found.ask(fits, Rule::Pairing, &at, "a function's answer not right behind its call");
         }
         if role == "assistant" {
-            open = items(message.get("tool_calls")).iter().filter_map(|call| text(call, "id")).collect();
+            open = items(message.get("tool_calls"))
+                .iter()
+                .filter_map(|call| text(call, "id"))
+                .collect();
             let different: HashSet<&str> = open.iter().copied().collect();
             let once = different.len() == open.len();
             found.ask(once, Rule::Duplicate, &at.key("tool_calls"), "two calls with one id");
             let says = ["content", "refusal", "audio"].iter().any(|key| is_there(message.get(key)));
-            found.ask(says || has_calls(message), Rule::Empty, &at, "says nothing and calls nothing");
+            found.ask(
+                says || has_calls(message),
+                Rule::Empty,
+                &at,
+                "says nothing and calls nothing",
+            );
         }
     }
     unanswered(&mut open, list, found);
@@ -159,7 +182,11 @@ fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
 
 fn unanswered(open: &mut Vec<&str>, at: &At<'_>, found: &mut Findings) {
     if !open.is_empty() {
-        found.add(Rule::Pairing, at, format!("before it, calls without results: {}", open.join(", ")));
+        found.add(
+            Rule::Pairing,
+            at,
+            format!("before it, calls without results: {}", open.join(", ")),
+        );
     }
     open.clear();
 }
@@ -202,7 +229,12 @@ fn tools(body: &Value, found: &mut Findings) {
     let form = body.get("response_format").and_then(|format| format.get("json_schema"));
     if let Some(form) = form.and_then(|form| text(form, "name")) {
         let at = At::Body.key("response_format");
-        found.ask(letters(form, "_-"), Rule::Name, &at, "the name of a form has letters, digits, _ and -");
+        found.ask(
+            letters(form, "_-"),
+            Rule::Name,
+            &at,
+            "the name of a form has letters, digits, _ and -",
+        );
         length(found, &at, Rule::Name, form, MAX_NAME);
     }
 }

@@ -1,4 +1,5 @@
-//! The opinion of another checker, written in another language over the official clients' own types.
+//! The opinion of another checker, written in another language over the official clients' own
+//! types.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +11,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// Reads bodies line by line and answers each with a list of complaints. A checker that falls over a body refuses it.
+/// Reads bodies line by line and answers each with a list of complaints. A checker that falls over
+/// a body refuses it.
 const LOOP: &str = "
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -39,12 +41,16 @@ pub enum NoOpinion {
     Failed(#[source] io::Error),
 }
 
-/// What `tools/validate_wire.py` in the folder of test data says of bodies: a list of complaints for each, empty if it
-/// would be taken. Needs the environment variable `CONTEXT_PYTHON`, a Python that has the providers' packages.
-/// Providers go by the names of [`PROVIDERS`](super::PROVIDERS).
-pub fn second_opinion(data: &Path, bodies: &[(&str, &Value)]) -> Result<Vec<Vec<String>>, NoOpinion> {
-    let python =
-        env::var_os("CONTEXT_PYTHON").filter(|python| !python.is_empty()).ok_or(NoOpinion::NoPython)?;
+/// What `tools/validate_wire.py` in the folder of test data says of bodies: a list of complaints
+/// for each, empty if it would be taken. Needs the environment variable `CONTEXT_PYTHON`, a Python
+/// that has the providers' packages. Providers go by the names of [`PROVIDERS`](super::PROVIDERS).
+pub fn second_opinion(
+    data: &Path,
+    bodies: &[(&str, &Value)],
+) -> Result<Vec<Vec<String>>, NoOpinion> {
+    let python = env::var_os("CONTEXT_PYTHON")
+        .filter(|python| !python.is_empty())
+        .ok_or(NoOpinion::NoPython)?;
     let tools = data.join("tools");
     let checker = tools.join("validate_wire.py");
     if !checker.is_file() {
@@ -52,7 +58,11 @@ pub fn second_opinion(data: &Path, bodies: &[(&str, &Value)]) -> Result<Vec<Vec<
     }
     let said = ask(&python, &tools, bodies).map_err(NoOpinion::Failed)?;
     if said.len() < bodies.len() {
-        return Err(NoOpinion::Failed(io::Error::other(format!("{} of {}", said.len(), bodies.len()))));
+        return Err(NoOpinion::Failed(io::Error::other(format!(
+            "{} of {}",
+            said.len(),
+            bodies.len()
+        ))));
     }
     Ok(said)
 }
@@ -75,7 +85,8 @@ fn ask(python: &OsString, tools: &Path, bodies: &[(&str, &Value)]) -> io::Result
             Ok(())
         });
         let lines = BufReader::new(output).lines();
-        let said = lines.map(|line| Ok(serde_json::from_str(&line?)?)).collect::<io::Result<Vec<_>>>();
+        let said =
+            lines.map(|line| Ok(serde_json::from_str(&line?)?)).collect::<io::Result<Vec<_>>>();
         writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer fell over")))?;
         said
     });

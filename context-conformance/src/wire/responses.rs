@@ -10,13 +10,15 @@ use super::place::{At, Findings, items, kind, text};
 use super::values::{self, IMAGES, base64_data, blank, data_url, length, media_url, name, web_url};
 use super::{Rule, Violation};
 
-static FORMS: LazyLock<Forms> = LazyLock::new(|| Forms::read(include_str!("forms/responses.forms")));
+static FORMS: LazyLock<Forms> =
+    LazyLock::new(|| Forms::read(include_str!("forms/responses.forms")));
 
 /// How long an id may be, of an item or of a call.
 const MAX_ID: usize = 64;
 /// How long the name of a tool may be.
 const MAX_NAME: usize = 64;
-/// Items that hold a call, with the one that answers it. Providers' own tools answer within their item.
+/// Items that hold a call, with the one that answers it. Providers' own tools answer within their
+/// item.
 const PAIRS: [(&str, &str); 7] = [
     ("function_call", "function_call_output"),
     ("custom_tool_call", "custom_tool_call_output"),
@@ -35,7 +37,9 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     FORMS.check("body", body, &At::Body, &mut found);
     let at = At::Body.key("input");
     match body.get("input") {
-        Some(Value::String(said)) => found.ask(!blank(said), Rule::Empty, &at, "a text without words"),
+        Some(Value::String(said)) => {
+            found.ask(!blank(said), Rule::Empty, &at, "a text without words")
+        }
         Some(Value::Array(list)) => {
             found.ask(!list.is_empty(), Rule::Empty, &at, "no items");
             for (i, each) in list.iter().enumerate() {
@@ -78,8 +82,14 @@ fn item(item: &Value, at: &At<'_>, found: &mut Findings) {
         }
         "reasoning" => {
             let id = text(item, "id").unwrap_or_default();
-            let encrypted = text(item, "encrypted_content").is_none_or(|content| !content.is_empty());
-            found.ask(encrypted && !id.is_empty(), Rule::Thinking, at, "without id or with empty content");
+            let encrypted =
+                text(item, "encrypted_content").is_none_or(|content| !content.is_empty());
+            found.ask(
+                encrypted && !id.is_empty(),
+                Rule::Thinking,
+                at,
+                "without id or with empty content",
+            );
         }
         _ => {}
     }
@@ -89,7 +99,9 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
     let content = at.key("content");
     let by_model = text(message, "role") == Some("assistant");
     match message.get("content") {
-        Some(Value::String(said)) => found.ask(!blank(said), Rule::Empty, &content, "a text without words"),
+        Some(Value::String(said)) => {
+            found.ask(!blank(said), Rule::Empty, &content, "a text without words")
+        }
         Some(Value::Array(parts)) => {
             found.ask(!parts.is_empty(), Rule::Empty, &content, "a list without parts");
             for (i, each) in parts.iter().enumerate() {
@@ -108,7 +120,12 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
     let said = |key| text(part, key);
     match kind(part) {
         "input_text" | "output_text" => {
-            found.ask(!blank(said("text").unwrap_or_default()), Rule::Empty, at, "a text without words");
+            found.ask(
+                !blank(said("text").unwrap_or_default()),
+                Rule::Empty,
+                at,
+                "a text without words",
+            );
         }
         "input_image" => match (said("image_url"), said("file_id")) {
             (Some(url), None) => media_url(found, &at.key("image_url"), url, &IMAGES),
@@ -118,7 +135,11 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
         "input_file" => match (said("file_data"), said("file_url"), said("file_id")) {
             (Some(data), None, None) => {
                 found.ask(said("filename").is_some(), Rule::Media, at, "data without a filename");
-                base64_data(found, &at.key("file_data"), data_url(data).map_or(data, |(_, data)| data));
+                base64_data(
+                    found,
+                    &at.key("file_data"),
+                    data_url(data).map_or(data, |(_, data)| data),
+                );
             }
             (None, Some(url), None) => web_url(found, &at.key("file_url"), url),
             (None, None, Some(_)) => {}
@@ -160,11 +181,18 @@ fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
             if kind(item) == call_kind {
                 found.ask(!id.is_empty(), Rule::Id, &at.key(key), "an id has letters");
                 length(found, &at.key(key), Rule::Id, id, MAX_ID);
-                found.ask(open.insert(id, false).is_none(), Rule::Duplicate, &at, "two calls with one id");
+                found.ask(
+                    open.insert(id, false).is_none(),
+                    Rule::Duplicate,
+                    &at,
+                    "two calls with one id",
+                );
             } else if kind(item) == output_kind {
                 match open.get_mut(id) {
                     Some(answered) if !*answered => *answered = true,
-                    Some(_) => found.add(Rule::Duplicate, &at, format!("a second output of {id:?}")),
+                    Some(_) => {
+                        found.add(Rule::Duplicate, &at, format!("a second output of {id:?}"))
+                    }
                     None => found.add(
                         Rule::Pairing,
                         &at,
@@ -195,7 +223,12 @@ fn thoughts(list: &[Value], at: &At<'_>, found: &mut Findings) {
                         || matches!(kind, "program" | "item_reference")
                 }
             });
-            found.ask(led_to, Rule::Thinking, &at.item(i), "not followed by what the model said or called");
+            found.ask(
+                led_to,
+                Rule::Thinking,
+                &at.item(i),
+                "not followed by what the model said or called",
+            );
         }
         behind = Some(item);
     }

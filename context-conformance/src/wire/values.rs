@@ -3,7 +3,8 @@
 use super::Rule;
 use super::place::{At, Findings};
 
-/// Whether a text has nothing to read. Control characters that separate files and groups count as space.
+/// Whether a text has nothing to read. Control characters that separate files and groups count as
+/// space.
 pub(super) fn blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
@@ -48,7 +49,9 @@ pub(super) fn any_base64(data: &str) -> bool {
     let padded = data.len() - core.len();
     let usual = letters_of(core, "+/");
     let for_urls = letters_of(core, "-_");
-    (usual || for_urls) && core.len() % 4 != 1 && (padded == 0 || data.len().is_multiple_of(4) && padded <= 2)
+    (usual || for_urls)
+        && core.len() % 4 != 1
+        && (padded == 0 || data.len().is_multiple_of(4) && padded <= 2)
 }
 
 fn standard_base64(data: &str) -> bool {

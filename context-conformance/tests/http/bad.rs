@@ -1,5 +1,5 @@
-//! Servers that behave badly: what a careful client sees of them is in the tests of `context-http`'s users; here is that they do what they are
-//! said to do.
+//! Servers that behave badly: what a careful client sees of them is in the tests of
+//! `context-http`'s users; here is that they do what they are said to do.
 
 use context_conformance::simulator::http::{Bad, BadServer};
 use context_http::Request;
@@ -13,7 +13,9 @@ async fn heard(bad: Bad, most: u64) -> String {
     let server = BadServer::start(bad).await.unwrap();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream
-        .write_all(b"POST / HTTP/1.1\r\nauthorization: Bearer k-123456\r\ncontent-length: 2\r\n\r\n{}")
+        .write_all(
+            b"POST / HTTP/1.1\r\nauthorization: Bearer k-123456\r\ncontent-length: 2\r\n\r\n{}",
+        )
         .await
         .unwrap();
     let mut said = Vec::new();
@@ -36,7 +38,11 @@ async fn what_ends_ends_as_it_is_said() {
     assert!(heard(Bad::BreaksOff, 1_000).await.contains("content-length: 1000\r\n\r\n{"));
     assert!(heard(Bad::HugeLength, 82).await.contains("content-length: 1000000000000000"));
     assert!(heard(Bad::EchoesKey, 1_000).await.starts_with("HTTP/1.1 401 k-123456\r\n"));
-    assert!(heard(Bad::Redirects("http://there".into()), 1_000).await.contains("location: http://there\r\n"));
+    assert!(
+        heard(Bad::Redirects("http://there".into()), 1_000)
+            .await
+            .contains("location: http://there\r\n")
+    );
     assert!(heard(Bad::Compressed, 1_000).await.contains("content-encoding: gzip"));
     assert!(
         heard(Bad::says(418, "tea"), 1_000)
@@ -52,7 +58,10 @@ async fn turns_come_in_order_and_the_last_one_stays() {
     let mut said = Vec::new();
     for _ in 0..4 {
         said.push(
-            ask(&server.url(), Request::get("x"), &[]).await.map(|reply| reply.text()).unwrap_or_default(),
+            ask(&server.url(), Request::get("x"), &[])
+                .await
+                .map(|reply| reply.text())
+                .unwrap_or_default(),
         );
     }
     assert_eq!(said, ["", "1", "2", "2"]);

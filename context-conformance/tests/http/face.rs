@@ -51,7 +51,8 @@ async fn every_provider_answers_at_its_path_as_its_simulator_does() {
 #[tokio::test]
 async fn who_has_no_key_is_refused_in_the_words_of_the_provider() {
     for (codec, path) in codecs() {
-        let server = HttpFace::default().simulator(simulator(&codec)).key("k-123456").start().await.unwrap();
+        let server =
+            HttpFace::default().simulator(simulator(&codec)).key("k-123456").start().await.unwrap();
         let request = || Request::post(path).body(&body(&*codec, false));
         let accepted: &[(&str, &str)] = match codec.name() {
             "anthropic" => &[("x-api-key", "k-123456"), ("authorization", "Bearer k-123456")],
@@ -97,10 +98,15 @@ async fn waits_are_told_in_headers() {
         let retry_after = Some(Duration::from_millis(1_200));
         let simulator = simulator(&codec).script([Fault::RateLimit { retry_after }]);
         let server = HttpFace::default().simulator(simulator).start().await.unwrap();
-        let refused =
-            refused(ask(&server.url(), Request::post(path).body(&body(&*codec, false)), &[VERSION]).await);
+        let refused = refused(
+            ask(&server.url(), Request::post(path).body(&body(&*codec, false)), &[VERSION]).await,
+        );
         let told = if codec.name().starts_with("openai") { 1_200 } else { 2_000 };
-        assert_eq!((refused.status, refused.retry_after), (429, Some(Duration::from_millis(told))), "{path}");
+        assert_eq!(
+            (refused.status, refused.retry_after),
+            (429, Some(Duration::from_millis(told))),
+            "{path}"
+        );
     }
 }
 

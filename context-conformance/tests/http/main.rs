@@ -1,4 +1,5 @@
-//! The simulator's face of HTTP says what its provider would say, and badly behaved servers behave badly.
+//! The simulator's face of HTTP says what its provider would say, and badly behaved servers behave
+//! badly.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail and say why")]
 
@@ -9,7 +10,8 @@ use std::sync::Arc;
 
 use context_conformance::simulator::Simulator;
 use context_core::{
-    CancelSignal, Json, Media, MediaKind, Message, ModelCodec, ModelRequest, TokenCount, TokenCounter,
+    CancelSignal, Json, Media, MediaKind, Message, ModelCodec, ModelRequest, TokenCount,
+    TokenCounter,
 };
 use context_http::{Client, ClientOptions, HttpError, Reply, Request, Retries};
 
@@ -37,7 +39,10 @@ fn codecs() -> [(Arc<dyn ModelCodec>, &'static str); 4] {
         (Arc::new(context_codec_openai::chat::ChatCodec), "v1/chat/completions"),
         (Arc::new(context_codec_openai::responses::ResponsesCodec), "v1/responses"),
         (Arc::new(context_codec_anthropic::messages::MessagesCodec), "v1/messages"),
-        (Arc::new(context_codec_gemini::generate::GenerateCodec), "v1beta/models/m:generateContent"),
+        (
+            Arc::new(context_codec_gemini::generate::GenerateCodec),
+            "v1beta/models/m:generateContent",
+        ),
     ]
 }
 

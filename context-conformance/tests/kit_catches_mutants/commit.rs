@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, ForkName, MessageId, Node, Result, Store,
-    Target,
+    BranchName, ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, ForkName, MessageId, Node,
+    Result, Store, Target,
 };
 use tokio::task::yield_now;
 
@@ -17,13 +17,19 @@ impl Broken {
         loop {
             let outcome = self.history().commit(commit.clone()).await?;
             match (outcome, &mut commit.target) {
-                (CommitOutcome::Conflict { actual }, Target::Extend { expected, .. }) => *expected = actual,
+                (CommitOutcome::Conflict { actual }, Target::Extend { expected, .. }) => {
+                    *expected = actual
+                }
                 (outcome, _) => return Ok(outcome),
             }
         }
     }
 
-    pub(crate) async fn head(&self, chat: &ChatRef, name: &BranchName) -> Result<Option<Option<MessageId>>> {
+    pub(crate) async fn head(
+        &self,
+        chat: &ChatRef,
+        name: &BranchName,
+    ) -> Result<Option<Option<MessageId>>> {
         let branches = self.history().branches(chat).await?;
         Ok(branches.into_iter().find(|branch| branch.name == *name).map(|branch| branch.head))
     }
@@ -32,7 +38,9 @@ impl Broken {
         let bytes = node.body().bytes();
         let end = match self.fault {
             Fault::TruncatesBodies => bytes.len().min(1 << 16),
-            Fault::EndsBodiesAtNul => bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()),
+            Fault::EndsBodiesAtNul => {
+                bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())
+            }
             _ => return Arc::clone(node),
         };
         let body = Encoded::new(node.body().kind(), node.body().version(), bytes.slice(..end));
@@ -50,7 +58,10 @@ impl Broken {
                 outcome => Ok(outcome),
             },
             (Fault::WritesBeforeChecking, _) => {
-                self.inner.fragments().put_fragments(&commit.chat, &commit.fragments, commit.at).await?;
+                self.inner
+                    .fragments()
+                    .put_fragments(&commit.chat, &commit.fragments, commit.at)
+                    .await?;
                 self.history().commit(commit).await
             }
             (Fault::RedactingKeepsRevisions, _) => {
@@ -79,7 +90,9 @@ impl Broken {
                     }
                 }
             }
-            (Fault::AwaitsBetweenWrites, Target::Extend { branch, .. }) if commit.nodes.len() > 1 => {
+            (Fault::AwaitsBetweenWrites, Target::Extend { branch, .. })
+                if commit.nodes.len() > 1 =>
+            {
                 let rest = commit.nodes.split_off(1);
                 let expected = Some(commit.nodes[0].id.clone());
                 let first = Commit {
@@ -94,7 +107,10 @@ impl Broken {
                 let target = Target::Extend { branch, expected };
                 self.history().commit(Commit { target, nodes: rest, ..commit }).await
             }
-            (Fault::CountsVersions, Target::Fork { name: ForkName::NextVersionOf(base), at, activate }) => {
+            (
+                Fault::CountsVersions,
+                Target::Fork { name: ForkName::NextVersionOf(base), at, activate },
+            ) => {
                 let branches = self.history().branches(&commit.chat).await?;
                 let prefix = format!("{base}-v");
                 let count = branches
@@ -102,7 +118,9 @@ impl Broken {
                     .filter(|b| b.name == base || b.name.as_str().starts_with(&prefix))
                     .count();
                 let name = ForkName::Exact(base.version(count as u32 + 1));
-                self.history().commit(Commit { target: Target::Fork { name, at, activate }, ..commit }).await
+                self.history()
+                    .commit(Commit { target: Target::Fork { name, at, activate }, ..commit })
+                    .await
             }
             (Fault::ReadsThenPatches, _) => {
                 if let Some(patch) = commit.patch.take()

@@ -1,7 +1,8 @@
-//! The kit proves itself: broken stores must fail the case that is there for them, and a sound one none.
+//! The kit proves itself: broken stores must fail the case that is there for them, and a sound one
+//! none.
 //!
-//! Each [`Fault`] is a bug that a real store has had or could have. A fault that no case notices is a hole in the
-//! suite.
+//! Each [`Fault`] is a bug that a real store has had or could have. A fault that no case notices is
+//! a hole in the suite.
 
 mod commit;
 mod fault;
@@ -19,8 +20,10 @@ use crate::fault::{Fault, Mutants};
 
 async fn check(fault: Fault, wanted: &[&str]) -> Report {
     let settings = Settings::default();
-    run_with(Arc::new(Mutants::of(fault)), &settings, |case| wanted.contains(&case.to_string().as_str()))
-        .await
+    run_with(Arc::new(Mutants::of(fault)), &settings, |case| {
+        wanted.contains(&case.to_string().as_str())
+    })
+    .await
 }
 
 macro_rules! caught {
@@ -30,7 +33,8 @@ macro_rules! caught {
         async fn $fault() {
             let wanted = [$($case),+];
             let report = check(Fault::$fault, &wanted).await;
-            let failed: Vec<_> = report.failures().map(|failure| failure.case.to_string()).collect();
+            let failed: Vec<_> = report.failures().map(|failure| failure.case.to_string())
+                .collect();
             assert_eq!(failed, wanted, "{report}");
         }
     )+};
@@ -144,8 +148,9 @@ caught! {
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
 
-/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened. It
-/// lives in one process and in memory, so it is not asked about several processes and files.
+/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be
+/// reopened. It lives in one process and in memory, so it is not asked about several processes and
+/// files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sound_store_passes_every_case() {
     let report = run(Mutants::of(Fault::None)).await;
@@ -197,7 +202,8 @@ async fn model_finds_faults_of_many_kinds() {
         Fault::RenamingMovesBranches,
     ] {
         let report = check(fault, &["model::random_lives_look_as_they_must"]).await;
-        let text = report.failures().find_map(|failure| failure.verdict.reason()).unwrap_or_default();
+        let text =
+            report.failures().find_map(|failure| failure.verdict.reason()).unwrap_or_default();
         assert!(text.contains("again: CONTEXT_CONFORMANCE_SEED=0x"), "{fault:?}: {report}");
         let steps = text.lines().filter(|line| line.starts_with("  ")).count();
         assert!((1..=12).contains(&steps), "{fault:?} is shown in {steps} steps: {text}");
@@ -218,8 +224,9 @@ fn cases_have_names_of_their_own() {
 fn every_module_of_cases_is_in_the_table() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cases");
     let files = std::fs::read_dir(folder).unwrap();
-    let mut modules: Vec<_> =
-        files.map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let mut modules: Vec<_> = files
+        .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
     let mut groups: Vec<_> = cases().map(|case| case.group.to_owned()).collect();
     groups.dedup();
     modules.sort();

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use context_core::{
-    Cursor, Json, Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
-    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource,
-    MemoryStats, MemoryVector, MemoryWrite, MemoryWritten, Page, Result, Store, StoredMemory, UserId, limits,
+    Cursor, Json, Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind,
+    MemoryForget, MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore,
+    MemoryScope, MemorySource, MemoryStats, MemoryVector, MemoryWrite, MemoryWritten, Page, Result,
+    Store, StoredMemory, UserId, limits,
 };
 
 use crate::fault::Fault;
@@ -67,13 +68,15 @@ impl Broken {
             },
             Fault::FoldsWords => write.words = write.words.to_lowercase(),
             Fault::ComparesEmbedders => {
-                write.vector = write.vector.map(|vector| MemoryVector::new("one for all", vector.values));
+                write.vector =
+                    write.vector.map(|vector| MemoryVector::new("one for all", vector.values));
             }
             Fault::IgnoresVersions if matches!(write.expected, MemoryExpected::Version(_)) => {
                 write.expected = MemoryExpected::Anything;
             }
             Fault::JoinsScopes => {
-                let own = Json::from_serialize(&write.record.scope).expect("a scope prints as JSON");
+                let own =
+                    Json::from_serialize(&write.record.scope).expect("a scope prints as JSON");
                 write.record.data.insert("filed", own);
                 write.record.scope = self.filed(&write.record.scope);
             }
@@ -86,7 +89,8 @@ impl Broken {
     fn shown(&self, mut stored: StoredMemory) -> StoredMemory {
         match self.fault {
             Fault::EndsMemoriesAtNul => {
-                stored.record.text = stored.record.text.split('\0').next().unwrap_or_default().into();
+                stored.record.text =
+                    stored.record.text.split('\0').next().unwrap_or_default().into();
             }
             Fault::MovesRewritten => stored.place += 1000 * (stored.version - 1),
             Fault::JoinsScopes => {
@@ -136,7 +140,9 @@ impl MemoryRecordStore for Broken {
             for (at, write) in spoiled.iter().enumerate() {
                 let stored = self.there(write).await?;
                 let version = stored.as_ref().map_or(0, |stored| stored.version);
-                if matches!(write.expected, MemoryExpected::Version(expected) if expected != version) {
+                if matches!(write.expected,
+                    MemoryExpected::Version(expected) if expected != version)
+                {
                     return Ok(MemoryOutcome::Conflict { write: at, stored: stored.map(Box::new) });
                 }
             }
@@ -144,7 +150,8 @@ impl MemoryRecordStore for Broken {
         if self.is(Fault::MarksOutliveScopes) {
             let marks = lock(&self.stale).marks.clone();
             let marked = |write: &MemoryWrite| marks.contains(&name(&write.record));
-            if spoiled.iter().all(|write| write.expected == MemoryExpected::Absent && marked(write)) {
+            if spoiled.iter().all(|write| write.expected == MemoryExpected::Absent && marked(write))
+            {
                 return Ok(MemoryOutcome::Applied(vec![MemoryWritten::Forgotten; writes.len()]));
             }
         }
@@ -193,15 +200,20 @@ impl MemoryRecordStore for Broken {
         filed.scopes = self.all_filed(&find.scopes);
         match self.fault {
             Fault::FindsAllKinds => filed.kinds.clear(),
-            Fault::FoldsWords => filed.words.iter_mut().for_each(|word| *word = word.to_lowercase()),
+            Fault::FoldsWords => {
+                filed.words.iter_mut().for_each(|word| *word = word.to_lowercase())
+            }
             Fault::ComparesEmbedders => {
-                filed.vector = filed.vector.map(|vector| MemoryVector::new("one for all", vector.values));
+                filed.vector =
+                    filed.vector.map(|vector| MemoryVector::new("one for all", vector.values));
             }
             _ => {}
         }
         let mut found = self.memory().find_memories(&filed).await?;
         match self.fault {
-            Fault::CountsAskedKinds if !find.kinds.is_empty() => found.bm25.texts = found.hits.len() as u64,
+            Fault::CountsAskedKinds if !find.kinds.is_empty() => {
+                found.bm25.texts = found.hits.len() as u64
+            }
             Fault::OldestOfEqualFirst => {
                 let key = |hit: &context_core::MemoryHit| (hit.score.to_bits(), hit.stored.place);
                 found.hits.sort_by_key(|hit| (std::cmp::Reverse(key(hit).0), key(hit).1));
@@ -229,9 +241,12 @@ impl MemoryRecordStore for Broken {
         if self.is(Fault::BesideAnySession) {
             let all = self.of_scope(&scope).await?;
             for (beside, id) in beside.iter_mut().zip(ids) {
-                let Some(at) = all.iter().position(|stored| stored.record.id == *id) else { continue };
+                let Some(at) = all.iter().position(|stored| stored.record.id == *id) else {
+                    continue;
+                };
                 let next = all.iter().skip(at + 1).take(each_side);
-                *beside = all[at.saturating_sub(each_side)..at].iter().chain(next).cloned().collect();
+                *beside =
+                    all[at.saturating_sub(each_side)..at].iter().chain(next).cloned().collect();
             }
         }
         Ok(beside.into_iter().map(|beside| self.all_shown(beside)).collect())
@@ -252,8 +267,12 @@ impl MemoryRecordStore for Broken {
                 self.memory().forget_memories(&MemoryForget::source(scope.clone(), source)).await
             }
             (Fault::ForgetsTheScopeAlone, MemoryForget::Scope(scope)) => {
-                let ids: Vec<_> =
-                    self.of_scope(scope).await?.into_iter().map(|stored| stored.record.id).collect();
+                let ids: Vec<_> = self
+                    .of_scope(scope)
+                    .await?
+                    .into_iter()
+                    .map(|stored| stored.record.id)
+                    .collect();
                 self.memory().forget_memories(&MemoryForget::ids(scope.clone(), ids)).await
             }
             _ => self.memory().forget_memories(&forget).await,
@@ -268,11 +287,13 @@ impl MemoryRecordStore for Broken {
     ) -> Result<Page<MemoryStats>> {
         let mut page = self.memory().memory_stats(user, limit, after).await?;
         if self.is(Fault::StatsOfAllUsers) && page.next.is_none() {
-            let upkeep: &dyn Maintenance = self.inner.maintenance().expect("the reference store has it");
+            let upkeep: &dyn Maintenance =
+                self.inner.maintenance().expect("the reference store has it");
             for other in upkeep.users(limits::MAX_PAGE, None).await?.items {
                 if other != *user {
-                    page.items
-                        .extend(self.memory().memory_stats(&other, limits::MAX_PAGE, None).await?.items);
+                    page.items.extend(
+                        self.memory().memory_stats(&other, limits::MAX_PAGE, None).await?.items,
+                    );
                 }
             }
             page.items.truncate(limit);

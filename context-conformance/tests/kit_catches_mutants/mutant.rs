@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use context_core::{
-    BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
-    ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed,
-    Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
-    MessageId, NewChat, Page, Placed, Result, Revision, RoundRef, SearchStore, Store, StoreInfo,
-    StoredFragment, StreamEnd, StreamId, StreamStore, Timestamp, TrajectoryStore, UserId, Window,
+    BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch,
+    ChatQuery, ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey,
+    CommitOutcome, Committed, Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore,
+    Maintenance, MemoryRecordStore, MessageId, NewChat, Page, Placed, Result, Revision, RoundRef,
+    SearchStore, Store, StoreInfo, StoredFragment, StreamEnd, StreamId, StreamStore, Timestamp,
+    TrajectoryStore, UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 
@@ -204,14 +205,18 @@ impl HistoryStore for Broken {
                 self.history().delete_branch(chat, branch, head.as_ref(), at).await
             }
             (Fault::DeletingTakesSharedMessages, Some(_)) if head.as_ref() == expected => {
-                let chain =
-                    self.history().chain(chat, &ChainEnd::Branch(branch.clone()), &Window::Whole).await?;
+                let chain = self
+                    .history()
+                    .chain(chat, &ChainEnd::Branch(branch.clone()), &Window::Whole)
+                    .await?;
                 lock(&self.gone).extend(chain.iter().map(|node| (chat.clone(), node.id.clone())));
                 self.history().delete_branch(chat, branch, expected, at).await
             }
             (Fault::DeletingLeavesOrphans, Some(head)) => {
                 let n = self.counter.fetch_add(1, Ordering::Relaxed);
-                self.history().set_checkpoint(chat, &format!("hidden-{n}").into(), head, at).await?;
+                self.history()
+                    .set_checkpoint(chat, &format!("hidden-{n}").into(), head, at)
+                    .await?;
                 self.history().delete_branch(chat, branch, expected, at).await
             }
             _ => self.history().delete_branch(chat, branch, expected, at).await,
@@ -231,7 +236,12 @@ impl HistoryStore for Broken {
         Ok(branches)
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
         self.history().activate_branch(chat, branch, at).await
     }
 
@@ -328,7 +338,12 @@ impl FragmentStore for Broken {
         Ok(fragments)
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
         let mut fragments = fragments.to_vec();
         for fragment in &mut fragments {
             match &fragment.id {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::trajectory::{Change, FieldValue, Node, NodeBody, RoundHead, RoundRecord};
 use context_core::{
-    AgentRef, ChatId, Json, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit, RoundPrune,
-    RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
+    AgentRef, ChatId, Json, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit,
+    RoundPrune, RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
 };
 
 use crate::fault::Fault;
@@ -45,13 +45,16 @@ impl Broken {
                     node.messages.clear();
                 }
             }),
-            Fault::DropsReferencesToEarlierRounds => record.edges.retain(|edge| edge.to.round == round),
+            Fault::DropsReferencesToEarlierRounds => {
+                record.edges.retain(|edge| edge.to.round == round)
+            }
             Fault::SortsEdges => {
                 record.edges.sort_by_key(|edge| (edge.from, edge.to, edge.name.clone()));
             }
             Fault::RoundsTimes => {
                 let millis = record.head.updated_at.as_micros().div_euclid(1000);
-                record.head.updated_at = context_core::Timestamp::from_micros(millis.saturating_mul(1000));
+                record.head.updated_at =
+                    context_core::Timestamp::from_micros(millis.saturating_mul(1000));
             }
             Fault::WritesHalfRounds if lock(&self.half).contains(&record.head.round) => {
                 record.nodes.pop();
@@ -71,7 +74,9 @@ fn sorted(value: &FieldValue) -> FieldValue {
         FieldValue::Json(json) => {
             let map: Result<std::collections::BTreeMap<String, Json>, _> = json.parse();
             match map {
-                Ok(map) => FieldValue::Json(Json::from_serialize(&map).expect("a map prints as JSON")),
+                Ok(map) => {
+                    FieldValue::Json(Json::from_serialize(&map).expect("a map prints as JSON"))
+                }
                 Err(_) => value.clone(),
             }
         }
@@ -123,7 +128,11 @@ impl TrajectoryStore for Broken {
         }
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         let loaded = self.ledger().load_rounds(&self.place(agent), rounds).await?;
         let warped = loaded.into_iter().map(|mut record| {
             record.head.round.agent = agent.clone();

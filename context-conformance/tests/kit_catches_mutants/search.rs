@@ -5,8 +5,8 @@ use std::path::Path;
 use async_trait::async_trait;
 use context_core::search::Snippet;
 use context_core::{
-    CancelSignal, ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, Result, SearchHit, SearchQuery,
-    SearchScope, SearchStore, Store, Timestamp, UserId, Vacuumed, limits::MAX_PAGE,
+    CancelSignal, ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, Result, SearchHit,
+    SearchQuery, SearchScope, SearchStore, Store, Timestamp, UserId, Vacuumed, limits::MAX_PAGE,
 };
 
 use crate::fault::Fault;
@@ -53,10 +53,13 @@ impl SearchStore for Broken {
                 Ok(Page { items: self.in_json(&query).await?, next: None })
             }
             Fault::SearchesAllUsers if query.scope == SearchScope::User => {
-                let users: std::collections::BTreeSet<_> = lock(&self.owners).values().cloned().collect();
+                let users: std::collections::BTreeSet<_> =
+                    lock(&self.owners).values().cloned().collect();
                 let mut items = Vec::new();
                 for user in users {
-                    items.extend(self.searcher().search(&SearchQuery { user, ..query.clone() }).await?.items);
+                    items.extend(
+                        self.searcher().search(&SearchQuery { user, ..query.clone() }).await?.items,
+                    );
                 }
                 Ok(Page { items, next: None })
             }

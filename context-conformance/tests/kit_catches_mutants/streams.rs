@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    ChatRef, Cursor, Page, Result, Store, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+    ChatRef, Cursor, Page, Result, Store, StoredStream, StreamAppend, StreamClaim, StreamEnd,
+    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
 };
 
 use crate::fault::Fault;
@@ -21,8 +21,12 @@ impl Broken {
     async fn bent(&self, chat: &ChatRef, id: &StreamId, append: &mut StreamAppend) -> Result<()> {
         let Some(stream) = self.flow().stream(chat, id).await? else { return Ok(()) };
         match self.fault {
-            Fault::TakesChunksBehindGaps if append.offset > stream.chunks => append.offset = stream.chunks,
-            Fault::WritesReplaysTwice if append.offset < stream.chunks => append.offset = stream.chunks,
+            Fault::TakesChunksBehindGaps if append.offset > stream.chunks => {
+                append.offset = stream.chunks
+            }
+            Fault::WritesReplaysTwice if append.offset < stream.chunks => {
+                append.offset = stream.chunks
+            }
             Fault::LetsOldWritersGoOn => {
                 if let Some(writer) = stream.writer {
                     append.writer = writer;
@@ -36,7 +40,12 @@ impl Broken {
 
 #[async_trait]
 impl StreamStore for Broken {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         if self.is(Fault::CreatingBeginsAnew) {
             self.flow().remove_stream(chat, id).await?;
         }
@@ -51,7 +60,9 @@ impl StreamStore for Broken {
     ) -> Result<StreamOutcome> {
         let outcome = self.flow().claim_stream(chat, id, claim).await?;
         match outcome {
-            StreamOutcome::Refused(stream) if self.is(Fault::HasTwoWriters) && !stream.state.is_final() => {
+            StreamOutcome::Refused(stream)
+                if self.is(Fault::HasTwoWriters) && !stream.state.is_final() =>
+            {
                 Ok(StreamOutcome::Applied(stream))
             }
             outcome => Ok(outcome),
@@ -87,7 +98,12 @@ impl StreamStore for Broken {
         Ok(outcome)
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         let stream = self.flow().cancel_stream(chat, id, at).await?;
         if self.is(Fault::CancellingEndsWhatRuns)
             && let Some(writer) = stream.writer.clone()

@@ -1,8 +1,9 @@
-//! The kit proves itself, with processes that are killed: a store of one file that forgets, tears or takes back what
-//! it has acknowledged must fail the case that is there for it, and a sound one none.
+//! The kit proves itself, with processes that are killed: a store of one file that forgets, tears
+//! or takes back what it has acknowledged must fail the case that is there for it, and a sound one
+//! none.
 //!
-//! The program is the test, and with a fault in its environment the test program of a store with that fault, which
-//! then runs itself as the child that is killed.
+//! The program is the test, and with a fault in its environment the test program of a store with
+//! that fault, which then runs itself as the child that is killed.
 
 mod store;
 
@@ -65,12 +66,14 @@ impl Subject for Files {
 }
 
 fn main() -> ExitCode {
-    let fault =
-        std::env::var(FAULT).ok().and_then(|name| Fault::ALL.into_iter().find(|fault| fault.name() == name));
+    let fault = std::env::var(FAULT)
+        .ok()
+        .and_then(|name| Fault::ALL.into_iter().find(|fault| fault.name() == name));
     if let (Some(fault), Some(folder)) = (fault, std::env::var_os(FOLDER)) {
         return context_conformance::main(Files { fault, folder: folder.into() });
     }
-    let trials = Fault::ALL.into_iter().map(|fault| Trial::test(fault.name(), move || check(fault)));
+    let trials =
+        Fault::ALL.into_iter().map(|fault| Trial::test(fault.name(), move || check(fault)));
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 

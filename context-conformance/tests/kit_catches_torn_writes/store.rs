@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use context_core::{
-    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Result, SearchStore,
-    StateStore, Store, StoreInfo, UserId,
+    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Result,
+    SearchStore, StateStore, Store, StoreInfo, UserId,
 };
 
 /// What is wrong with how it is written.
@@ -139,7 +139,8 @@ impl StateStore for FileStore {
     }
 
     async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>> {
-        let theirs = |state: &&Arc<ChatState>| user.is_none_or(|user| state.chat().chat.user == *user);
+        let theirs =
+            |state: &&Arc<ChatState>| user.is_none_or(|user| state.chat().chat.user == *user);
         self.with(|chats| Ok(chats.by_ref.values().filter(theirs).cloned().collect()))
     }
 
@@ -160,8 +161,9 @@ impl StateStore for FileStore {
             };
             if writes {
                 let lags = self.fault == Fault::LagsBehind && after.writes % 2 == 0;
-                let failed =
-                    |error| Error::new(ErrorKind::Unavailable, "change", "not written").with_source(error);
+                let failed = |error| {
+                    Error::new(ErrorKind::Unavailable, "change", "not written").with_source(error)
+                };
                 self.write(if lags { chats } else { &after }).map_err(failed)?;
             }
             *chats = after;

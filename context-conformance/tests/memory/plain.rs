@@ -1,4 +1,5 @@
-//! A memory of whole messages in memory, found by the words they share with a query; and how it can be broken.
+//! A memory of whole messages in memory, found by the words they share with a query; and how it can
+//! be broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,8 +7,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryId, MemoryProvider,
-    MemoryRecord, MemoryScope, MemorySource, RecallQuery, Recalled, RecalledMemory, Result, limits, search,
+    CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryId,
+    MemoryProvider, MemoryRecord, MemoryScope, MemorySource, RecallQuery, Recalled, RecalledMemory,
+    Result, limits, search,
 };
 
 /// What is wrong with a memory.
@@ -68,7 +70,8 @@ impl fmt::Debug for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut plain = f.debug_struct("Plain");
         if self.wrong == Wrong::ShowsContent {
-            let texts: Vec<_> = self.held().kept.values().map(|kept| kept.record.text.clone()).collect();
+            let texts: Vec<_> =
+                self.held().kept.values().map(|kept| kept.record.text.clone()).collect();
             plain.field("texts", &texts);
         }
         plain.finish_non_exhaustive()
@@ -95,8 +98,11 @@ impl Plain {
             Wrong::CrossesUsers => filed.user = filed.user.as_str().to_lowercase().into(),
             Wrong::JoinsNames => {
                 let names = (&filed.project.take(), &filed.agent.take());
-                let joined =
-                    format!("{}|{}", names.0.as_deref().unwrap_or(""), names.1.as_deref().unwrap_or(""));
+                let joined = format!(
+                    "{}|{}",
+                    names.0.as_deref().unwrap_or(""),
+                    names.1.as_deref().unwrap_or("")
+                );
                 filed.project = (joined != "|").then_some(joined);
             }
             _ => {}
@@ -136,8 +142,11 @@ impl Plain {
                 message.at.unwrap_or(turn.at),
                 message.message.plain_text(),
             );
-            record.source =
-                turn.scope.session.clone().map(|session| MemorySource::message(session, message.id.clone()));
+            record.source = turn
+                .scope
+                .session
+                .clone()
+                .map(|session| MemorySource::message(session, message.id.clone()));
             match self.wrong {
                 Wrong::KeepsTwice => {
                     held.copies += 1;
@@ -147,7 +156,9 @@ impl Plain {
                 Wrong::ForgetsTimes => record.at = turn.at,
                 _ => {}
             }
-            if self.is(Wrong::LosesDropped) && !held.seen.insert((record.scope.clone(), record.id.clone())) {
+            if self.is(Wrong::LosesDropped)
+                && !held.seen.insert((record.scope.clone(), record.id.clone()))
+            {
                 continue;
             }
             held.waiting.push(record);
@@ -173,8 +184,11 @@ impl MemoryProvider for Plain {
             }
             let mut memory = RecalledMemory::new(&record.kind, &record.text);
             memory.id = Some(record.id.clone());
-            memory.scope =
-                Some(if self.is(Wrong::JoinsNames) { query.scope.clone() } else { record.scope.clone() });
+            memory.scope = Some(if self.is(Wrong::JoinsNames) {
+                query.scope.clone()
+            } else {
+                record.scope.clone()
+            });
             memory.source = record.source.clone().filter(|_| !self.is(Wrong::NoSources));
             memory.at = Some(record.at);
             memory.score = score as f64;
@@ -219,8 +233,11 @@ impl MemoryProvider for Plain {
         if self.is(Wrong::IgnoresFlush) {
             return Ok(());
         }
-        let waiting =
-            if self.is(Wrong::LosesDropped) { std::mem::take(&mut self.held().waiting) } else { Vec::new() };
+        let waiting = if self.is(Wrong::LosesDropped) {
+            std::mem::take(&mut self.held().waiting)
+        } else {
+            Vec::new()
+        };
         tokio::task::yield_now().await;
         cancel.check("flush")?;
         let mut held = self.held();

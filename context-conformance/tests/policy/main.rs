@@ -59,7 +59,8 @@ impl CompactionPolicy for Shorten {
         if self.0 == Wrong::SpeaksForTheUser && !edits.is_empty() {
             edits.insert(0, Edit::new(0..0, vec![Arc::new(Message::from("left out"))]));
         }
-        let what = if self.0 == Wrong::Impure { format!("asked {asked} times") } else { "shorter".into() };
+        let what =
+            if self.0 == Wrong::Impure { format!("asked {asked} times") } else { "shorter".into() };
         let name = if self.0 == Wrong::OtherName { "another" } else { self.name() };
         match Plan::new(name, BoundaryKind::Microcompact, view, edits, what) {
             Ok(mut plan) => {

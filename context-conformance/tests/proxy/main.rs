@@ -111,7 +111,9 @@ async fn a_lost_reply_is_one_that_the_server_gave() {
 #[tokio::test]
 async fn one_connection_of_several_is_cut() {
     let proxy = proxy().await;
-    proxy.set_plan(CutPlan::default().with(Cut::new(Way::ToClient, 2, CutHow::Close).on_connection(1)));
+    proxy.set_plan(
+        CutPlan::default().with(Cut::new(Way::ToClient, 2, CutHow::Close).on_connection(1)),
+    );
     let (mut zero, mut one) = (connect(&proxy).await, connect(&proxy).await);
     assert_eq!(ask(&mut zero, "hello").await, "hello");
     assert_eq!(ask(&mut one, "hello").await, "he");

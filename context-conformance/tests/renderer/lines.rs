@@ -1,4 +1,5 @@
-//! A format of a line for each value: a JSON array of the names that lead to it, and of it. And how it can be broken.
+//! A format of a line for each value: a JSON array of the names that lead to it, and of it. And how
+//! it can be broken.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -58,12 +59,14 @@ impl Lines {
         self.wrong == wrong
     }
 
-    /// Names on lines of their own, then values: `["rule",1,null]`, `["Ask."]`. Linear in the depth, since no path is repeated.
+    /// Names on lines of their own, then values: `["rule",1,null]`, `["Ask."]`. Linear in the
+    /// depth, since no path is repeated.
     fn write(&self, fragment: &Fragment, out: &mut String) -> Result<(), RenderError> {
         let mut open = vec![self.child(fragment, 0)?];
         while let Some(Open { name, data, depth }) = open.pop() {
             if let Some((name, untrusted)) = name {
-                let hides = self.is(Wrong::HidesMarks) || (self.is(Wrong::MarksOnlyAtTheTop) && depth > 0);
+                let hides =
+                    self.is(Wrong::HidesMarks) || (self.is(Wrong::MarksOnlyAtTheTop) && depth > 0);
                 self.line(depth, &json!([name, u8::from(untrusted && !hides), null]), out);
             }
             let children = open.len();
@@ -119,7 +122,9 @@ impl Lines {
         let data = match fragment.data() {
             Some(data) => data,
             None if self.is(Wrong::ShowsMessages) => &NOTHING,
-            None if self.is(Wrong::NamesNobody) => return Err(RenderError::NotData { name: String::new() }),
+            None if self.is(Wrong::NamesNobody) => {
+                return Err(RenderError::NotData { name: String::new() });
+            }
             None => return Err(RenderError::NotData { name: fragment.name().to_owned() }),
         };
         Ok(Open { name, data, depth })
@@ -133,7 +138,9 @@ impl Lines {
             match data {
                 FragmentData::Lazy(_) => return name.to_owned(),
                 FragmentData::List(list) => open.extend(list.iter().map(|data| (name, data))),
-                FragmentData::Map(map) => open.extend(map.iter().map(|(key, data)| (key.as_str(), data))),
+                FragmentData::Map(map) => {
+                    open.extend(map.iter().map(|(key, data)| (key.as_str(), data)))
+                }
                 FragmentData::Fragment(fragment) => {
                     open.extend(fragment.data().map(|data| (fragment.name(), data)))
                 }
@@ -168,7 +175,8 @@ impl Lines {
         if self.is(Wrong::Recurses) {
             descend(fragment.data());
         }
-        let nothing = fragment.data().is_some_and(FragmentData::is_empty) && !self.is(Wrong::ShowsNothing);
+        let nothing =
+            fragment.data().is_some_and(FragmentData::is_empty) && !self.is(Wrong::ShowsNothing);
         if !nothing {
             self.write(fragment, out)?;
         }
@@ -185,8 +193,12 @@ impl Lines {
 /// Down to the bottom, a frame for each level.
 fn descend(data: Option<&FragmentData>) -> usize {
     1 + match data {
-        Some(FragmentData::List(list)) => list.iter().map(|data| descend(Some(data))).max().unwrap_or(0),
-        Some(FragmentData::Map(map)) => map.values().map(|data| descend(Some(data))).max().unwrap_or(0),
+        Some(FragmentData::List(list)) => {
+            list.iter().map(|data| descend(Some(data))).max().unwrap_or(0)
+        }
+        Some(FragmentData::Map(map)) => {
+            map.values().map(|data| descend(Some(data))).max().unwrap_or(0)
+        }
         Some(FragmentData::Fragment(fragment)) => descend(fragment.data()),
         _ => 0,
     }

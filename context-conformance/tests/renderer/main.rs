@@ -3,7 +3,8 @@
 mod lines;
 
 use context_conformance::renderer::{
-    BoxError, assert_grows_with_depth, assert_reads_back, assert_renderer_conforms, assert_renders_soundly,
+    BoxError, assert_grows_with_depth, assert_reads_back, assert_renderer_conforms,
+    assert_renders_soundly,
 };
 
 use crate::lines::{Lines, Wrong};
@@ -94,7 +95,8 @@ fn recursion() {
 #[test]
 fn recursion_ends_the_test_program_and_says_why() {
     let program = std::env::current_exe().expect("a test program");
-    let child = std::process::Command::new(program).args(["--ignored", "--exact", "recursion"]).output();
+    let child =
+        std::process::Command::new(program).args(["--ignored", "--exact", "recursion"]).output();
     let child = child.expect("it runs");
     let said = String::from_utf8_lossy(&child.stderr);
     assert!(!child.status.success() && said.contains("walked by recursion"), "{said}");

@@ -1,12 +1,13 @@
-//! Playing the same to several stores: like ones do not come apart, unlike ones do, and the shortest way there is told.
+//! Playing the same to several stores: like ones do not come apart, unlike ones do, and the
+//! shortest way there is told.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_conformance::{Settings, Subject, find_difference};
 use context_core::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, Result, Store, StoreInfo,
-    TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, Result, Store,
+    StoreInfo, TrajectoryStore,
 };
 use context_store_inmem::InMemoryStore;
 
@@ -77,15 +78,18 @@ fn settings(sequences: u32) -> Settings {
 
 #[tokio::test]
 async fn stores_that_are_alike_do_not_come_apart() {
-    let subjects: [Arc<dyn Subject>; 2] = [Arc::new(Named("one", false)), Arc::new(Named("two", false))];
+    let subjects: [Arc<dyn Subject>; 2] =
+        [Arc::new(Named("one", false)), Arc::new(Named("two", false))];
     let difference = find_difference(&subjects, &settings(8)).await.unwrap();
     assert!(difference.is_none(), "{}", difference.unwrap());
 }
 
 #[tokio::test]
 async fn a_store_that_forgets_whose_blobs_it_has_is_found_out_in_one_move() {
-    let subjects: [Arc<dyn Subject>; 2] = [Arc::new(Named("right", false)), Arc::new(Named("wrong", true))];
-    let difference = find_difference(&subjects, &settings(8)).await.unwrap().expect("they come apart");
+    let subjects: [Arc<dyn Subject>; 2] =
+        [Arc::new(Named("right", false)), Arc::new(Named("wrong", true))];
+    let difference =
+        find_difference(&subjects, &settings(8)).await.unwrap().expect("they come apart");
     assert_eq!(difference.moves.len(), 1, "{difference}");
     let text = difference.to_string();
     assert!(text.contains("right saw Ok(") && text.contains("wrong saw Err(NotFound)"), "{text}");

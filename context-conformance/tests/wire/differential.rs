@@ -20,8 +20,10 @@ fn cases() -> usize {
 fn what_the_official_types_refuse_is_refused() {
     let Some(folder) = folder() else { return };
     // A body that ours refuses says nothing about what else it would refuse.
-    let recorded: Vec<_> =
-        recorded().into_iter().filter(|each| check_request(each.provider, &each.body).is_empty()).collect();
+    let recorded: Vec<_> = recorded()
+        .into_iter()
+        .filter(|each| check_request(each.provider, &each.body).is_empty())
+        .collect();
     if recorded.is_empty() {
         println!("skipped: no recorded requests (set CONTEXT_TEST_DATA)");
         return;
@@ -38,7 +40,8 @@ fn what_the_official_types_refuse_is_refused() {
         bodies.push((recorded[which].provider, body));
         what.push(format!("{} {mutations:?}", recorded[which].name));
     }
-    let borrowed: Vec<(&str, &Value)> = bodies.iter().map(|(provider, body)| (*provider, body)).collect();
+    let borrowed: Vec<(&str, &Value)> =
+        bodies.iter().map(|(provider, body)| (*provider, body)).collect();
     let theirs = match second_opinion(&folder, &borrowed) {
         Ok(theirs) => theirs,
         Err(absent) if absent.is_absent() => {

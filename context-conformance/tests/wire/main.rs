@@ -1,4 +1,5 @@
-//! The checker of requests: what it takes, what it refuses, and that it is never laxer than the official types.
+//! The checker of requests: what it takes, what it refuses, and that it is never laxer than the
+//! official types.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 

@@ -191,7 +191,8 @@ impl Mutation {
             Self::Replace(at, junk) => replace(body, &places(body, |_| true), at, junk.clone()),
             Self::Graft(at, from) => {
                 let all = places(body, |_| true);
-                let Some(graft) = pick(&all, from).and_then(|place| body.pointer(&place).cloned()) else {
+                let Some(graft) = pick(&all, from).and_then(|place| body.pointer(&place).cloned())
+                else {
                     return;
                 };
                 replace(body, &all, at, graft);
@@ -199,7 +200,9 @@ impl Mutation {
             Self::Swap(at, other) => swap(body, at, other),
             Self::Retype(at, kind) => replace(body, &ending(body, "/type"), at, json!(kind)),
             Self::SetRole(at, role) => replace(body, &ending(body, "/role"), at, json!(role)),
-            Self::Blank(at, blank) => replace(body, &places(body, Value::is_string), at, json!(blank)),
+            Self::Blank(at, blank) => {
+                replace(body, &places(body, Value::is_string), at, json!(blank))
+            }
             Self::DropItem(at) => with_item(body, at, |list, i| drop(list.remove(i))),
             Self::DoubleItem(at) => with_item(body, at, |list, i| list.insert(i, list[i].clone())),
             Self::MoveItem(at, to) => with_item(body, at, |list, i| {
@@ -230,7 +233,8 @@ fn swap(body: &mut Value, at: &Index, other: &Index) {
     let all = places(body, |_| true);
     let Some(first) = pick(&all, at) else { return };
     let key = first.rsplit('/').next().unwrap_or_default().to_owned();
-    let same: Vec<String> = all.into_iter().filter(|place| place.rsplit('/').next() == Some(&key)).collect();
+    let same: Vec<String> =
+        all.into_iter().filter(|place| place.rsplit('/').next() == Some(&key)).collect();
     let Some(second) = pick(&same, other) else { return };
     if first.starts_with(&second) || second.starts_with(&first) {
         return;
@@ -261,7 +265,8 @@ fn ending(body: &Value, end: &str) -> Vec<String> {
 
 fn entries(body: &Value) -> Vec<(String, String)> {
     let keys = |place: String| {
-        let keys = body.pointer(&place).and_then(Value::as_object).map(Map::keys).into_iter().flatten();
+        let keys =
+            body.pointer(&place).and_then(Value::as_object).map(Map::keys).into_iter().flatten();
         keys.map(move |key| (place.clone(), key.clone())).collect::<Vec<_>>()
     };
     places(body, Value::is_object).into_iter().flat_map(keys).collect()
@@ -282,7 +287,9 @@ fn places(body: &Value, holds: fn(&Value) -> bool) -> Vec<String> {
 fn below(value: &Value, place: String, all: &mut Vec<String>) {
     match value {
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(i, value)| below(value, format!("{place}/{i}"), all));
+            list.iter()
+                .enumerate()
+                .for_each(|(i, value)| below(value, format!("{place}/{i}"), all));
         }
         Value::Object(map) => map.iter().for_each(|(key, value)| {
             below(value, format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")), all);

@@ -6,14 +6,25 @@ use context_conformance::wire::{Rule, check_request};
 
 use crate::data::recorded;
 
-/// Where the checker is stricter than the service was, by rule, with how many recorded bodies show it.
+/// Where the checker is stricter than the service was, by rule, with how many recorded bodies show
+/// it.
 const STRICTER: [(&str, Rule, usize, &str); 7] = [
-    ("anthropic", Rule::UnknownKey, 4, "keys of betas: servers of tools, tools that are added on the way"),
+    (
+        "anthropic",
+        Rule::UnknownKey,
+        4,
+        "keys of betas: servers of tools, tools that are added on the way",
+    ),
     ("anthropic", Rule::Type, 4, "blocks and tools of betas"),
     ("anthropic", Rule::Missing, 1, "a block of a beta, asked to be a text"),
     ("anthropic", Rule::Pairing, 1, "a block of a beta, whose result then has no call"),
     ("anthropic", Rule::Id, 1, "the same"),
-    ("gemini", Rule::Role, 10, "results and the user's next words in two contents, which belong in one"),
+    (
+        "gemini",
+        Rule::Role,
+        10,
+        "results and the user's next words in two contents, which belong in one",
+    ),
     ("gemini", Rule::Empty, 1, "an answer without a word"),
 ];
 

@@ -38,7 +38,8 @@ fn responses() -> Value {
                 {"type": "output_text", "text": "A cat.", "annotations": []},
             ]},
         ],
-        "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"}, "strict": false}],
+        "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"},
+            "strict": false}],
     })
 }
 
@@ -62,7 +63,8 @@ fn anthropic() -> Value {
             ]},
             {"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "toolu_2", "content": [{"type": "text", "text": "a cat"}]},
-                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a dog", "is_error": true},
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a dog",
+                    "is_error": true},
                 {"type": "text", "text": "Well?", "cache_control": mark},
             ]},
             {"role": "assistant", "content": "A cat and"},
@@ -153,8 +155,18 @@ fn chat_completions() {
         "messages[1].content[2].file",
     );
     breaks("/messages/2/tool_calls", json!([]), Rule::Empty, "messages[2].tool_calls");
-    breaks("/messages/2/tool_calls/0/id", json!("call_2"), Rule::Duplicate, "messages[2].tool_calls");
-    breaks("/messages/2/tool_calls/0/id", json!("x".repeat(41)), Rule::Id, "messages[2].tool_calls[0].id");
+    breaks(
+        "/messages/2/tool_calls/0/id",
+        json!("call_2"),
+        Rule::Duplicate,
+        "messages[2].tool_calls",
+    );
+    breaks(
+        "/messages/2/tool_calls/0/id",
+        json!("x".repeat(41)),
+        Rule::Id,
+        "messages[2].tool_calls[0].id",
+    );
     breaks(
         "/messages/2/tool_calls/0/function/name",
         json!("a.b"),
@@ -168,15 +180,26 @@ fn chat_completions() {
         "messages[2].tool_calls[0].function.arguments",
     );
     breaks("/messages/3/tool_call_id", json!("call_9"), Rule::Pairing, "messages[3]");
-    breaks("/messages/4", json!({"role": "user", "content": "Well?"}), Rule::Pairing, "messages[4]");
-    breaks("/messages/5", json!({"role": "assistant", "content": null}), Rule::Empty, "messages[5]");
+    breaks(
+        "/messages/4",
+        json!({"role": "user", "content": "Well?"}),
+        Rule::Pairing,
+        "messages[4]",
+    );
+    breaks(
+        "/messages/5",
+        json!({"role": "assistant", "content": null}),
+        Rule::Empty,
+        "messages[5]",
+    );
     breaks("/tools/1", chat()["tools"][0].clone(), Rule::Tools, "tools[1].function.name");
     breaks("/tool_choice/function/name", json!("fly"), Rule::Tools, "tool_choice");
 }
 
 #[test]
 fn responses_items() {
-    let breaks = |pointer, value, rule, path| breaks("openai-responses", pointer, value, rule, path);
+    let breaks =
+        |pointer, value, rule, path| breaks("openai-responses", pointer, value, rule, path);
     breaks("/input", json!(" "), Rule::Empty, "input");
     breaks("/input/0/content/0/type", json!("output_text"), Rule::Type, "input[0].content[0]");
     breaks("/input/0/role", json!("assistant"), Rule::Place, "input[0].content[0]");
@@ -265,8 +288,18 @@ fn anthropic_messages() {
 fn gemini_contents() {
     let breaks = |pointer, value, rule, path| breaks("gemini", pointer, value, rule, path);
     breaks("/contents/0/role", json!("model"), Rule::Role, "contents[0]");
-    breaks("/contents/3", json!({"role": "model", "parts": [{"text": "A cat."}]}), Rule::Role, "contents");
-    breaks("/contents/3", json!({"role": "user", "parts": [{"text": "Well?"}]}), Rule::Role, "contents[3]");
+    breaks(
+        "/contents/3",
+        json!({"role": "model", "parts": [{"text": "A cat."}]}),
+        Rule::Role,
+        "contents",
+    );
+    breaks(
+        "/contents/3",
+        json!({"role": "user", "parts": [{"text": "Well?"}]}),
+        Rule::Role,
+        "contents[3]",
+    );
     breaks("/contents/0/parts", json!([]), Rule::Empty, "contents[0].parts");
     breaks(
         "/contents/0/parts/0",
@@ -315,6 +348,7 @@ fn gemini_contents() {
 fn a_path_names_the_deepest_place() {
     let mut body = anthropic();
     set(&mut body, "/messages/2/content/0/content/0/extra", json!(1));
-    let found: Vec<String> = check_request("anthropic", &body).into_iter().map(|each| each.path).collect();
+    let found: Vec<String> =
+        check_request("anthropic", &body).into_iter().map(|each| each.path).collect();
     assert_eq!(found, ["messages[2].content[0].content[0].extra"]);
 }

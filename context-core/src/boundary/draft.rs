@@ -1,7 +1,8 @@
 //! Boundaries that are not stored yet.
 //!
-//! A draft says by ids what goes and what stays, not by counts, because more messages may come before the boundary is written: those
-//! of somebody else who writes to the branch, or of the user while a summary was made. What it does not know stays.
+//! A draft says by ids what goes and what stays, not by counts, because more messages may come
+//! before the boundary is written: those of somebody else who writes to the branch, or of the user
+//! while a summary was made. What it does not know stays.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use super::{BoundaryStep, FrontEntry, Replacement, Shown, StoredBoundary, shown};
 use crate::shown::clean;
 use crate::{
-    BoundaryKind, Chain, Compacted, Message, MessageHash, MessageId, Node, NodeKind, PlanReport, Timestamp,
+    BoundaryKind, Chain, Compacted, Message, MessageHash, MessageId, Node, NodeKind, PlanReport,
+    Timestamp,
 };
 
 /// A boundary that is not stored yet.
@@ -38,14 +40,19 @@ enum Entry {
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftError {
-    /// The compacted history does not say where its messages came from, or does not say it in order.
-    #[error("the compacted history has {messages} messages and does not say in order where each came from")]
+    /// The compacted history does not say where its messages came from, or does not say it in
+    /// order.
+    #[error(
+        "the compacted history has {messages} messages and does not say in order where each came from"
+    )]
     Misfit {
         /// How many messages it has.
         messages: usize,
     },
-    /// A message of the history that was compacted is not shown any more, so it is not known what became of it.
-    #[error("message {} is not shown any more: the history is another one than was compacted", clean(.message.as_str()))]
+    /// A message of the history that was compacted is not shown any more, so it is not known what
+    /// became of it.
+    #[error("message {} is not shown any more: the history is another one than was compacted",
+        clean(.message.as_str()))]
     Stale {
         /// Which message.
         message: MessageId,
@@ -64,12 +71,16 @@ impl Entry {
     fn of(shown: &Shown) -> Self {
         let Some(stored) = &shown.stored else {
             return match shown.node.message() {
-                Ok(message) => Self::Made { id: Some(shown.node.id.clone()), message: Arc::clone(message) },
+                Ok(message) => {
+                    Self::Made { id: Some(shown.node.id.clone()), message: Arc::clone(message) }
+                }
                 Err(_) => Self::Stored(shown.node.id.clone()),
             };
         };
         match (shown.node.message(), stored.message()) {
-            (Ok(message), Ok(of)) if !same(message, of) => Self::shortened(stored, of.hash(), message),
+            (Ok(message), Ok(of)) if !same(message, of) => {
+                Self::shortened(stored, of.hash(), message)
+            }
             _ => Self::Stored(stored.id.clone()),
         }
     }
@@ -88,9 +99,10 @@ impl Entry {
 }
 
 impl BoundaryDraft {
-    /// Of a compaction. `chain` is the history with everything that is to be saved, `entries` what may be shown of it
-    /// ([`shown`], if no other draft lies over it), and `history` the messages that `compacted` was made of, whose positions it
-    /// names: what was shown, of which only what cannot be read is left out. What came to be shown since then stays.
+    /// Of a compaction. `chain` is the history with everything that is to be saved, `entries` what
+    /// may be shown of it ([`shown`], if no other draft lies over it), and `history` the messages
+    /// that `compacted` was made of, whose positions it names: what was shown, of which only what
+    /// cannot be read is left out. What came to be shown since then stays.
     ///
     /// Nothing if the compaction changes nothing.
     pub fn compact<'a>(
@@ -150,13 +162,15 @@ impl BoundaryDraft {
         Ok(Some(Self { about: about(steps), entries: new, removed }))
     }
 
-    /// Of taking back a boundary of the chain: what was shown before it is shown again, with what came since.
+    /// Of taking back a boundary of the chain: what was shown before it is shown again, with what
+    /// came since.
     pub fn undo(chain: &Chain, boundary: &MessageId) -> Result<Self, DraftError> {
         let no_boundary = || DraftError::NoBoundary { boundary: boundary.clone() };
         let position = chain.position(boundary).ok_or_else(no_boundary)?;
         let node = chain.get(position).filter(|node| node.kind == NodeKind::Boundary);
-        let undone =
-            node.and_then(|node| StoredBoundary::decode(node.body()).ok()).ok_or_else(no_boundary)?;
+        let undone = node
+            .and_then(|node| StoredBoundary::decode(node.body()).ok())
+            .ok_or_else(no_boundary)?;
         let before = chain.prefix(position);
         let entries = shown(&before);
         let removed = hidden(&before, &entries);
@@ -176,7 +190,8 @@ impl BoundaryDraft {
         self.about.undoes.as_ref()
     }
 
-    /// The same draft, which has taken in an earlier one that was not stored either: it was made of what that one showed.
+    /// The same draft, which has taken in an earlier one that was not stored either: it was made of
+    /// what that one showed.
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
         let mut steps = earlier.about.steps.clone();
@@ -185,10 +200,11 @@ impl BoundaryDraft {
         self
     }
 
-    /// The boundary as it is to be written behind a chain, under an id. Messages of the chain that the draft does not know stay where they are.
+    /// The boundary as it is to be written behind a chain, under an id. Messages of the chain that
+    /// the draft does not know stay where they are.
     ///
-    /// Nothing if something that it removes is not on the chain: it was made for another branch, and what a compaction says in
-    /// its place may tell of what never happened on this one.
+    /// Nothing if something that it removes is not on the chain: it was made for another branch,
+    /// and what a compaction says in its place may tell of what never happened on this one.
     pub fn behind(&self, chain: &Chain, id: &MessageId) -> Option<StoredBoundary> {
         let nodes: Vec<&Arc<Node>> = chain.iter().filter(|node| node.role().is_some()).collect();
         let places: HashMap<&MessageId, usize> =
@@ -198,7 +214,8 @@ impl BoundaryDraft {
         }
         let known: HashSet<&MessageId> =
             self.removed.iter().chain(self.entries.iter().filter_map(Entry::stored)).collect();
-        let mut new = (0..nodes.len()).filter(|place| !known.contains(&nodes[*place].id)).peekable();
+        let mut new =
+            (0..nodes.len()).filter(|place| !known.contains(&nodes[*place].id)).peekable();
 
         let mut replaced = Vec::new();
         let mut shown: Vec<(FrontEntry, Option<usize>)> = Vec::with_capacity(self.entries.len());
@@ -223,13 +240,21 @@ impl BoundaryDraft {
         }
         shown.extend(new.map(stored));
 
-        let retained = shown.iter().filter(|(_, place)| place.is_none_or(|place| nodes[place].is_shown()));
+        let retained =
+            shown.iter().filter(|(_, place)| place.is_none_or(|place| nodes[place].is_shown()));
         let retained = retained.count() as u64;
         let backwards = shown.iter().rev().zip((0..nodes.len()).rev());
-        let since = backwards.take_while(|((_, place), expected)| *place == Some(*expected)).count();
+        let since =
+            backwards.take_while(|((_, place), expected)| *place == Some(*expected)).count();
         shown.truncate(shown.len() - since);
         let front = shown.into_iter().map(|(entry, _)| entry).collect();
-        Some(StoredBoundary { front, since: since as u64, replaced, retained, ..self.about.clone() })
+        Some(StoredBoundary {
+            front,
+            since: since as u64,
+            replaced,
+            retained,
+            ..self.about.clone()
+        })
     }
 
     /// The node to be written behind a chain; see [`behind`](Self::behind).

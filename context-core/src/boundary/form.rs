@@ -31,7 +31,8 @@ pub struct StoredBoundary {
     /// What is shown first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub front: Vec<FrontEntry>,
-    /// How many messages right before the boundary are shown behind `front`; boundaries among them are not counted.
+    /// How many messages right before the boundary are shown behind `front`; boundaries among them
+    /// are not counted.
     #[serde(default)]
     pub since: u64,
     /// Which of the messages shown are shown in a shorter form.
@@ -109,20 +110,23 @@ impl StoredBoundary {
 
     /// The stored form.
     pub fn encode(&self) -> Encoded {
-        let bytes = serde_json::to_vec(self).expect("a boundary has text keys and valid raw values");
+        let bytes =
+            serde_json::to_vec(self).expect("a boundary has text keys and valid raw values");
         Encoded::new(Self::KIND, Self::VERSION, bytes)
     }
 
     /// Reads a stored form, of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
-        serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))
+        serde_json::from_slice(encoded.bytes())
+            .map_err(|error| CodecError::malformed(encoded, error))
     }
 
     /// The boundary without what it holds of a stored message; nothing if it holds nothing of it.
     ///
-    /// Its shorter form goes. If the message was `covered`, that is, came before the boundary and is not shown behind it, what was
-    /// made by compactions may tell of it, and a fixed text stands there from now on.
+    /// Its shorter form goes. If the message was `covered`, that is, came before the boundary and
+    /// is not shown behind it, what was made by compactions may tell of it, and a fixed text stands
+    /// there from now on.
     #[must_use]
     pub fn without(&self, message: &MessageId, covered: bool) -> Option<Self> {
         let mut left = self.clone();
@@ -191,7 +195,8 @@ impl<'de> Deserialize<'de> for FrontEntry {
 
 impl Serialize for Replacement {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { id: &self.id, of: Some(self.of), message: Some(&self.message) }.serialize(serializer)
+        Written { id: &self.id, of: Some(self.of), message: Some(&self.message) }
+            .serialize(serializer)
     }
 }
 

@@ -12,7 +12,8 @@ use crate::{Chain, MessageId, Node, NodeKind};
 pub struct Shown {
     /// The message as it is shown.
     pub node: Arc<Node>,
-    /// The stored message that it is, or is a shorter form of; nothing for one that a compaction made.
+    /// The stored message that it is, or is a shorter form of; nothing for one that a compaction
+    /// made.
     pub stored: Option<Arc<Node>>,
 }
 
@@ -32,8 +33,8 @@ impl StoredBoundary {
         })
     }
 
-    /// What it lets through of the nodes before it, `position` being its own place on the chain. Placeholders and messages that cannot
-    /// be read are among them.
+    /// What it lets through of the nodes before it, `position` being its own place on the chain.
+    /// Placeholders and messages that cannot be read are among them.
     pub fn window(&self, chain: &Chain, position: usize) -> Vec<Shown> {
         let Some(boundary) = chain.get(position) else { return Vec::new() };
         let mut asked: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
@@ -42,10 +43,13 @@ impl StoredBoundary {
                 asked.insert(id, None);
             }
         }
-        // From the boundary on backwards: first those that stay, then as far as the front asks for messages.
+        // From the boundary on backwards: first those that stay, then as far as the front asks for
+        // messages.
         let (mut since, mut missing) = (Vec::new(), asked.len());
         for place in (0..position).rev() {
-            let Some(node) = chain.get(place).filter(|node| node.role().is_some()) else { continue };
+            let Some(node) = chain.get(place).filter(|node| node.role().is_some()) else {
+                continue;
+            };
             if (since.len() as u64) < self.since {
                 since.push(Shown::stored(node));
             } else if missing == 0 {
@@ -77,8 +81,11 @@ impl StoredBoundary {
             let Some(stored) = stored else { continue };
             let Some(replacement) = replaced.get(&stored.id) else { continue };
             if stored.message().is_ok_and(|message| message.hash() == replacement.of) {
-                let mut shorter =
-                    Node::new(stored.id.clone(), Arc::clone(&replacement.message), stored.created_at);
+                let mut shorter = Node::new(
+                    stored.id.clone(),
+                    Arc::clone(&replacement.message),
+                    stored.created_at,
+                );
                 shorter.revision = stored.revision;
                 *node = Arc::new(shorter);
             }
@@ -86,8 +93,9 @@ impl StoredBoundary {
     }
 }
 
-/// What a model may be shown of a chain: what the boundary in force lets through, and what follows it. All messages, if there is no
-/// boundary. Placeholders and messages that cannot be read are among them: see [`Node::is_shown`].
+/// What a model may be shown of a chain: what the boundary in force lets through, and what follows
+/// it. All messages, if there is no boundary. Placeholders and messages that cannot be read are
+/// among them: see [`Node::is_shown`].
 pub fn shown(chain: &Chain) -> Vec<Shown> {
     let boundary = StoredBoundary::in_force(chain);
     let (mut shown, behind) = match &boundary {

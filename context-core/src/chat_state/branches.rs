@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::ChatState;
 use crate::{
-    Branch, BranchDeletion, BranchName, Checkpoint, CheckpointName, Error, MessageId, Result, Timestamp,
-    limits,
+    Branch, BranchDeletion, BranchName, Checkpoint, CheckpointName, Error, MessageId, Result,
+    Timestamp, limits,
 };
 
 impl ChatState {
@@ -27,12 +27,19 @@ impl ChatState {
     }
 
     /// Renames a branch.
-    pub fn rename_branch(&mut self, branch: &BranchName, to: &BranchName, at: Timestamp) -> Result<()> {
+    pub fn rename_branch(
+        &mut self,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
         const OPERATION: &str = "rename_branch";
         limits::check_id(OPERATION, "branch", to.as_str())?;
         self.branch(OPERATION, branch)?;
         if branch != to && self.branch(OPERATION, to).is_ok() {
-            return Err(Error::invalid(OPERATION, "another branch has this name").with("branch", to));
+            return Err(
+                Error::invalid(OPERATION, "another branch has this name").with("branch", to)
+            );
         }
         for renamed in self.branches.iter_mut().filter(|renamed| renamed.name == *branch) {
             renamed.name = to.clone();
@@ -121,6 +128,7 @@ impl ChatState {
 
     pub(super) fn reindex(&mut self) {
         let positions = self.nodes.iter().enumerate();
-        self.index = positions.map(|(position, placed)| (placed.node.id.clone(), position)).collect();
+        self.index =
+            positions.map(|(position, placed)| (placed.node.id.clone(), position)).collect();
     }
 }

@@ -1,7 +1,9 @@
-//! A chat as one value: a header in JSON, then the packed nodes, revisions and fragment bodies it counts.
+//! A chat as one value: a header in JSON, then the packed nodes, revisions and fragment bodies it
+//! counts.
 //!
-//! Version 2 of the layout: `u32` CRC-32 of all that follows, `u32` length of the header (little-endian), header,
-//! nodes ([`pack`]), revisions ([`pack`]), bodies of fragments one behind the other.
+//! Version 2 of the layout: `u32` CRC-32 of all that follows, `u32` length of the header
+//! (little-endian), header, nodes ([`pack`]), revisions ([`pack`]), bodies of fragments one behind
+//! the other.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ChatState;
 use crate::{
-    Branch, BranchName, Chat, ChatRef, Checkpoint, CheckpointName, CommitKey, Committed, Encoded, Error,
-    ErrorKind, FragmentId, MessageId, Metadata, NewChat, Placed, Result, Revision, StoredFragment, Timestamp,
-    pack,
+    Branch, BranchName, Chat, ChatRef, Checkpoint, CheckpointName, CommitKey, Committed, Encoded,
+    Error, ErrorKind, FragmentId, MessageId, Metadata, NewChat, Placed, Result, Revision,
+    StoredFragment, Timestamp, pack,
 };
 
 const VERSION: u32 = 2;
@@ -57,7 +59,8 @@ impl ChatState {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut nodes = Vec::new();
         self.nodes.iter().for_each(|placed| pack::pack(&placed.node, &mut nodes));
-        let parent = |placed: &Placed| placed.parent.as_ref().and_then(|id| self.index.get(id)).copied();
+        let parent =
+            |placed: &Placed| placed.parent.as_ref().and_then(|id| self.index.get(id)).copied();
         let mut revisions = Vec::new();
         let all = || self.revisions.values().flatten();
         all().for_each(|revision| pack::pack(&revision.node, &mut revisions));
@@ -85,7 +88,9 @@ impl ChatState {
             branches: self
                 .branches
                 .iter()
-                .map(|branch| (branch.name.clone(), branch.head.clone(), branch.length, branch.created_at))
+                .map(|branch| {
+                    (branch.name.clone(), branch.head.clone(), branch.length, branch.created_at)
+                })
                 .collect(),
             checkpoints: self
                 .checkpoints
@@ -96,7 +101,9 @@ impl ChatState {
             keys: self
                 .keys
                 .iter()
-                .map(|(key, (digest, at))| (key.clone(), *digest, at.branch.clone(), at.head.clone()))
+                .map(|(key, (digest, at))| {
+                    (key.clone(), *digest, at.branch.clone(), at.head.clone())
+                })
                 .collect(),
         };
         let header = serde_json::to_vec(&header).expect("text keys and valid raw values");
@@ -114,8 +121,8 @@ impl ChatState {
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote. Bodies are slices of `bytes`.
     ///
-    /// [`ErrorKind::Corrupt`] if it cannot be what was written, [`ErrorKind::Unsupported`] if a newer version
-    /// wrote it.
+    /// [`ErrorKind::Corrupt`] if it cannot be what was written, [`ErrorKind::Unsupported`] if a
+    /// newer version wrote it.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         let mut rest = Rest(bytes.into());
         let sum = rest.take(4)?;
@@ -125,13 +132,15 @@ impl ChatState {
         let length = rest.take(4)?;
         let length = u32::from_le_bytes(length[..].try_into().map_err(|_| corrupt("cut short"))?);
         let header = rest.take(usize::try_from(length).map_err(|_| corrupt("cut short"))?)?;
-        let header: Header =
-            serde_json::from_slice(&header).map_err(|error| corrupt("header").with_source(error))?;
+        let header: Header = serde_json::from_slice(&header)
+            .map_err(|error| corrupt("header").with_source(error))?;
         if header.v > VERSION {
             let error = Error::new(ErrorKind::Unsupported, OPERATION, "written by a newer version");
             return Err(error.with("version", header.v).with("known", VERSION));
         }
-        let unpack = |bytes: Bytes| pack::unpack(&bytes).map_err(|error| corrupt("nodes").with_source(error));
+        let unpack = |bytes: Bytes| {
+            pack::unpack(&bytes).map_err(|error| corrupt("nodes").with_source(error))
+        };
         let nodes = unpack(rest.take(header.nodes)?)?;
         let revisions = unpack(rest.take(header.revisions)?)?;
         if nodes.len() != header.parents.len() || revisions.len() != header.replaced.len() {
@@ -143,7 +152,8 @@ impl ChatState {
                 None => None,
                 Some(parent) => Some(placed.get(parent).ok_or_else(|| corrupt("parents"))?),
             };
-            let (id, depth) = (parent.map(|p| p.node.id.clone()), parent.map_or(0, |p| p.depth + 1));
+            let (id, depth) =
+                (parent.map(|p| p.node.id.clone()), parent.map_or(0, |p| p.depth + 1));
             placed.push(Placed::new(node, id, depth));
         }
         let mut chat = Chat::new(NewChat {
@@ -165,8 +175,9 @@ impl ChatState {
         for branch in &mut state.branches {
             branch.active = branch.name == state.chat.active;
         }
-        let point =
-            |(name, message, at): (CheckpointName, _, _)| (name.clone(), Checkpoint::new(name, message, at));
+        let point = |(name, message, at): (CheckpointName, _, _)| {
+            (name.clone(), Checkpoint::new(name, message, at))
+        };
         state.checkpoints = header.checkpoints.into_iter().map(point).collect::<BTreeMap<_, _>>();
         for FragmentHeader { id, kind, version, metadata, bytes } in header.fragments {
             let body = Encoded::new(kind, version, rest.take(bytes)?);
@@ -181,7 +192,8 @@ impl ChatState {
 const OPERATION: &str = "read";
 
 fn corrupt(what: &'static str) -> Error {
-    Error::new(ErrorKind::Corrupt, OPERATION, "a stored chat is not what was written").with("part", what)
+    Error::new(ErrorKind::Corrupt, OPERATION, "a stored chat is not what was written")
+        .with("part", what)
 }
 
 /// What is still to be read.

@@ -1,13 +1,14 @@
 //! The commit: decide everything, then write everything.
 //!
-//! Nothing is changed before the last thing that can be refused has been looked at, so there is nothing to roll
-//! back. The decisions come in the order [`HistoryStore::commit`](crate::HistoryStore::commit) states.
+//! Nothing is changed before the last thing that can be refused has been looked at, so there is
+//! nothing to roll back. The decisions come in the order
+//! [`HistoryStore::commit`](crate::HistoryStore::commit) states.
 
 use std::sync::Arc;
 
 use crate::{
-    Branch, BranchName, ChainEnd, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, Placed,
-    Result, Revision, Target, Timestamp, Window, limits,
+    Branch, BranchName, ChainEnd, Commit, CommitOutcome, Committed, Error, ForkName, MessageId,
+    Node, Placed, Result, Revision, Target, Timestamp, Window, limits,
 };
 
 use super::ChatState;
@@ -25,7 +26,9 @@ impl ChatState {
             if *written == digest {
                 return Ok(CommitOutcome::Replayed(committed.clone()));
             }
-            return Err(Error::invalid(OPERATION, "the key was used for another commit").with("key", key));
+            return Err(
+                Error::invalid(OPERATION, "the key was used for another commit").with("key", key)
+            );
         }
         if let Some(outcome) = self.written_before(&commit) {
             return Ok(outcome);
@@ -58,11 +61,13 @@ impl ChatState {
         let committed = match branch {
             None => Committed::new(None, None),
             Some(name) => {
-                let length = head.as_ref().and_then(|head| self.find(head)).map_or(0, |head| head.depth + 1);
+                let length =
+                    head.as_ref().and_then(|head| self.find(head)).map_or(0, |head| head.depth + 1);
                 match self.branches.iter_mut().find(|branch| branch.name == name) {
                     Some(branch) => (branch.head, branch.length) = (head.clone(), length),
                     None => {
-                        let branch = Branch::new(name.clone(), head.clone(), length, false, commit.at);
+                        let branch =
+                            Branch::new(name.clone(), head.clone(), length, false, commit.at);
                         self.branches.push(branch);
                     }
                 }
@@ -88,7 +93,9 @@ impl ChatState {
         let parents = std::iter::once(commit.base()).chain(ids().map(Some));
         let same = commit.nodes.iter().zip(parents).all(|(node, parent)| {
             let stored = self.find(&node.id);
-            stored.is_some_and(|stored| stored.parent.as_ref() == parent && stored.node.same_content(node))
+            stored.is_some_and(|stored| {
+                stored.parent.as_ref() == parent && stored.node.same_content(node)
+            })
         });
         let last = ids().next_back();
         match &commit.target {
@@ -120,7 +127,8 @@ impl ChatState {
             }
             Target::Fork { name, at, .. } => {
                 at.iter().try_for_each(|at| self.placed(OPERATION, at).map(drop))?;
-                let taken = |name: &BranchName| self.branches.iter().any(|branch| branch.name == *name);
+                let taken =
+                    |name: &BranchName| self.branches.iter().any(|branch| branch.name == *name);
                 let Some(chosen) = name.choose(taken) else {
                     let actual = self.branch(OPERATION, name.base())?.head.clone();
                     return Ok(Aim::Missed { actual });

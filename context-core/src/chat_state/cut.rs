@@ -1,8 +1,10 @@
-//! Where a windowed read ends that goes from the end of a chain to its root: it costs the window, not the chain.
+//! Where a windowed read ends that goes from the end of a chain to its root: it costs the window,
+//! not the chain.
 
 use crate::{MessageId, Node, NodeKind, Window};
 
-/// Asked for each node, newest first. The same as [`Window::of`] of the whole chain, which a test sees to.
+/// Asked for each node, newest first. The same as [`Window::of`] of the whole chain, which a test
+/// sees to.
 pub(super) enum Cut<'a> {
     Never,
     /// After so many more.
@@ -58,8 +60,8 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        BranchName, ChainEnd, Chat, ChatRef, ChatState, Commit, Encoded, Message, NewChat, Node, NodeKind,
-        Role, Target, Timestamp, Window,
+        BranchName, ChainEnd, Chat, ChatRef, ChatState, Commit, Encoded, Message, NewChat, Node,
+        NodeKind, Role, Target, Timestamp, Window,
     };
 
     fn node(i: usize, kind: u8, tokens: u32) -> Arc<Node> {
@@ -74,22 +76,28 @@ mod tests {
     proptest! {
         #[test]
         fn a_windowed_read_is_the_window_of_the_whole(
-            nodes in prop::collection::vec((0u8..5, 0u32..9), 0..30), n in 0usize..40, tokens in 0u64..60, stale: bool,
+            nodes in prop::collection::vec((0u8..5, 0u32..9), 0..30), n in 0usize..40,
+                tokens in 0u64..60, stale: bool,
         ) {
             let chat = ChatRef::new("u", "c");
-            let mut state = ChatState::new(Chat::new(NewChat::new(chat.clone(), Timestamp::default())), 3);
+            let mut state = ChatState::new(Chat::new(NewChat::new(chat.clone(),
+                Timestamp::default())), 3);
             let target = Target::Extend { branch: BranchName::main(), expected: None };
-            let nodes = nodes.iter().enumerate().map(|(i, (kind, tokens))| node(i, *kind, *tokens)).collect();
+            let nodes = nodes.iter().enumerate().map(|(i, (kind, tokens))| node(i, *kind,
+                *tokens)).collect();
             let _applied =
-                state.commit(Commit { nodes, ..Commit::new(chat, target, Timestamp::default()) }).unwrap();
+                state.commit(Commit { nodes,
+                    ..Commit::new(chat, target, Timestamp::default()) }).unwrap();
             let end = ChainEnd::Branch(BranchName::main());
             let whole = state.chain(&end, &Window::Whole).unwrap();
             let edition = whole.edition() + u64::from(stale);
             let message = format!("m{n}").into();
             let windows =
-                [Window::Last(n), Window::Boundary, Window::Tokens(tokens), Window::After { message, edition }];
+                [Window::Last(n), Window::Boundary, Window::Tokens(tokens),
+                    Window::After { message, edition }];
             for window in windows {
-                prop_assert_eq!(state.chain(&end, &window).unwrap(), window.of(&whole), "{:?}", window);
+                prop_assert_eq!(state.chain(&end, &window).unwrap(), window.of(&whole), "{:?}",
+                    window);
             }
         }
     }

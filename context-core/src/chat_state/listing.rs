@@ -30,6 +30,7 @@ impl ChatState {
 
 fn place_of(cursor: &Cursor) -> Result<(i64, u64)> {
     let place = cursor.as_str().split_once(':');
-    let place = place.and_then(|(updated, number)| Some((updated.parse().ok()?, number.parse().ok()?)));
+    let place =
+        place.and_then(|(updated, number)| Some((updated.parse().ok()?, number.parse().ok()?)));
     place.ok_or_else(|| bad_cursor("list_chats"))
 }

@@ -18,7 +18,8 @@ struct Found<'a> {
 }
 
 impl ChatState {
-    /// The page of hits that a query asks for, out of all chats of a store. Reads every message of the scope.
+    /// The page of hits that a query asks for, out of all chats of a store. Reads every message of
+    /// the scope.
     pub fn search<'a>(
         states: impl IntoIterator<Item = &'a Self>,
         query: &SearchQuery,
@@ -49,10 +50,9 @@ impl ChatState {
         scored.sort_by_key(|(rank, _)| Reverse(order(rank)));
         let more = scored.len() > query.limit;
         scored.truncate(query.limit);
-        let next = scored
-            .last()
-            .filter(|_| more)
-            .map(|((score, chat, place), _)| Cursor::new(format!("{}:{chat}:{place}", score.to_bits())));
+        let next = scored.last().filter(|_| more).map(|((score, chat, place), _)| {
+            Cursor::new(format!("{}:{chat}:{place}", score.to_bits()))
+        });
         let hit = |((score, ..), found): ((f64, u64, usize), Found<'_>)| {
             let (chat, id) = (found.chat.chat.chat.clone(), found.node.id.clone());
             let said = (found.node.role()?, found.node.created_at);
@@ -63,7 +63,9 @@ impl ChatState {
 
     fn in_scope(&self, scope: &SearchScope) -> Result<Vec<&Placed>> {
         match scope {
-            SearchScope::Branch(_, branch) => self.path(self.branch("search", branch)?.head.as_ref()),
+            SearchScope::Branch(_, branch) => {
+                self.path(self.branch("search", branch)?.head.as_ref())
+            }
             _ => Ok(self.nodes.iter().collect()),
         }
     }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{CodecError, Encoded, FragmentCodec, MisfitError};
 use crate::{Fragment, FragmentData};
 
-/// Fragments that name no codec, and untrusted ones: kind `fragment`, version 2, `{"name": …, "data": …,
-/// "untrusted": true, "codec": …}`. Version 1 knew no mark: a program that reads no newer one must not take the
-/// data for trusted.
+/// Fragments that name no codec, and untrusted ones: kind `fragment`, version 2,
+/// `{"name": …, "data": …, "untrusted": true, "codec": …}`. Version 1 knew no mark: a program that
+/// reads no newer one must not take the data for trusted.
 pub(super) struct FreeCodec;
 
 #[derive(Serialize, Deserialize)]
@@ -50,8 +50,8 @@ impl FragmentCodec for FreeCodec {
 
     fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
-        let form: FreeForm =
-            serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))?;
+        let form: FreeForm = serde_json::from_slice(encoded.bytes())
+            .map_err(|error| CodecError::malformed(encoded, error))?;
         let mut fragment = Fragment::new(form.name, form.data);
         if form.untrusted {
             fragment = fragment.untrusted();
@@ -66,8 +66,8 @@ impl FragmentCodec for FreeCodec {
 #[cfg(test)]
 mod tests {
     use crate::{
-        BodyCodec, CodecError, CodecRegistry, Encoded, Fragment, FragmentBody, FragmentContent, Json,
-        MisfitError, fragment, hint, role,
+        BodyCodec, CodecError, CodecRegistry, Encoded, Fragment, FragmentBody, FragmentContent,
+        Json, MisfitError, fragment, hint, role,
     };
 
     #[test]
@@ -93,9 +93,10 @@ mod tests {
     #[test]
     fn unknown_kinds_and_newer_versions_survive_byte_for_byte() {
         let registry = CodecRegistry::default();
-        for encoded in
-            [Encoded::new("glossary", 7, &b"\xff{not json"[..]), Encoded::new("hint", 2, &b"{ \"t\":1}"[..])]
-        {
+        for encoded in [
+            Encoded::new("glossary", 7, &b"\xff{not json"[..]),
+            Encoded::new("hint", 2, &b"{ \"t\":1}"[..]),
+        ] {
             let kept = registry.decode(&encoded).unwrap();
             assert!(matches!(kept.content(), FragmentContent::Unknown(_)));
             assert_eq!(registry.encode(&kept).unwrap(), encoded);
@@ -138,7 +139,10 @@ mod tests {
         let motto = registry.decode(&Encoded::new("motto", 1, &b"\"festina lente\""[..])).unwrap();
         assert_eq!(motto.data().and_then(|data| data.as_text()), Some("festina lente"));
         let written = registry.encode(&motto).unwrap();
-        assert_eq!((written.version(), &written.bytes()[..]), (2, &br#"{"text":"festina lente"}"#[..]));
+        assert_eq!(
+            (written.version(), &written.bytes()[..]),
+            (2, &br#"{"text":"festina lente"}"#[..])
+        );
     }
 
     #[test]

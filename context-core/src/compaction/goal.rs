@@ -10,7 +10,8 @@ use crate::Budget;
 pub struct Goal {
     /// The window, and what of it is kept for the answer.
     pub budget: Budget,
-    /// How many tokens of the request are not the history's: system prompt, tools, recall, what the provider adds.
+    /// How many tokens of the request are not the history's: system prompt, tools, recall, what the
+    /// provider adds.
     pub outside: u64,
     /// How many tokens of input the request should have at most, `outside` included.
     pub target: u64,
@@ -62,7 +63,8 @@ pub struct CacheState {
 }
 
 impl Default for CacheState {
-    /// Nothing is cached. The shares are those of the providers that charge for writing; ten more calls are expected.
+    /// Nothing is cached. The shares are those of the providers that charge for writing; ten more
+    /// calls are expected.
     fn default() -> Self {
         Self { messages: 0, read: 0.1, write: 1.25, expected_calls: 10 }
     }
@@ -84,8 +86,8 @@ impl Default for CacheState {
 pub struct Price {
     /// How many tokens each later call has less.
     pub saved: u64,
-    /// How many tokens that are in the cache and stay in the request have to be read again, once, because what stands before them
-    /// changes.
+    /// How many tokens that are in the cache and stay in the request have to be read again, once,
+    /// because what stands before them changes.
     pub reread: u64,
     /// How many input tokens at full price the rereading costs.
     pub cost: f64,
@@ -98,9 +100,11 @@ impl Price {
     pub fn new(saved: u64, cached: u64, reread: u64, cache: &CacheState) -> Self {
         let cost = reread as f64 * (cache.write - cache.read).max(0.0);
         let cached = cached.min(saved);
-        // What is not cached yet is paid once in full whether or not the next calls read it from the cache.
+        // What is not cached yet is paid once in full whether or not the next calls read it from
+        // the cache.
         let fresh = (saved - cached) as f64;
-        let gain = saved as f64 * cache.read + fresh * cache.write / f64::from(cache.expected_calls.max(1));
+        let gain = saved as f64 * cache.read
+            + fresh * cache.write / f64::from(cache.expected_calls.max(1));
         Self { saved, reread, cost, gain }
     }
 

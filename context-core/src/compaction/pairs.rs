@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::{Message, Part, Role};
 
-/// For each result that has a call in front of it: the message of the call, and that of the result. Where an id repeats, a result belongs to
-/// the newest call that has none yet.
+/// For each result that has a call in front of it: the message of the call, and that of the result.
+/// Where an id repeats, a result belongs to the newest call that has none yet.
 pub fn pairs(messages: &[Arc<Message>]) -> Vec<(usize, usize)> {
     let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut pairs = Vec::new();
@@ -27,7 +27,8 @@ pub fn pairs(messages: &[Arc<Message>]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// For each position from 0 to the number of messages, whether a cut in front of it parts no call from its result.
+/// For each position from 0 to the number of messages, whether a cut in front of it parts no call
+/// from its result.
 pub fn clean_cuts(messages: &[Arc<Message>]) -> Vec<bool> {
     // How many pairs more, or fewer, a cut at each position parts than one before it.
     let mut change = vec![0_i64; messages.len() + 2];
@@ -59,10 +60,16 @@ mod tests {
 
     #[test]
     fn no_cut_lies_between_a_call_and_its_result() {
-        let messages: Vec<Arc<Message>> =
-            [Message::from("go"), call("a"), Message::from("well?"), result("a"), call("b"), result("z")]
-                .map(Arc::new)
-                .into();
+        let messages: Vec<Arc<Message>> = [
+            Message::from("go"),
+            call("a"),
+            Message::from("well?"),
+            result("a"),
+            call("b"),
+            result("z"),
+        ]
+        .map(Arc::new)
+        .into();
         assert_eq!(pairs(&messages), [(1, 3)]);
         assert_eq!(clean_cuts(&messages), [true, true, false, false, true, true, true]);
         assert_eq!(clean_cuts(&[]), [true]);

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::{BoundaryKind, CacheState, GAP, HistoryView, Price, Structure, pairs};
 use crate::{Message, Part, Role};
 
-/// What is to be cut from a conversation: data. Show it, price it, store it; only [`apply`](Self::apply) carries it out.
+/// What is to be cut from a conversation: data. Show it, price it, store it; only
+/// [`apply`](Self::apply) carries it out.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,8 +60,9 @@ pub struct Plan {
 pub struct Edit {
     /// Which messages of the view.
     pub range: Range<usize>,
-    /// The messages that stand there instead; none, if those just go. One message for one is taken for the same
-    /// message, shortened, unless it is a [gap](GAP) or a checkpoint and the other is neither.
+    /// The messages that stand there instead; none, if those just go. One message for one is taken
+    /// for the same message, shortened, unless it is a [gap](GAP) or a checkpoint and the other is
+    /// neither.
     pub with: Vec<Arc<Message>>,
 }
 
@@ -80,9 +82,11 @@ impl Edit {
         Self::new(range, Vec::new())
     }
 
-    /// Whether it leaves one of these messages, shortened. What says that something was left out is nobody's words.
+    /// Whether it leaves one of these messages, shortened. What says that something was left out is
+    /// nobody's words.
     fn shortens(&self, messages: &[Arc<Message>]) -> bool {
-        let is_note = |message: &Message| message.is_checkpoint() || message.metadata.get(GAP).is_some();
+        let is_note =
+            |message: &Message| message.is_checkpoint() || message.metadata.get(GAP).is_some();
         match (&messages[self.range.clone()], self.with.as_slice()) {
             ([before], [after]) => !is_note(after) || is_note(before),
             _ => false,
@@ -94,7 +98,8 @@ impl Edit {
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Its ranges are out of order, overlap, or reach beyond the history: it was made for another one.
+    /// Its ranges are out of order, overlap, or reach beyond the history: it was made for another
+    /// one.
     #[error("the plan does not fit this history: edit {edit} is out of place")]
     Misfit {
         /// Which edit.
@@ -139,8 +144,8 @@ crate::readable_debug!(PlanError);
 pub struct Compacted {
     /// The messages.
     pub messages: Vec<Arc<Message>>,
-    /// For each the position in the first history of the message it is, or is a shortened form of; nothing for one that a plan
-    /// put there.
+    /// For each the position in the first history of the message it is, or is a shortened form of;
+    /// nothing for one that a plan put there.
     pub origins: Vec<Option<usize>>,
 }
 
@@ -154,12 +159,16 @@ impl Compacted {
     pub fn apply(&self, plan: &Plan) -> Result<Self, PlanError> {
         let applied = plan.apply(&self.messages)?;
         let origin = |at: &Option<usize>| at.and_then(|at| self.origins.get(at).copied().flatten());
-        Ok(Self { origins: applied.origins.iter().map(origin).collect(), messages: applied.messages })
+        Ok(Self {
+            origins: applied.origins.iter().map(origin).collect(),
+            messages: applied.messages,
+        })
     }
 }
 
 impl Plan {
-    /// A plan of these edits for this view; nothing if it would not save a token or may not be applied. `what` says for people what is done.
+    /// A plan of these edits for this view; nothing if it would not save a token or may not be
+    /// applied. `what` says for people what is done.
     pub fn new(
         policy: &'static str,
         kind: BoundaryKind,
@@ -174,7 +183,8 @@ impl Plan {
         }
     }
 
-    /// The same of edits that are not made to save tokens, such as of media that a provider refuses: the history may even grow.
+    /// The same of edits that are not made to save tokens, such as of media that a provider
+    /// refuses: the history may even grow.
     pub fn of_any_size(
         policy: &'static str,
         kind: BoundaryKind,
@@ -206,7 +216,8 @@ impl Plan {
         self.edits.first().map(|edit| edit.range.start)
     }
 
-    /// What it costs and saves with this in the provider's cache: everything behind the first change is read again.
+    /// What it costs and saves with this in the provider's cache: everything behind the first
+    /// change is read again.
     pub fn price(&self, view: &HistoryView<'_>, cache: &CacheState) -> Price {
         let Some(first) = self.first_change() else { return Price::default() };
         let end = cache.messages.min(view.messages().len());
@@ -219,7 +230,8 @@ impl Plan {
         Price::new(self.saved(), going, cached.saturating_sub(going), cache)
     }
 
-    /// Carries it out. Refuses what would make the history invalid or lose what must stay; see [`PlanError`].
+    /// Carries it out. Refuses what would make the history invalid or lose what must stay; see
+    /// [`PlanError`].
     pub fn apply(&self, messages: &[Arc<Message>]) -> Result<Compacted, PlanError> {
         let mut out = Compacted::default();
         let mut at = 0;
@@ -249,13 +261,17 @@ impl Plan {
                 return Err(PlanError::DropsRequest { message: request });
             }
         }
-        let all =
-            |messages: &[Arc<Message>]| messages.iter().filter(|message| message.is_checkpoint()).count();
+        let all = |messages: &[Arc<Message>]| {
+            messages.iter().filter(|message| message.is_checkpoint()).count()
+        };
         let (before, checkpoints) = (all(messages), all(&out.messages));
         // What stands elsewhere already was not put there by this plan.
         let astray = checkpoints.saturating_sub(Structure::of(&out.messages).checkpoints);
         let lost = before > 0 && checkpoints == 0;
-        if lost || checkpoints > before.max(1) || astray > before.saturating_sub(structure.checkpoints) {
+        if lost
+            || checkpoints > before.max(1)
+            || astray > before.saturating_sub(structure.checkpoints)
+        {
             return Err(PlanError::Checkpoints { checkpoints });
         }
         let orphans = orphans(&out.messages).saturating_sub(orphans(messages));
@@ -275,8 +291,9 @@ impl Compacted {
 
 /// How many calls have no result behind them, and how many results no call before them.
 fn orphans(messages: &[Arc<Message>]) -> usize {
-    let parts =
-        messages.iter().flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
+    let parts = messages
+        .iter()
+        .flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
     let halves = parts.filter(|(role, part)| match part {
         Part::ToolCall(_) => *role == Role::Assistant,
         Part::ToolResult(_) => true,
@@ -329,10 +346,14 @@ mod tests {
         assert_eq!(plan(vec![Edit::remove(0..1)]), Err(PlanError::DropsRequest { message: 0 }));
         assert_eq!(plan(vec![Edit::remove(3..5)]), Err(PlanError::DropsRequest { message: 4 }));
         assert_eq!(plan(vec![Edit::remove(3..9)]), Err(PlanError::Misfit { edit: 0 }));
-        assert_eq!(plan(vec![Edit::remove(3..4), Edit::remove(1..3)]), Err(PlanError::Misfit { edit: 1 }));
+        assert_eq!(
+            plan(vec![Edit::remove(3..4), Edit::remove(1..3)]),
+            Err(PlanError::Misfit { edit: 1 })
+        );
         let longer = Edit::replace(3, Message::text(Role::Assistant, "found some more"));
         assert!(matches!(plan(vec![longer]), Err(PlanError::Grows { .. })));
-        let checkpoint = || Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked(CHECKPOINT));
+        let checkpoint =
+            || Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked(CHECKPOINT));
         let late = Edit::new(1..4, vec![checkpoint()]);
         assert_eq!(plan(vec![late]), Err(PlanError::Checkpoints { checkpoints: 1 }));
     }
@@ -353,8 +374,9 @@ mod tests {
     fn a_gap_is_no_shortened_form_of_what_it_stands_for() {
         let gap = || Message::from("").marked(Message::SYNTHETIC).marked(GAP);
         let messages = history();
-        let origins =
-            |with: Message| plan(vec![Edit::replace(3, with)]).unwrap().apply(&messages).unwrap().origins[3];
+        let origins = |with: Message| {
+            plan(vec![Edit::replace(3, with)]).unwrap().apply(&messages).unwrap().origins[3]
+        };
         assert_eq!(origins(Message::text(Role::Assistant, "")), Some(3));
         assert_eq!(origins(gap()), None);
     }

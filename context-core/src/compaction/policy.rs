@@ -9,9 +9,11 @@ use crate::{Answer, Message, ModelRequest};
 
 /// Decides what to cut, as data.
 ///
-/// Implementors: be pure and synchronous; the same view and goal give the same proposal, to the byte. Propose nothing rather than a plan
-/// that does not save, and be idempotent: a view to which a plan was applied gives nothing for the same goal, unless the goal asks
-/// for more than could be had the first time. Take no notice of how full the window is: when a policy is asked is not its business.
+/// Implementors: be pure and synchronous; the same view and goal give the same proposal, to the
+/// byte. Propose nothing rather than a plan that does not save, and be idempotent: a view to which
+/// a plan was applied gives nothing for the same goal, unless the goal asks for more than could be
+/// had the first time. Take no notice of how full the window is: when a policy is asked is not its
+/// business.
 ///
 /// ```
 /// use context_core::{BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, Proposal};
@@ -42,17 +44,20 @@ use crate::{Answer, Message, ModelRequest};
 ///
 /// # Where to begin
 ///
-/// Collect [`Edit`](super::Edit)s, make a plan of them with [`Plan::new`], which counts and checks, and turn that [into](Proposal::from) a
-/// proposal. `examples/custom-policy` is a policy, whole; `context_conformance::policy` proves yours.
+/// Collect [`Edit`](super::Edit)s, make a plan of them with [`Plan::new`], which counts and checks,
+/// and turn that [into](Proposal::from) a proposal. `examples/custom-policy` is a policy, whole;
+/// `context_conformance::policy` proves yours.
 pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     /// Its name, as plans, reports and boundaries show it.
     fn name(&self) -> &'static str;
 
-    /// What to cut so that the history has at most [`Goal::history`] tokens, or as close to it as this policy gets.
+    /// What to cut so that the history has at most [`Goal::history`] tokens, or as close to it as
+    /// this policy gets.
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal;
 
-    /// Makes the plan of an answer to a [`SummaryTask`] that this policy proposed for the same view, or for one that was shorter:
-    /// what came since stays. Nothing has happened if the answer is refused.
+    /// Makes the plan of an answer to a [`SummaryTask`] that this policy proposed for the same
+    /// view, or for one that was shorter: what came since stays. Nothing has happened if the answer
+    /// is refused.
     fn accept(
         &self,
         view: &HistoryView<'_>,
@@ -119,13 +124,19 @@ pub struct SummaryTask {
     pub keeps: Vec<usize>,
     /// How many tokens those are that will go: the answer is refused if it is not smaller.
     pub tokens: u64,
-    /// The covered messages, from the first of the view on. They tell whether a view is still the one it was asked for.
+    /// The covered messages, from the first of the view on. They tell whether a view is still the
+    /// one it was asked for.
     pub seen: Vec<Arc<Message>>,
 }
 
 impl SummaryTask {
     /// A request whose answer will stand for these messages.
-    pub fn new(policy: &'static str, request: ModelRequest, covers: Range<usize>, tokens: u64) -> Self {
+    pub fn new(
+        policy: &'static str,
+        request: ModelRequest,
+        covers: Range<usize>,
+        tokens: u64,
+    ) -> Self {
         Self { policy, request, covers, keeps: Vec::new(), tokens, seen: Vec::new() }
     }
 
@@ -149,7 +160,11 @@ impl SummaryTask {
         let messages = view.messages();
         self.covers.end <= self.seen.len()
             && messages.len() >= self.seen.len()
-            && self.seen.iter().zip(messages).all(|(seen, now)| Arc::ptr_eq(seen, now) || seen == now)
+            && self
+                .seen
+                .iter()
+                .zip(messages)
+                .all(|(seen, now)| Arc::ptr_eq(seen, now) || seen == now)
     }
 }
 
@@ -221,7 +236,8 @@ mod tests {
         let request = ModelRequest::new([Message::from("sum up")]);
         let task = SummaryTask::new("test", request, 0..2, 6).made_for(&view);
         let current = |texts: &[&str]| {
-            let messages: Vec<_> = texts.iter().map(|text| Arc::new(Message::from(*text))).collect();
+            let messages: Vec<_> =
+                texts.iter().map(|text| Arc::new(Message::from(*text))).collect();
             task.is_current(&HistoryView::new(&messages, &Bytes))
         };
         assert!(task.is_current(&view));

@@ -2,7 +2,8 @@
 
 use crate::{BlobId, Json, JsonMap, ToolResult};
 
-/// The first `head` and the last `tail` bytes of a text, each cut to whole characters; nothing if the text has no more than both.
+/// The first `head` and the last `tail` bytes of a text, each cut to whole characters; nothing if
+/// the text has no more than both.
 ///
 /// ```
 /// use context_core::shorten::ends;
@@ -30,11 +31,13 @@ const SPILLED: &str = "spilled";
 /// How long a line may be that says where.
 const MAX_LINE: usize = 512;
 
-/// The line of a result that says where all of its text is kept; nothing if it is not kept elsewhere. Who shortens `text`, which stands for
-/// the result, leaves this line, or nobody finds the rest again.
+/// The line of a result that says where all of its text is kept; nothing if it is not kept
+/// elsewhere. Who shortens `text`, which stands for the result, leaves this line, or nobody finds
+/// the rest again.
 pub fn kept_at(result: &ToolResult, text: &str) -> Option<String> {
     let spilled = result.metadata.get(SPILLED)?;
-    let named = spilled.parse::<JsonMap>().ok().and_then(|facts| facts.get("blob").and_then(Json::to_text));
+    let named =
+        spilled.parse::<JsonMap>().ok().and_then(|facts| facts.get("blob").and_then(Json::to_text));
     let named = named.and_then(|name| BlobId::from_reference(&name).or_else(|| name.parse().ok()));
     let blob = named.or_else(|| mentioned(text))?.to_reference();
     let line = text.lines().find(|line| line.len() <= MAX_LINE && line.contains(&blob));

@@ -1,13 +1,16 @@
-//! What a conversation consists of: requests of the user, groups that stay together, a checkpoint in front.
+//! What a conversation consists of: requests of the user, groups that stay together, a checkpoint
+//! in front.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Message, Role};
 
-/// The metadata key of a message that stands for earlier ones: a summary of them. It is [synthetic](Message::SYNTHETIC) too.
+/// The metadata key of a message that stands for earlier ones: a summary of them. It is
+/// [synthetic](Message::SYNTHETIC) too.
 pub const CHECKPOINT: &str = "checkpoint";
-/// The metadata key of a message that says that others were left out in its place. It is [synthetic](Message::SYNTHETIC) too.
+/// The metadata key of a message that says that others were left out in its place. It is
+/// [synthetic](Message::SYNTHETIC) too.
 pub const GAP: &str = "gap";
 
 /// How the messages of a conversation belong together.
@@ -34,8 +37,8 @@ pub struct Structure {
     pub system: usize,
     /// How many messages behind them are checkpoints.
     pub checkpoints: usize,
-    /// What stays or goes together, in order and without gaps: a message of the assistant with the messages of tools behind it, or
-    /// any other message alone.
+    /// What stays or goes together, in order and without gaps: a message of the assistant with the
+    /// messages of tools behind it, or any other message alone.
     pub groups: Vec<Range<usize>>,
     /// Where the user asks for something: see [`Message::is_request`].
     pub requests: Vec<usize>,
@@ -45,7 +48,8 @@ impl Structure {
     /// Of these messages. One pass.
     pub fn of(messages: &[Arc<Message>]) -> Self {
         let system = messages.iter().take_while(|message| message.role == Role::System).count();
-        let checkpoints = messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+        let checkpoints =
+            messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
         let mut structure = Self { system, checkpoints, ..Self::default() };
         let mut in_step = false;
         for (position, message) in messages.iter().enumerate() {
@@ -53,7 +57,8 @@ impl Structure {
                 Some(group) if message.role == Role::Tool && in_step => group.end = position + 1,
                 _ => structure.groups.push(position..position + 1),
             }
-            in_step = matches!(message.role, Role::Assistant) || (in_step && message.role == Role::Tool);
+            in_step =
+                matches!(message.role, Role::Assistant) || (in_step && message.role == Role::Tool);
             if message.is_request() {
                 structure.requests.push(position);
             }
@@ -79,10 +84,11 @@ impl Structure {
         (group < self.groups.len()).then_some(group)
     }
 
-    /// The turns: each begins with a request and goes on to the next one. What comes before the first request, behind the
-    /// checkpoints, is a turn too.
+    /// The turns: each begins with a request and goes on to the next one. What comes before the
+    /// first request, behind the checkpoints, is a turn too.
     pub fn turns(&self, messages: usize) -> Vec<Range<usize>> {
-        let mut starts: Vec<usize> = self.requests.iter().copied().filter(|at| *at >= self.start()).collect();
+        let mut starts: Vec<usize> =
+            self.requests.iter().copied().filter(|at| *at >= self.start()).collect();
         if self.start() < messages && starts.first() != Some(&self.start()) {
             starts.insert(0, self.start());
         }

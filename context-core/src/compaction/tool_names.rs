@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// A set of tools. Capitals and separators do not count: `read_file`, `ReadFile` and `read-file` are one tool.
+/// A set of tools. Capitals and separators do not count: `read_file`, `ReadFile` and `read-file`
+/// are one tool.
 ///
 /// ```
 /// use context_core::ToolNames;
@@ -19,8 +20,9 @@ impl ToolNames {
         Self(names.into_iter().map(|name| folded(name.as_ref())).collect())
     }
 
-    /// The tools whose results are the state of the work rather than something to look up again, as common agents name them: lists of
-    /// tasks, questions to the user, skills, answers in a given form, other agents.
+    /// The tools whose results are the state of the work rather than something to look up again, as
+    /// common agents name them: lists of tasks, questions to the user, skills, answers in a given
+    /// form, other agents.
     pub fn stateful() -> Self {
         Self::new([
             "todo",

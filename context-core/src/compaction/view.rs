@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::Structure;
 use crate::{Message, TokenCounter};
 
-/// A conversation as a policy sees it: the messages that would be sent, how many tokens each is, how they belong together.
+/// A conversation as a policy sees it: the messages that would be sent, how many tokens each is,
+/// how they belong together.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -48,7 +49,8 @@ impl<'a> HistoryView<'a> {
         Self::counted(messages, counts, counter)
     }
 
-    /// Of these messages, each of which was counted already; what `counts` does not say is taken for nothing.
+    /// Of these messages, each of which was counted already; what `counts` does not say is taken
+    /// for nothing.
     pub fn counted(
         messages: &'a [Arc<Message>],
         counts: impl IntoIterator<Item = u64>,
@@ -101,7 +103,8 @@ impl<'a> HistoryView<'a> {
         self.counter.count_message(message).tokens()
     }
 
-    /// The same of one that a plan holds. A counter that remembers knows it again when the plan is made, and when it is carried out.
+    /// The same of one that a plan holds. A counter that remembers knows it again when the plan is
+    /// made, and when it is carried out.
     pub fn count_shared(&self, message: &Arc<Message>) -> u64 {
         self.counter.count_shared(message).tokens()
     }

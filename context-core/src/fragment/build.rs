@@ -46,15 +46,19 @@ pub fn assistant(content: impl Into<Message>) -> Fragment {
 /// Replaces the newest assistant message, wherever it is when the engine resolves or saves.
 ///
 /// 1. An assistant message is pending: that one is replaced, once, in place.
-/// 2. Else the newest stored assistant message of the branch is amended in place; the head stays, also when a
-///    user message is newer.
+/// 2. Else the newest stored assistant message of the branch is amended in place; the head stays,
+///    also when a user message is newer.
 /// 3. There is none: a new assistant message.
 /// 4. Of two in one save the last wins.
 /// 5. Resolved before saved: the prompt shows the new text only.
 /// 6. Saved with branching asked for: a new branch at the replaced message's parent.
 pub fn last_assistant_message(text: impl Into<Arc<str>>) -> Fragment {
     let lazy = LazyMessage::LastAssistant { text: text.into() };
-    Fragment::from_content(Role::Assistant.as_str(), FragmentKind::Message, FragmentContent::Lazy(lazy))
+    Fragment::from_content(
+        Role::Assistant.as_str(),
+        FragmentKind::Message,
+        FragmentContent::Lazy(lazy),
+    )
 }
 
 fn message_of(role: Role, content: impl Into<Message>) -> Fragment {

@@ -1,7 +1,8 @@
 //! The tree inside a fragment.
 //!
-//! Containers are shared, so a clone costs a reference count and the same value may stand in several places.
-//! Dropping and comparing are iterative: a tree ten thousand levels deep is as safe as a flat one.
+//! Containers are shared, so a clone costs a reference count and the same value may stand in
+//! several places. Dropping and comparing are iterative: a tree ten thousand levels deep is as safe
+//! as a flat one.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use super::{Fragment, FragmentContent, LazyData, Number};
 
 /// The data of a fragment: what a renderer walks.
 ///
-/// An application object that happens to have keys `name` and `data` is a map like any other; only a
-/// [`Fragment`] is a fragment.
+/// An application object that happens to have keys `name` and `data` is a map like any other; only
+/// a [`Fragment`] is a fragment.
 ///
 /// ```
 /// use context_core::{FragmentData, fragment};
@@ -58,13 +59,17 @@ impl FragmentData {
         Self::List(FragmentList(Arc::new(items.into_iter().map(Into::into).collect())))
     }
 
-    /// An ordered map. A later key replaces the value of an earlier equal one, in the earlier one's place.
-    pub fn map<K: Into<String>, V: Into<FragmentData>>(entries: impl IntoIterator<Item = (K, V)>) -> Self {
+    /// An ordered map. A later key replaces the value of an earlier equal one, in the earlier one's
+    /// place.
+    pub fn map<K: Into<String>, V: Into<FragmentData>>(
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), value.into()));
         Self::Map(FragmentMap(Arc::new(entries.collect())))
     }
 
-    /// Whether there is nothing to show: null, or a container of nothing but nulls and such containers.
+    /// Whether there is nothing to show: null, or a container of nothing but nulls and such
+    /// containers.
     pub fn is_empty(&self) -> bool {
         let mut stack = vec![self];
         while let Some(data) = stack.pop() {

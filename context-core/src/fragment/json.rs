@@ -1,11 +1,11 @@
 //! The JSON form of fragments, version 1.
 //!
-//! A fragment is `{"name": …, "data": …}` with optional `id`, `persist`, `untrusted`,
-//! `codec` and `metadata`; inside data it is
-//! wrapped, `{"$fragment": {…}}`, because a plain object may have those keys as well. Null, booleans, numbers,
-//! strings, arrays and objects are themselves, in order. What JSON cannot say is written
-//! `{"$number": "NaN" | "Infinity" | "-Infinity"}`, and an object with a key that begins with `$` is wrapped,
-//! `{"$map": {…}}`, so that every tree reads back as it was.
+//! A fragment is `{"name": …, "data": …}` with optional `id`, `persist`, `untrusted`, `codec` and
+//! `metadata`; inside data it is wrapped, `{"$fragment": {…}}`, because a plain object may have
+//! those keys as well. Null, booleans, numbers, strings, arrays and objects are themselves, in
+//! order. What JSON cannot say is written `{"$number": "NaN" | "Infinity" | "-Infinity"}`, and an
+//! object with a key that begins with `$` is wrapped, `{"$map": {…}}`, so that every tree reads
+//! back as it was.
 //!
 //! Message fragments have no form here: a message is stored as a message.
 
@@ -20,8 +20,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Fragment, FragmentData, Number};
 use crate::{FragmentId, Metadata};
 
-/// How many containers may be nested in the JSON form; a fragment counts as two. Readers of JSON stop at 128,
-/// so deeper trees, which can be rendered, cannot be written.
+/// How many containers may be nested in the JSON form; a fragment counts as two. Readers of JSON
+/// stop at 128, so deeper trees, which can be rendered, cannot be written.
 pub const MAX_JSON_DEPTH: usize = 120;
 
 /// A JSON Schema (draft 2020-12) of a file of fragments: one of them, or a list.
@@ -49,7 +49,9 @@ impl Serialize for At<'_, FragmentData> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(data, depth) = *self;
         if depth > MAX_JSON_DEPTH {
-            return Err(S::Error::custom(format_args!("data nested more than {MAX_JSON_DEPTH} levels")));
+            return Err(S::Error::custom(format_args!(
+                "data nested more than {MAX_JSON_DEPTH} levels"
+            )));
         }
         match data {
             FragmentData::Null => serializer.serialize_unit(),
@@ -59,7 +61,9 @@ impl Serialize for At<'_, FragmentData> {
             FragmentData::Number(Number::Float(n)) if n.is_finite() => serializer.serialize_f64(*n),
             FragmentData::Number(number) => single(serializer, NUMBER, &number.to_string()),
             FragmentData::Text(text) => serializer.serialize_str(text),
-            FragmentData::Fragment(fragment) => single(serializer, FRAGMENT, &At(&**fragment, depth + 1)),
+            FragmentData::Fragment(fragment) => {
+                single(serializer, FRAGMENT, &At(&**fragment, depth + 1))
+            }
             FragmentData::List(items) => {
                 let mut out = serializer.serialize_seq(Some(items.as_slice().len()))?;
                 items.iter().try_for_each(|item| out.serialize_element(&At(item, depth + 1)))?;
@@ -115,7 +119,11 @@ impl Serialize for At<'_, Fragment> {
     }
 }
 
-fn single<S: Serializer, T: Serialize>(serializer: S, key: &str, value: &T) -> Result<S::Ok, S::Error> {
+fn single<S: Serializer, T: Serialize>(
+    serializer: S,
+    key: &str,
+    value: &T,
+) -> Result<S::Ok, S::Error> {
     let mut out = serializer.serialize_map(Some(1))?;
     out.serialize_entry(key, value)?;
     out.end()
@@ -226,7 +234,9 @@ impl<'de> Visitor<'de> for DataVisitor {
                 }
             };
             if !entries.is_empty() || map.next_key::<String>()?.is_some() {
-                return Err(A::Error::custom(format_args!("{key:?} must be the only key of its object")));
+                return Err(A::Error::custom(format_args!(
+                    "{key:?} must be the only key of its object"
+                )));
             }
             return Ok(special);
         }

@@ -1,8 +1,9 @@
 //! Data that is loaded when a prompt is made.
 //!
-//! A [`LazyData`] stands in a fragment where its data will be. Core only says what it is and finds it in a tree;
-//! who runs the loaders, how many at once and what is kept for how long is the engine's business. A renderer
-//! never sees one: it refuses a tree in which something is still to be loaded.
+//! A [`LazyData`] stands in a fragment where its data will be. Core only says what it is and finds
+//! it in a tree; who runs the loaders, how many at once and what is kept for how long is the
+//! engine's business. A renderer never sees one: it refuses a tree in which something is still to
+//! be loaded.
 
 mod once;
 mod replace;
@@ -28,9 +29,10 @@ pub const DEFAULT_LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Loads the data of a fragment.
 ///
-/// Implementors: may be called again after a failure, and by several engines at once. Being dropped in the middle
-/// must do no harm: that is how a timeout and a cancelled caller end a load. Closures, futures and streams
-/// need no implementation of their own, see [`lazy`], [`lazy_future`] and [`lazy_stream`].
+/// Implementors: may be called again after a failure, and by several engines at once. Being dropped
+/// in the middle must do no harm: that is how a timeout and a cancelled caller end a load.
+/// Closures, futures and streams need no implementation of their own, see [`lazy`], [`lazy_future`]
+/// and [`lazy_stream`].
 #[async_trait]
 pub trait Loader: Send + Sync + 'static {
     /// Loads the data. `cancel` says when nobody waits for it any more.
@@ -63,7 +65,8 @@ pub enum Reuse {
     For(Duration),
 }
 
-/// Data that is loaded when a prompt is made; a clone is the same data, loaded once for all of them.
+/// Data that is loaded when a prompt is made; a clone is the same data, loaded once for all of
+/// them.
 #[derive(Clone)]
 pub struct LazyData(Arc<Inner>);
 
@@ -102,8 +105,8 @@ where
     }))
 }
 
-/// Data from one future. It runs once, whatever [`Reuse`] says, and not before the first load; a load that ends
-/// early leaves it where it is, and the next goes on with it.
+/// Data from one future. It runs once, whatever [`Reuse`] says, and not before the first load; a
+/// load that ends early leaves it where it is, and the next goes on with it.
 pub fn lazy_future<Fut, T, E>(future: Fut) -> LazyData
 where
     Fut: Future<Output = Result<T, E>> + Send + 'static,
@@ -113,7 +116,8 @@ where
     LazyData::new(OnceLoader::new(async move { future.await.map(Into::into).map_err(Into::into) }))
 }
 
-/// A list of everything a stream gives, a new stream for each load; an error after [`MAX_STREAM_ITEMS`].
+/// A list of everything a stream gives, a new stream for each load; an error after
+/// [`MAX_STREAM_ITEMS`].
 pub fn lazy_stream<F, S, T, E>(open: F) -> LazyData
 where
     F: Fn() -> S + Send + Sync + 'static,
@@ -263,7 +267,11 @@ mod tests {
             FragmentData::from("plain"),
             FragmentData::map([
                 ("a", FragmentData::list([FragmentData::from(1), text("x").into()])),
-                ("b", fragment("rules", [FragmentData::from(text("y")), hint(text("z")).into()]).into()),
+                (
+                    "b",
+                    fragment("rules", [FragmentData::from(text("y")), hint(text("z")).into()])
+                        .into(),
+                ),
             ]),
             text("end").into(),
         ]);
@@ -273,7 +281,10 @@ mod tests {
             paths.push(path.to_owned());
             paths.len().into()
         });
-        assert_eq!(paths, ["root[1].a[1]", "root[1].b.rules[0]", "root[1].b.rules[1].hint", "root[2]"]);
+        assert_eq!(
+            paths,
+            ["root[1].a[1]", "root[1].b.rules[0]", "root[1].b.rules[1].hint", "root[2]"]
+        );
         assert!(!replaced.has_lazy());
         let expected = FragmentData::list([
             FragmentData::from("plain"),
@@ -341,7 +352,8 @@ mod tests {
         let waker = state.lock().unwrap().1.take().unwrap();
         waker.wake();
         assert_eq!(stays.0.load(Ordering::SeqCst), 1, "who still waits is woken");
-        let Poll::Ready(loaded) = second.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        let Poll::Ready(loaded) = second.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        else {
             panic!("the third poll completes it")
         };
         assert_eq!(loaded.unwrap(), "done".into());

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// A number: a whole one without loss up to 64 bits, else a double.
 ///
-/// Printed like ECMAScript's `Number::toString` (ECMA-262, section 6.1.6.1.20), which is what readers of
-/// prompts are used to: the shortest digits that read back, an exponent from 1e21 on and below 1e-6, `-0` as
-/// `0`, and `NaN`, `Infinity` by name.
+/// Printed like ECMAScript's `Number::toString` (ECMA-262, section 6.1.6.1.20), which is what
+/// readers of prompts are used to: the shortest digits that read back, an exponent from 1e21 on and
+/// below 1e-6, `-0` as `0`, and `NaN`, `Infinity` by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// A whole number.
@@ -23,7 +23,9 @@ impl PartialEq for Number {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a == b,
             (Self::UInt(a), Self::UInt(b)) => a == b,
-            (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (Self::Float(a), Self::Float(b)) => {
+                a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+            }
             _ => false,
         }
     }
@@ -35,7 +37,9 @@ impl fmt::Display for Number {
             Self::Int(n) => n.fmt(f),
             Self::UInt(n) => n.fmt(f),
             Self::Float(n) if n.is_nan() => f.write_str("NaN"),
-            Self::Float(n) if n.is_infinite() => f.write_str(if n > 0.0 { "Infinity" } else { "-Infinity" }),
+            Self::Float(n) if n.is_infinite() => {
+                f.write_str(if n > 0.0 { "Infinity" } else { "-Infinity" })
+            }
             Self::Float(0.0) => f.write_str("0"),
             Self::Float(n) if (1e-6..1e21).contains(&n.abs()) => write!(f, "{n}"),
             Self::Float(n) => {

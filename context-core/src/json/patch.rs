@@ -1,7 +1,8 @@
 //! The difference between two JSON values, as a JSON value.
 //!
-//! Values are compared as JSON values, except that a number is the text it was written in: `1`, `1.0` and `1e0`
-//! are kept apart, because a reader elsewhere may keep them apart. The order of keys says nothing.
+//! Values are compared as JSON values, except that a number is the text it was written in: `1`,
+//! `1.0` and `1e0` are kept apart, because a reader elsewhere may keep them apart. The order of
+//! keys says nothing.
 
 use serde_json::value::RawValue;
 
@@ -11,8 +12,8 @@ use crate::{Json, JsonMap};
 /// How deep two values are compared; what lies deeper is kept whole. Wire forms end well before.
 const MAX_DEPTH: usize = 32;
 
-/// What turns one JSON value into another. As JSON: `{"set": value}`, `{"gone": [key, …], "keys": {key: patch,
-/// …}}` or `{"items": {index: patch, …}}`.
+/// What turns one JSON value into another. As JSON: `{"set": value}`,
+/// `{"gone": [key, …], "keys": {key: patch, …}}` or `{"items": {index: patch, …}}`.
 ///
 /// ```
 /// use context_core::{Json, JsonPatch};
@@ -195,7 +196,8 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_patch_does_not_fit_and_does_no_harm(value in any_json(), patch in any_json()) {
+        fn what_is_no_patch_does_not_fit_and_does_no_harm(value in any_json(),
+            patch in any_json()) {
             let _ = JsonPatch::from(Json::from(&patch)).apply(&Json::from(&value));
         }
     }
@@ -208,7 +210,8 @@ mod tests {
         };
         assert!(JsonPatch::from(nested(30)).apply(&json!({}).into()).is_none());
         assert!(JsonPatch::from(nested(10_000)).apply(&json!({}).into()).is_none());
-        let deep = |n: usize| Json::from_text(format!("{}0{}", "[".repeat(n), "]".repeat(n))).unwrap();
+        let deep =
+            |n: usize| Json::from_text(format!("{}0{}", "[".repeat(n), "]".repeat(n))).unwrap();
         let (from, to) = (deep(200_000), deep(200_001));
         let patch = JsonPatch::between(&from, &to).unwrap();
         assert_eq!(patch.apply(&from).unwrap(), to);

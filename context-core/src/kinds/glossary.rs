@@ -57,7 +57,10 @@ impl FragmentBody for Glossary {
                 _ => (None, None),
             };
             let (Some(term), Some(expression)) = (term, expression) else {
-                return Err(MisfitError::Shape { what: "an item", expected: "term with its expression" });
+                return Err(MisfitError::Shape {
+                    what: "an item",
+                    expected: "term with its expression",
+                });
             };
             if entries.insert(term.to_owned(), expression.clone()).is_some() {
                 // A map holds each term once.

@@ -331,7 +331,10 @@ pub fn analogy(
 }
 
 /// A principle.
-pub fn principle(title: impl Into<FragmentData>, description: impl Into<FragmentData>) -> Principle {
+pub fn principle(
+    title: impl Into<FragmentData>,
+    description: impl Into<FragmentData>,
+) -> Principle {
     Principle::new(title, description)
 }
 
@@ -361,7 +364,10 @@ pub fn preference(aspect: impl Into<FragmentData>, value: impl Into<FragmentData
 }
 
 /// Something the user has put right.
-pub fn correction(subject: impl Into<FragmentData>, clarification: impl Into<FragmentData>) -> Fragment {
+pub fn correction(
+    subject: impl Into<FragmentData>,
+    clarification: impl Into<FragmentData>,
+) -> Fragment {
     Correction::new(subject, clarification).into()
 }
 

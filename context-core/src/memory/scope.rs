@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::shown::shown;
 use crate::{Result, SessionId, UserId, limits};
 
-/// To whom a memory belongs, and from where one is asked for: a user, and within what is theirs a project, an agent and a session,
-/// as far as they are named.
+/// To whom a memory belongs, and from where one is asked for: a user, and within what is theirs a
+/// project, an agent and a session, as far as they are named.
 ///
-/// A memory is [visible](Self::sees) from a scope if everything its own scope names, that scope names equally. So what is filed under
-/// a user alone is visible from all sessions of that user, what is filed under a session only from that session, and from a
-/// scope that names no session nothing is visible that is filed under one. Nothing is visible to another user.
+/// A memory is [visible](Self::sees) from a scope if everything its own scope names, that scope
+/// names equally. So what is filed under a user alone is visible from all sessions of that user,
+/// what is filed under a session only from that session, and from a scope that names no session
+/// nothing is visible that is filed under one. Nothing is visible to another user.
 ///
 /// ```
 /// use context_core::MemoryScope;
@@ -64,7 +65,8 @@ impl MemoryScope {
         self
     }
 
-    /// Whether what is filed under another scope is visible from this one: all that the other names, this names equally.
+    /// Whether what is filed under another scope is visible from this one: all that the other
+    /// names, this names equally.
     pub fn sees(&self, filed: &Self) -> bool {
         self.user == filed.user
             && (filed.project.is_none() || filed.project == self.project)
@@ -72,7 +74,8 @@ impl MemoryScope {
             && (filed.session.is_none() || filed.session == self.session)
     }
 
-    /// Whether what is filed under another scope is part of what this one names: what is forgotten with it.
+    /// Whether what is filed under another scope is part of what this one names: what is forgotten
+    /// with it.
     pub fn covers(&self, filed: &Self) -> bool {
         filed.sees(self)
     }
@@ -96,7 +99,8 @@ impl MemoryScope {
         scopes
     }
 
-    /// A text that no other scope has, for stores that file by one: a JSON array of the user, project, agent and session.
+    /// A text that no other scope has, for stores that file by one: a JSON array of the user,
+    /// project, agent and session.
     pub fn key(&self) -> String {
         let Self { user, project, agent, session } = self;
         serde_json::to_string(&(user, project, agent, session)).unwrap_or_default()
@@ -105,9 +109,13 @@ impl MemoryScope {
     /// Refuses a scope with a bad name.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_id(operation, "user", self.user.as_str())?;
-        self.project.iter().try_for_each(|project| limits::check_id(operation, "project", project))?;
+        self.project
+            .iter()
+            .try_for_each(|project| limits::check_id(operation, "project", project))?;
         self.agent.iter().try_for_each(|agent| limits::check_id(operation, "agent", agent))?;
-        self.session.iter().try_for_each(|session| limits::check_id(operation, "session", session.as_str()))
+        self.session
+            .iter()
+            .try_for_each(|session| limits::check_id(operation, "session", session.as_str()))
     }
 }
 
@@ -136,7 +144,8 @@ mod tests {
         let visible = whole.visible();
         assert_eq!(visible.len(), 8);
         assert_eq!((&visible[0], &visible[7]), (&MemoryScope::new("ada"), &whole));
-        for other in [MemoryScope::new("ada"), MemoryScope::new("ada").session("s"), whole.clone()] {
+        for other in [MemoryScope::new("ada"), MemoryScope::new("ada").session("s"), whole.clone()]
+        {
             let seen: Vec<_> = visible.iter().filter(|filed| other.sees(filed)).cloned().collect();
             let mut expected = other.visible();
             expected.retain(|filed| seen.contains(filed));

@@ -54,13 +54,15 @@ impl fmt::Debug for CapturedMessage {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CapturedTurn {
-    /// Whose, as narrow as is known. Under which part of it memories are filed, and so from where they are visible, the provider says.
+    /// Whose, as narrow as is known. Under which part of it memories are filed, and so from where
+    /// they are visible, the provider says.
     pub scope: MemoryScope,
     /// Which turn.
     pub turn: String,
     /// When it was told.
     pub at: Timestamp,
-    /// What was said since the last capture of this session, oldest first. Some of it may have been told before.
+    /// What was said since the last capture of this session, oldest first. Some of it may have been
+    /// told before.
     pub messages: Vec<CapturedMessage>,
     /// Whether the turn failed.
     pub errored: bool,

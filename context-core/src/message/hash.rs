@@ -1,4 +1,5 @@
-//! The hash of a message: what it says, independent of process, platform and version of the stored form.
+//! The hash of a message: what it says, independent of process, platform and version of the stored
+//! form.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -47,11 +48,12 @@ impl<'de> Deserialize<'de> for MessageHash {
     }
 }
 
-/// The hash of everything a message is: role, parts in order, metadata in any order (order says nothing there). JSON
-/// counts as the text it was written in, since that is what goes back to a provider.
+/// The hash of everything a message is: role, parts in order, metadata in any order (order says
+/// nothing there). JSON counts as the text it was written in, since that is what goes back to a
+/// provider.
 pub(super) fn of(message: &Message) -> MessageHash {
-    // The context keeps these hashes apart from all others, and is to change if what is fed changes. A tenth of the work on a short
-    // message would be to hash the context itself.
+    // The context keeps these hashes apart from all others, and is to change if what is fed
+    // changes. A tenth of the work on a short message would be to hash the context itself.
     static CONTEXT: LazyLock<ContextKey> =
         LazyLock::new(|| hash_derive_key_context("context-core message, form 1"));
     let mut feed = Feed(Hasher::new_from_context_key(&CONTEXT));
@@ -61,7 +63,8 @@ pub(super) fn of(message: &Message) -> MessageHash {
     MessageHash(*feed.0.finalize().as_bytes())
 }
 
-/// Feeds values one behind the other, each with its length, so that no two sequences of values look alike.
+/// Feeds values one behind the other, each with its length, so that no two sequences of values look
+/// alike.
 struct Feed(Hasher);
 
 impl Feed {
@@ -155,7 +158,8 @@ impl Feed {
         self.text(&result.call_id);
         self.option(result.name.as_deref());
         self.0.update(&[u8::from(result.is_error)]);
-        // A result within a result: as deep as the reader of the stored form allows it, which is not deep.
+        // A result within a result: as deep as the reader of the stored form allows it, which is
+        // not deep.
         self.parts(&result.output);
         self.metadata(&result.metadata);
     }
@@ -182,7 +186,8 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_same_for_ever() {
-        let call = Part::tool_call("c1", "weather", Json::from_text(r#"{"city":"Lisbon"}"#).unwrap());
+        let call =
+            Part::tool_call("c1", "weather", Json::from_text(r#"{"city":"Lisbon"}"#).unwrap());
         let message = Message::new(Role::Assistant, [Part::text("Let me look."), call]);
         assert_eq!(
             message.hash().to_string(),
@@ -192,10 +197,13 @@ mod tests {
 
     #[test]
     fn equal_messages_have_equal_hashes_and_others_do_not() {
-        let meta = |keys: [&str; 2]| keys.iter().fold(Metadata::default(), |all, key| all.with(*key, 1));
+        let meta =
+            |keys: [&str; 2]| keys.iter().fold(Metadata::default(), |all, key| all.with(*key, 1));
         let base = Message::from("a");
-        let (ab, ba) =
-            (base.clone().with_metadata(meta(["a", "b"])), base.clone().with_metadata(meta(["b", "a"])));
+        let (ab, ba) = (
+            base.clone().with_metadata(meta(["a", "b"])),
+            base.clone().with_metadata(meta(["b", "a"])),
+        );
         assert_eq!(ab, ba);
         assert_eq!(ab.hash(), ba.hash());
         let others = [

@@ -1,14 +1,16 @@
 //! Parts to and from JSON.
 //!
-//! Written by hand because serde's tagged enums read through a buffer that cannot hold raw JSON, and because
-//! a part of an unknown type must survive as it was.
+//! Written by hand because serde's tagged enums read through a buffer that cannot hold raw JSON,
+//! and because a part of an unknown type must survive as it was.
 
 use std::borrow::Cow;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::part::{Data, Media, OpaqueBlock, Part, Reasoning, Text, ToolCall, ToolInput, ToolResult};
+use super::part::{
+    Data, Media, OpaqueBlock, Part, Reasoning, Text, ToolCall, ToolInput, ToolResult,
+};
 use crate::Json;
 
 #[derive(Serialize)]

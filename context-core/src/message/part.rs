@@ -165,7 +165,11 @@ impl Part {
     }
 
     /// A call of `name` with JSON `input`.
-    pub fn tool_call(id: impl Into<String>, name: impl Into<String>, input: impl Into<Json>) -> Self {
+    pub fn tool_call(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        input: impl Into<Json>,
+    ) -> Self {
         Self::ToolCall(ToolCall {
             id: id.into(),
             name: name.into(),
@@ -192,7 +196,8 @@ impl ToolCall {
         self.answered(text.into(), false)
     }
 
-    /// Why the tool does not answer, for the model: what is wrong with the call, and what would be right.
+    /// Why the tool does not answer, for the model: what is wrong with the call, and what would be
+    /// right.
     pub fn error(&self, text: impl Into<String>) -> ToolResult {
         self.answered(text.into(), true)
     }
@@ -209,7 +214,8 @@ impl ToolCall {
 }
 
 impl ToolInput {
-    /// It as `T`. Fails if the model wrote something else, or no JSON: tell it by [`ToolCall::error`].
+    /// It as `T`. Fails if the model wrote something else, or no JSON: tell it by
+    /// [`ToolCall::error`].
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_written())
     }

@@ -5,11 +5,13 @@ use serde_json::Value;
 use super::{Message, Part};
 
 impl Message {
-    /// What a person would read: texts, the texts of tool results (of JSON its strings, without keys), names of
-    /// media; joined by line feeds. Not what a tool was called with, not thoughts, not ids, not provider blocks.
+    /// What a person would read: texts, the texts of tool results (of JSON its strings, without
+    /// keys), names of media; joined by line feeds. Not what a tool was called with, not thoughts,
+    /// not ids, not provider blocks.
     pub fn readable_text(&self) -> String {
         let mut out = String::new();
-        // Parts still to be read, the next one last. Results hold parts that hold no more, but nothing relies on it.
+        // Parts still to be read, the next one last. Results hold parts that hold no more, but
+        // nothing relies on it.
         let mut left: Vec<&Part> = self.parts.iter().rev().collect();
         while let Some(part) = left.pop() {
             match part {
@@ -60,7 +62,10 @@ mod tests {
     #[test]
     fn what_is_read_is_text_and_nothing_around_it() {
         let call = Part::tool_call("call_1", "book", json!({"seat": "window"}));
-        assert_eq!(Message::new(Role::Assistant, [Part::text("Booked."), call]).readable_text(), "Booked.");
+        assert_eq!(
+            Message::new(Role::Assistant, [Part::text("Booked."), call]).readable_text(),
+            "Booked."
+        );
         let data = Part::Data(crate::Data {
             name: "receipt".into(),
             value: json!({"total": 9, "lines": [{"item": "ticket"}, "fee"]}).into(),

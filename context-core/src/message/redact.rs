@@ -7,9 +7,10 @@ use crate::{Json, Metadata};
 const REDACTED: &str = "[redacted]";
 
 impl Message {
-    /// The message without its content, in the same shape: who spoke, how many parts of which types, which call a
-    /// result answers. So what follows it in a conversation stays valid. Texts become `[redacted]`, calls have no
-    /// arguments, media become texts; thoughts, provider blocks, metadata and unknown parts go.
+    /// The message without its content, in the same shape: who spoke, how many parts of which
+    /// types, which call a result answers. So what follows it in a conversation stays valid. Texts
+    /// become `[redacted]`, calls have no arguments, media become texts; thoughts, provider blocks,
+    /// metadata and unknown parts go.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut parts: Vec<Part> = self.parts.iter().filter_map(redacted).collect();
@@ -19,7 +20,8 @@ impl Message {
         Self::new(self.role, parts)
     }
 
-    /// What stands in the place of a deleted message: its role and nothing else. A model is not shown it.
+    /// What stands in the place of a deleted message: its role and nothing else. A model is not
+    /// shown it.
     #[must_use]
     pub fn deleted(&self) -> Self {
         Self::new(self.role, [])
@@ -59,9 +61,10 @@ mod tests {
 
     #[test]
     fn the_shape_stays_and_no_content() {
-        let parts = [Part::text("my card is 4242"), Part::tool_call("c1", "pay", json!({"card": 4242}))];
-        let message =
-            Message::new(Role::Assistant, parts).with_metadata(Metadata::default().with("k", "4242"));
+        let parts =
+            [Part::text("my card is 4242"), Part::tool_call("c1", "pay", json!({"card": 4242}))];
+        let message = Message::new(Role::Assistant, parts)
+            .with_metadata(Metadata::default().with("k", "4242"));
         let redacted = message.redacted();
         assert!(!format!("{redacted:?}").contains("4242"));
         let expected = [Part::text(REDACTED), Part::tool_call("c1", "pay", json!({}))];

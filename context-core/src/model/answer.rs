@@ -22,7 +22,8 @@ pub struct Answer {
     pub model: Option<String>,
     /// The provider's name of the answer.
     pub id: Option<String>,
-    /// Whether it is all of it. A stream that broke off leaves what was whole until then, and that can be sent back.
+    /// Whether it is all of it. A stream that broke off leaves what was whole until then, and that
+    /// can be sent back.
     pub complete: bool,
     /// An error the provider reported in place of an answer, or in the middle of one.
     pub error: Option<ModelError>,
@@ -59,9 +60,12 @@ impl Answer {
             .iter()
             .flat_map(|part| match part {
                 Part::Text(text) => [Some(AnswerDelta::Text(text.text.clone())), None],
-                Part::Reasoning(thought) => [Some(AnswerDelta::Reasoning(thought.text.clone())), None],
+                Part::Reasoning(thought) => {
+                    [Some(AnswerDelta::Reasoning(thought.text.clone())), None]
+                }
                 Part::ToolCall(call) => {
-                    let begun = AnswerDelta::ToolCall { id: call.id.clone(), name: call.name.clone() };
+                    let begun =
+                        AnswerDelta::ToolCall { id: call.id.clone(), name: call.name.clone() };
                     [Some(begun), Some(AnswerDelta::ToolInput(call.input.as_written().into()))]
                 }
                 _ => [None, None],
@@ -94,7 +98,8 @@ pub enum StopReason {
     Other(String),
 }
 
-/// What a call cost, in tokens. Where a provider counts cached input within the input, a codec takes it out.
+/// What a call cost, in tokens. Where a provider counts cached input within the input, a codec
+/// takes it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
@@ -167,15 +172,16 @@ impl AnswerDelta {
 /// let answer = stream.finish();
 /// ```
 pub trait AnswerStream: fmt::Debug + Send {
-    /// Takes the data of one server-sent event and says what it added. Unknown events are passed over; an event that
-    /// cannot be read is an error, and what came before it stands.
+    /// Takes the data of one server-sent event and says what it added. Unknown events are passed
+    /// over; an event that cannot be read is an error, and what came before it stands.
     fn push(&mut self, event: &str) -> Result<Vec<AnswerDelta>, WireError>;
 
     /// What there is until now, as [`finish`](Self::finish) would give it.
     fn answer(&self) -> Answer;
 
-    /// The answer. If the stream did not end as it should, it is not [complete](Answer::complete), and holds only
-    /// what may be sent back: no call whose input is cut off, no thought whose signature is missing.
+    /// The answer. If the stream did not end as it should, it is not [complete](Answer::complete),
+    /// and holds only what may be sent back: no call whose input is cut off, no thought whose
+    /// signature is missing.
     fn finish(self: Box<Self>) -> Answer {
         self.answer()
     }

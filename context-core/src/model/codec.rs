@@ -8,19 +8,19 @@ use crate::{Diagnostic, Json};
 
 /// Translates conversations to and from a wire form.
 ///
-/// Implementors: be pure and synchronous; the same request gives the same bytes in every process. Ids that must be
-/// invented are derived from the input.
+/// Implementors: be pure and synchronous; the same request gives the same bytes in every process.
+/// Ids that must be invented are derived from the input.
 pub trait MessageCodec: fmt::Debug + Send + Sync + 'static {
-    /// The form's name, such as `anthropic`. It begins the metadata keys of what belongs to this form alone, up to
-    /// the first `-`.
+    /// The form's name, such as `anthropic`. It begins the metadata keys of what belongs to this
+    /// form alone, up to the first `-`.
     fn name(&self) -> &'static str;
 
-    /// Writes the body to send. The messages are [normalised](ModelRequest::normalized) first; what the form cannot
-    /// hold is left out, with a diagnostic. An error if nothing is left to send.
+    /// Writes the body to send. The messages are [normalised](ModelRequest::normalized) first; what
+    /// the form cannot hold is left out, with a diagnostic. An error if nothing is left to send.
     fn lower(&self, request: &ModelRequest) -> Result<LoweredRequest, WireError>;
 
-    /// Writes the body as its source had it: for a request that was [lifted](Self::lift) an equal JSON value.
-    /// Nothing is repaired.
+    /// Writes the body as its source had it: for a request that was [lifted](Self::lift) an equal
+    /// JSON value. Nothing is repaired.
     fn lower_source(&self, request: &ModelRequest) -> LoweredRequest;
 
     /// Reads a body. What has no place in a request is kept beside it.

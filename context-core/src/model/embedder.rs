@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use super::ModelError;
 use crate::CancelSignal;
 
-/// What a text is embedded for. Some models place a question and its answer near each other only if they are told which is which.
+/// What a text is embedded for. Some models place a question and its answer near each other only if
+/// they are told which is which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EmbedAs {
@@ -19,9 +20,10 @@ pub enum EmbedAs {
 
 /// Turns texts into vectors.
 ///
-/// Implementors: give as many vectors as there are texts, in their order, all of one length, of finite numbers, the same each
-/// time; end soon after the signal is raised. Vectors of two embedders that share a [`name`](Self::name) are compared with
-/// each other, so a name stands for one model at one length.
+/// Implementors: give as many vectors as there are texts, in their order, all of one length, of
+/// finite numbers, the same each time; end soon after the signal is raised. Vectors of two
+/// embedders that share a [`name`](Self::name) are compared with each other, so a name stands for
+/// one model at one length.
 ///
 /// ```
 /// use async_trait::async_trait;

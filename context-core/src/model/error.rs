@@ -18,8 +18,8 @@ use crate::shown::clean_lines;
 
 /// What a provider said in place of an answer, in a form that does not depend on the provider.
 ///
-/// What a caller needs in order to go on is parsed out of the words: sizes of windows and outputs, limits of images,
-/// how long to wait.
+/// What a caller needs in order to go on is parsed out of the words: sizes of windows and outputs,
+/// limits of images, how long to wait.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider} refused: {code}{}: {}", shown_status(.status), clean_lines(.message))]
 #[non_exhaustive]
@@ -42,7 +42,8 @@ pub struct ModelError {
     pub helped_by_compaction: bool,
     /// Whether a request without images would help.
     pub helped_by_fewer_images: bool,
-    /// Whether the model's thoughts in the history are refused, such as a signature that does not fit them.
+    /// Whether the model's thoughts in the history are refused, such as a signature that does not
+    /// fit them.
     pub refuses_thoughts: bool,
     /// Whether calls and results in the history are refused because they do not stand together.
     pub refuses_pairs: bool,
@@ -153,8 +154,13 @@ const LONGEST_MESSAGE: usize = 500;
 const LONGEST_CODE: usize = 100;
 
 impl ModelError {
-    /// An error of this code and these words, about which nothing else is known. Keys in the words are masked.
-    pub fn new(provider: impl Into<String>, code: ModelErrorCode, message: impl Into<String>) -> Self {
+    /// An error of this code and these words, about which nothing else is known. Keys in the words
+    /// are masked.
+    pub fn new(
+        provider: impl Into<String>,
+        code: ModelErrorCode,
+        message: impl Into<String>,
+    ) -> Self {
         let mut error = Self {
             provider: provider.into(),
             code,
@@ -177,10 +183,12 @@ impl ModelError {
         error
     }
 
-    /// Reads a status and a body of a provider, of a proxy in front of it, or the words of a failed connection.
+    /// Reads a status and a body of a provider, of a proxy in front of it, or the words of a failed
+    /// connection.
     ///
-    /// Every body is read: JSON of any provider, also cut off or wrapped into strings by proxies, pages, plain words. Of a long one
-    /// the first 48 KiB and the last 16 KiB are looked at. Keys that a provider repeats are masked.
+    /// Every body is read: JSON of any provider, also cut off or wrapped into strings by proxies,
+    /// pages, plain words. Of a long one the first 48 KiB and the last 16 KiB are looked at. Keys
+    /// that a provider repeats are masked.
     ///
     /// ```
     /// use context_core::{ModelError, ModelErrorCode};
@@ -196,7 +204,8 @@ impl ModelError {
         let body = body::Body::read(body);
         let words = pattern::fold(&body.words);
         // A stream is answered with 200 before it fails; then the body knows.
-        let told = status.filter(|status| *status >= 400).or(body.status).or_else(|| told_status(&words));
+        let told =
+            status.filter(|status| *status >= 400).or(body.status).or_else(|| told_status(&words));
         let verdict = wording::classify(&body, &words, told);
         let message = shortened(&secrets::mask(&body.message), LONGEST_MESSAGE);
         let mut error = Self::new(provider, verdict.code, message);
@@ -236,12 +245,21 @@ impl ModelError {
 
 /// A status that stands in words only, as a failed call is printed.
 fn told_status(words: &str) -> Option<u16> {
-    const FRONTS: [&str; 6] =
-        ["error code: #", "status code: #", "status code #", "http status #", "http #", "http/1.1 #"];
+    const FRONTS: [&str; 6] = [
+        "error code: #",
+        "status code: #",
+        "status code #",
+        "http status #",
+        "http #",
+        "http/1.1 #",
+    ];
     let start = words.trim_start();
     let first = start.split(' ').next().and_then(|word| word.trim_end_matches(':').parse().ok());
     let told = FRONTS.iter().find_map(|front| pattern::captures(words, front)?.first().copied());
-    first.or(told).and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status))
+    first
+        .or(told)
+        .and_then(|status| u16::try_from(status).ok())
+        .filter(|status| (400..600).contains(status))
 }
 
 /// Words on one line, cut behind so many characters.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 pub use tools::NormalizedTools;
 
 use crate::wire::is_blank;
-use crate::{Chain, HistoryRules, Json, Message, Metadata, Normalized, OpaqueBlock, Text, Unanswered};
+use crate::{
+    Chain, HistoryRules, Json, Message, Metadata, Normalized, OpaqueBlock, Text, Unanswered,
+};
 
 /// What a model is asked, whoever provides it.
 ///
@@ -32,7 +34,8 @@ pub struct ModelRequest {
     pub model: Option<String>,
     /// The system prompt, in parts.
     pub system: Vec<Text>,
-    /// The conversation, oldest first. System messages in it stay where they are as far as the provider allows it.
+    /// The conversation, oldest first. System messages in it stay where they are as far as the
+    /// provider allows it.
     pub messages: Vec<Arc<Message>>,
     /// What the model may call.
     pub tools: Vec<Tool>,
@@ -48,13 +51,14 @@ pub struct ModelRequest {
     pub stream: Option<bool>,
     /// Where the provider's prompt cache should end its entries, if the provider wants to be told.
     pub cache: CacheMarks,
-    /// Whether a last message of the assistant is the beginning of the answer. If not, it is followed by a short
-    /// message of the user wherever the provider refuses a request that ends with the assistant.
+    /// Whether a last message of the assistant is the beginning of the answer. If not, it is
+    /// followed by a short message of the user wherever the provider refuses a request that ends
+    /// with the assistant.
     pub prefill: bool,
     /// What becomes of calls without results.
     pub unanswered: Unanswered,
-    /// Facts beside it. Under `<codec>.body`, such as `anthropic.body`, stands an object of other keys of that
-    /// codec's bodies: it writes them, no other does.
+    /// Facts beside it. Under `<codec>.body`, such as `anthropic.body`, stands an object of other
+    /// keys of that codec's bodies: it writes them, no other does.
     pub metadata: Metadata,
 }
 
@@ -126,8 +130,8 @@ impl ModelRequest {
         self.system.iter().filter(|text| !is_blank(&text.text))
     }
 
-    /// The tools as a provider with these rules takes them, and the choice among them. `provider` is whose opaque tools
-    /// are kept.
+    /// The tools as a provider with these rules takes them, and the choice among them. `provider`
+    /// is whose opaque tools are kept.
     pub fn normalized_tools(&self, rules: &HistoryRules, provider: &str) -> NormalizedTools<'_> {
         tools::normalized(self, rules, provider)
     }
@@ -144,8 +148,8 @@ impl ModelRequest {
 pub enum Tool {
     /// A function of the application.
     Function(FunctionTool),
-    /// A tool only its provider understands, such as a web search of its own. The block's value is the entry of the
-    /// body's list of tools.
+    /// A tool only its provider understands, such as a web search of its own. The block's value is
+    /// the entry of the body's list of tools.
     Opaque(OpaqueBlock),
 }
 
@@ -221,8 +225,9 @@ impl OutputSchema {
     }
 }
 
-/// Where entries of a prompt cache end, for providers that want to be told. A codec writes at most as many as its
-/// provider takes, the last ones first, and never on something that cannot carry one.
+/// Where entries of a prompt cache end, for providers that want to be told. A codec writes at most
+/// as many as its provider takes, the last ones first, and never on something that cannot carry
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheMarks {

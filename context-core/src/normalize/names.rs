@@ -1,7 +1,7 @@
 //! Ids of calls and names of tools as a provider takes them.
 //!
-//! An id that is allowed and new stays. Any other is made from it by rule, so that it is the same each time, and so
-//! that no two calls have one id.
+//! An id that is allowed and new stays. Any other is made from it by rule, so that it is the same
+//! each time, and so that no two calls have one id.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -56,7 +56,8 @@ impl<'a> Ids<'a> {
 
 /// Whether a call may be sent under its own id, if no other call has it.
 pub(super) fn is_legal_id(id: &str, rules: &HistoryRules) -> bool {
-    !id.trim_start().is_empty() && matches!(allowed(id, rules.any_id, "", rules.max_id_len), Cow::Borrowed(_))
+    !id.trim_start().is_empty()
+        && matches!(allowed(id, rules.any_id, "", rules.max_id_len), Cow::Borrowed(_))
 }
 
 /// The name under which a tool is called.
@@ -66,15 +67,15 @@ pub(super) fn name<'a>(name: &'a str, rules: &HistoryRules) -> Cow<'a, str> {
     }
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
     if rules.name_begins_with_letter && !name.starts_with(is_first) {
-        let name =
-            allowed(&format!("_{name}"), false, rules.name_characters, rules.max_name_len).into_owned();
+        let name = allowed(&format!("_{name}"), false, rules.name_characters, rules.max_name_len)
+            .into_owned();
         return Cow::Owned(name);
     }
     allowed(name, false, rules.name_characters, rules.max_name_len)
 }
 
-/// The text with `_` for what is not allowed. What is too long ends with a digest of the whole, so that two long texts
-/// with one beginning stay apart.
+/// The text with `_` for what is not allowed. What is too long ends with a digest of the whole, so
+/// that two long texts with one beginning stay apart.
 fn allowed<'a>(text: &'a str, any: bool, besides: &str, max: usize) -> Cow<'a, str> {
     let is_allowed =
         |c: char| any || c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || besides.contains(c);

@@ -64,8 +64,8 @@ impl Newest {
 }
 
 impl<'a> Pairs<'a> {
-    /// Pairs by id, and where an id repeats by position: a result belongs to the newest calls of its id that come before
-    /// it, to the first of them without one.
+    /// Pairs by id, and where an id repeats by position: a result belongs to the newest calls of
+    /// its id that come before it, to the first of them without one.
     pub(super) fn of(messages: &'a [Arc<Message>]) -> Self {
         let (calls, fates) = (Vec::new(), Vec::with_capacity(messages.len() * 2));
         let before = Vec::with_capacity(messages.len() + 1);
@@ -121,8 +121,9 @@ impl<'a> Pairs<'a> {
         let open = newest.calls().find(|call| self.calls[*call].result.is_none());
         let call = open.or_else(|| {
             // A failed attempt that was repeated: what came of it in the end is what counts.
-            let failed =
-                |call: &usize| self.calls[*call].result.is_some_and(|result| is_error(messages, result));
+            let failed = |call: &usize| {
+                self.calls[*call].result.is_some_and(|result| is_error(messages, result))
+            };
             newest.calls().find(|call| !is_error(messages, place) && failed(call))
         });
         let Some(call) = call else { return Fate::Orphan };

@@ -38,9 +38,14 @@ enum Which {
 }
 
 impl<'a, 'r> Plan<'a, 'r> {
-    pub(super) fn new(given: &'a [Arc<Message>], rules: &'r HistoryRules, unanswered: Unanswered) -> Self {
+    pub(super) fn new(
+        given: &'a [Arc<Message>],
+        rules: &'r HistoryRules,
+        unanswered: Unanswered,
+    ) -> Self {
         let pairs = Pairs::of(given);
-        let is_regular = !pairs.repeats && pairs.calls.iter().all(|call| names::is_legal_id(call.id, rules));
+        let is_regular =
+            !pairs.repeats && pairs.calls.iter().all(|call| names::is_legal_id(call.id, rules));
         let mut ids = Ids::of(if is_regular { 0 } else { pairs.calls.len() });
         let sent = pairs.calls.iter().map(|call| {
             let is_sent = call.result.is_some() || unanswered == Unanswered::Answer;
@@ -83,7 +88,8 @@ impl<'a, 'r> Plan<'a, 'r> {
                 next += 1;
             }
             if !open.is_empty() {
-                let results = open.iter().map(|call| self.result_of(*call, &mut sink)).collect::<Vec<_>>();
+                let results =
+                    open.iter().map(|call| self.result_of(*call, &mut sink)).collect::<Vec<_>>();
                 sink.push(index, Item::New(Message::new(Role::Tool, results)));
             }
         }
@@ -96,9 +102,10 @@ impl<'a, 'r> Plan<'a, 'r> {
             let (code, said) = match fate {
                 Fate::Content | Fate::Result(_) => continue,
                 Fate::Blank => (DiagnosticCode::EmptyRemoved, "left out: it is blank".to_owned()),
-                Fate::StrayCall => {
-                    (DiagnosticCode::ToolCallRemoved, "left out: only the assistant calls tools".to_owned())
-                }
+                Fate::StrayCall => (
+                    DiagnosticCode::ToolCallRemoved,
+                    "left out: only the assistant calls tools".to_owned(),
+                ),
                 Fate::Orphan => {
                     let said = "left out: a result without a call before it, or one too many";
                     (DiagnosticCode::ToolResultOrphaned, said.to_owned())
@@ -107,7 +114,8 @@ impl<'a, 'r> Plan<'a, 'r> {
                     let known = &self.pairs.calls[*call];
                     match &self.sent[*call] {
                         None => {
-                            let said = format!("left out: the call of {:?} has no result", known.name);
+                            let said =
+                                format!("left out: the call of {:?} has no result", known.name);
                             (DiagnosticCode::ToolCallRemoved, said)
                         }
                         Some(sent) => {
@@ -131,9 +139,9 @@ impl<'a, 'r> Plan<'a, 'r> {
         }
     }
 
-    /// Which of the calls that are `open` the message at `index` leaves open, if it may stand right behind them. It may if
-    /// its results are theirs and come before everything else, and if nothing that it says besides would stand between
-    /// a call and its result.
+    /// Which of the calls that are `open` the message at `index` leaves open, if it may stand right
+    /// behind them. It may if its results are theirs and come before everything else, and if
+    /// nothing that it says besides would stand between a call and its result.
     fn left_open_behind(&self, index: usize, open: &[usize]) -> Option<Vec<usize>> {
         let message = self.given.get(index)?;
         if matches!(message.role, Role::Assistant | Role::System) {
@@ -160,8 +168,11 @@ impl<'a, 'r> Plan<'a, 'r> {
     fn message(&self, index: usize, which: Which, sink: &mut Sink<'_, '_>) -> Option<Item> {
         let (message, fates) = (&*self.given[index], self.pairs.fates(index));
         // What a tool's message says besides results is not the tools' to say.
-        let role =
-            if which == Which::Others && message.role == Role::Tool { Role::User } else { message.role };
+        let role = if which == Which::Others && message.role == Role::Tool {
+            Role::User
+        } else {
+            message.role
+        };
         let (mut is_same, mut carried, mut content_left) = (true, false, false);
         for (part, fate) in message.parts.iter().zip(fates) {
             is_same &= match fate {
@@ -178,7 +189,11 @@ impl<'a, 'r> Plan<'a, 'r> {
         }
         if !carried {
             if content_left {
-                sink.note(DiagnosticCode::Unrepresentable, index, "left out: nothing in it can be sent");
+                sink.note(
+                    DiagnosticCode::Unrepresentable,
+                    index,
+                    "left out: nothing in it can be sent",
+                );
             } else if message.parts.is_empty() {
                 sink.note(DiagnosticCode::EmptyRemoved, index, "left out: it is empty");
             }

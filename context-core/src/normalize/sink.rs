@@ -1,4 +1,5 @@
-//! Where messages go when their calls and results are in order: their roles are brought in order here.
+//! Where messages go when their calls and results are in order: their roles are brought in order
+//! here.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -43,11 +44,21 @@ impl<'a, 'r> Sink<'a, 'r> {
 
     /// Says something about a given message.
     pub(super) fn note(&mut self, code: DiagnosticCode, at: usize, said: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::new(code, Severity::Info, format!("messages[{at}]"), said));
+        self.diagnostics.push(Diagnostic::new(
+            code,
+            Severity::Info,
+            format!("messages[{at}]"),
+            said,
+        ));
     }
 
     /// Says something about a part of a given message.
-    pub(super) fn note_part(&mut self, code: DiagnosticCode, (m, p): Place, said: impl Into<String>) {
+    pub(super) fn note_part(
+        &mut self,
+        code: DiagnosticCode,
+        (m, p): Place,
+        said: impl Into<String>,
+    ) {
         let path = format!("messages[{m}].parts[{p}]");
         self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, said));
     }
@@ -91,14 +102,19 @@ impl<'a, 'r> Sink<'a, 'r> {
 
     /// Whether all that is sent of a message is thoughts.
     fn is_only_thoughts(&self, message: &Message) -> bool {
-        let is_silent =
-            |part: &Part| matches!(part, Part::Reasoning(_)) || !(self.rules.carries)(message.role, part);
+        let is_silent = |part: &Part| {
+            matches!(part, Part::Reasoning(_)) || !(self.rules.carries)(message.role, part)
+        };
         message.parts.iter().all(is_silent)
     }
 
     fn drop_thoughts(&mut self) {
         for (from, _) in std::mem::take(&mut self.thoughts) {
-            self.note(DiagnosticCode::EmptyRemoved, from, "left out: thoughts that nothing follows");
+            self.note(
+                DiagnosticCode::EmptyRemoved,
+                from,
+                "left out: thoughts that nothing follows",
+            );
         }
     }
 
@@ -106,7 +122,11 @@ impl<'a, 'r> Sink<'a, 'r> {
     fn place(&mut self, from: usize, item: Item) {
         let role = self.message(&item).role;
         if !self.begun && role == Role::Assistant {
-            self.note(DiagnosticCode::RolesAdjusted, from, "a message of the user was put in front of it");
+            self.note(
+                DiagnosticCode::RolesAdjusted,
+                from,
+                "a message of the user was put in front of it",
+            );
             self.append(from, Item::New(synthetic(HistoryRules::OPENING)));
         }
         self.begun |= role != Role::System;
@@ -173,7 +193,8 @@ impl<'a, 'r> Sink<'a, 'r> {
         self.drop_thoughts();
         let allowed = if prefill { self.rules.prefill } else { self.rules.assistant_last };
         if !allowed && self.last().is_some_and(|last| last.role == Role::Assistant) {
-            let said = "a message of the user was put behind it: the assistant may not have the last word";
+            let said =
+                "a message of the user was put behind it: the assistant may not have the last word";
             let last = self.given.len().saturating_sub(1);
             self.note(DiagnosticCode::RolesAdjusted, last, said);
             self.append(last, Item::New(synthetic(HistoryRules::CONTINUATION)));
@@ -201,9 +222,10 @@ fn synthetic(text: &str) -> Message {
 /// A message of the system as one of the user that says what it is.
 fn said_by_system(message: &Message) -> Message {
     let marked = |part: &Part| match part {
-        Part::Text(Text { text, metadata }) => {
-            Part::Text(Text { text: format!("<system>\n{text}\n</system>"), metadata: metadata.clone() })
-        }
+        Part::Text(Text { text, metadata }) => Part::Text(Text {
+            text: format!("<system>\n{text}\n</system>"),
+            metadata: metadata.clone(),
+        }),
         part => part.clone(),
     };
     let metadata = Metadata::default().with(Message::SYNTHETIC, truth());

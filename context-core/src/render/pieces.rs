@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::Fragment;
 
-/// In which of its ways a renderer writes a fragment; what each stands for is the renderer's business. As long
-/// as a fragment and its form are the same, its piece is.
+/// In which of its ways a renderer writes a fragment; what each stands for is the renderer's
+/// business. As long as a fragment and its form are the same, its piece is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Form(pub u8);
 
@@ -33,7 +33,8 @@ impl Arrangement {
         Self { separator: separator.into(), ..Self::default() }
     }
 
-    /// The same with a text in front, followed by the separator. It stands there also if every piece is empty.
+    /// The same with a text in front, followed by the separator. It stands there also if every
+    /// piece is empty.
     #[must_use]
     pub fn with_head(mut self, head: impl Into<String>) -> Self {
         self.head = head.into();
@@ -64,14 +65,16 @@ impl Arrangement {
 
     /// The fragments in their forms.
     pub fn pieces<'a>(&self, fragments: &[&'a Fragment]) -> Vec<Piece<'a>> {
-        let piece = |(place, fragment): (usize, &&'a Fragment)| Piece { fragment, form: self.form(place) };
+        let piece =
+            |(place, fragment): (usize, &&'a Fragment)| Piece { fragment, form: self.form(place) };
         fragments.iter().enumerate().map(piece).collect()
     }
 
     /// The prompt of rendered pieces.
     pub fn join<'a>(&self, pieces: impl Iterator<Item = &'a str> + Clone) -> String {
         let separator = self.separator.len();
-        let length = self.head.len() + pieces.clone().map(|piece| piece.len() + separator).sum::<usize>();
+        let length =
+            self.head.len() + pieces.clone().map(|piece| piece.len() + separator).sum::<usize>();
         let mut out = String::with_capacity(length);
         out.push_str(&self.head);
         for piece in pieces.filter(|piece| !piece.is_empty()) {
@@ -92,8 +95,8 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// The text to write to: what has been appended since the last [`end_piece`](Self::end_piece) is the next
-    /// piece.
+    /// The text to write to: what has been appended since the last [`end_piece`](Self::end_piece)
+    /// is the next piece.
     pub fn text(&mut self) -> &mut String {
         &mut self.text
     }

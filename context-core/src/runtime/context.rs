@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::{
-    BoundaryKind, Budget, CacheMarks, Compacted, Diagnostic, Message, Metadata, ModelRequest, OutputSchema,
-    Price, SummaryTask, Text, TokenCount, Tool, ToolChoice,
+    BoundaryKind, Budget, CacheMarks, Compacted, Diagnostic, Message, Metadata, ModelRequest,
+    OutputSchema, Price, SummaryTask, Text, TokenCount, Tool, ToolChoice,
 };
 
 /// A cut that stands between the history and what is sent.
@@ -68,7 +68,8 @@ impl PlanReport {
 }
 
 impl PlanReport {
-    /// Of a cut that had to be made, whatever it costs: the history went from so many tokens to so many.
+    /// Of a cut that had to be made, whatever it costs: the history went from so many tokens to so
+    /// many.
     pub fn forced(
         policy: &'static str,
         kind: BoundaryKind,
@@ -117,12 +118,14 @@ impl Breakdown {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Prefix {
-    /// The hash of what comes before everything volatile: system prompt, tools, history. What the request of the next call begins
-    /// with, if nothing is cut.
+    /// The hash of what comes before everything volatile: system prompt, tools, history. What the
+    /// request of the next call begins with, if nothing is cut.
     pub hash: String,
-    /// The hash of as much of this request as the one before had. The same as its `hash`, unless something was changed.
+    /// The hash of as much of this request as the one before had. The same as its `hash`, unless
+    /// something was changed.
     pub shared: Option<String>,
-    /// Whether the request before is the beginning of this one, what is volatile in them left aside.
+    /// Whether the request before is the beginning of this one, what is volatile in them left
+    /// aside.
     pub intact: bool,
     /// How many tokens of this request the provider may have in its cache.
     pub reused: u64,
@@ -163,10 +166,11 @@ pub struct ModelContext {
     pub budget: Option<Budget>,
     /// Plans that were made: applied ones, and those that were not worth it.
     pub plans: Vec<PlanReport>,
-    /// The history after the plans that were applied, before recall and repair; nothing if none was. Who keeps the history keeps
-    /// this instead, or has its store keep it as a boundary.
+    /// The history after the plans that were applied, before recall and repair; nothing if none
+    /// was. Who keeps the history keeps this instead, or has its store keep it as a boundary.
     pub compacted: Option<Compacted>,
-    /// A summary that would help, for a loop that can ask a model. What stands here can be sent without it.
+    /// A summary that would help, for a loop that can ask a model. What stands here can be sent
+    /// without it.
     pub summary: Option<Box<SummaryTask>>,
     /// How it begins.
     pub prefix: Prefix,

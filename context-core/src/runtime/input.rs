@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Attempt, CancelSignal, ChatRef, Message, MessageId, ModelError, OutputSchema, Text, Tool, ToolChoice,
+    Attempt, CancelSignal, ChatRef, Message, MessageId, ModelError, OutputSchema, Text, Tool,
+    ToolChoice,
 };
 
 /// A turn of a chat that a model call is prepared from.
@@ -23,8 +24,8 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PrepareInput {
-    /// The chat, with its user. Everything that is remembered between two calls, recalled, captured or kept elsewhere is
-    /// theirs alone: no other user's chat shares it, whatever its id is.
+    /// The chat, with its user. Everything that is remembered between two calls, recalled, captured
+    /// or kept elsewhere is theirs alone: no other user's chat shares it, whatever its id is.
     pub chat: ChatRef,
     /// Names the turn of the user: memories are recalled once for it.
     pub turn_id: String,
@@ -58,7 +59,8 @@ pub struct PrepareInput {
     pub append_system_prompt: Option<String>,
     /// The most messages to send; requests and pairs are kept whole, so a few more may be left.
     pub max_messages: Option<usize>,
-    /// The most tokens of answer to ask for, and so to keep free; what the runtime knows of the model, if it is not said.
+    /// The most tokens of answer to ask for, and so to keep free; what the runtime knows of the
+    /// model, if it is not said.
     pub max_output_tokens: Option<u64>,
     /// The window, in tokens; what the runtime knows of the model, if it is not said.
     pub window: Option<u64>,
@@ -192,10 +194,11 @@ pub struct RecoveryInput {
     pub messages: Vec<Arc<Message>>,
     /// Whether it was compacted or cut for this call already.
     pub has_attempted_compact: bool,
-    /// What was tried for this call, oldest first. A caller that does not say relies on what the runtime remembers of the turn.
+    /// What was tried for this call, oldest first. A caller that does not say relies on what the
+    /// runtime remembers of the turn.
     pub attempts: Option<Vec<Attempt>>,
-    /// Whether the caller carries out every decision there is, and not only the three that loops of the first generation know: to strip
-    /// images, to truncate the head, to give up. Default: no.
+    /// Whether the caller carries out every decision there is, and not only the three that loops of
+    /// the first generation know: to strip images, to truncate the head, to give up. Default: no.
     pub follows_all: bool,
 }
 
@@ -229,8 +232,9 @@ pub struct CaptureTurnInput {
     pub turn_id: String,
     /// The conversation.
     pub messages: Vec<Arc<Message>>,
-    /// The ids of these messages, one for each, such as those of their nodes; another number of them is refused. Empty if
-    /// they have none, and then memories file them under names made of what they say. They are what is forgotten by.
+    /// The ids of these messages, one for each, such as those of their nodes; another number of
+    /// them is refused. Empty if they have none, and then memories file them under names made of
+    /// what they say. They are what is forgotten by.
     pub ids: Vec<MessageId>,
     /// The folder that was worked in, if there is one.
     pub cwd: Option<PathBuf>,
@@ -242,7 +246,11 @@ pub struct CaptureTurnInput {
 
 impl CaptureTurnInput {
     /// A turn that went well.
-    pub fn new(chat: impl Into<ChatRef>, turn_id: impl Into<String>, messages: Vec<Arc<Message>>) -> Self {
+    pub fn new(
+        chat: impl Into<ChatRef>,
+        turn_id: impl Into<String>,
+        messages: Vec<Arc<Message>>,
+    ) -> Self {
         Self {
             chat: chat.into(),
             turn_id: turn_id.into(),

@@ -1,7 +1,7 @@
 //! BM25: how well a text fits words, by how rare they are among all texts.
 
-/// What is known of all texts together, to score one of them by BM25 (`k1` 1.2, `b` 0.75): rare words count more, more of them count
-/// more, in long texts less.
+/// What is known of all texts together, to score one of them by BM25 (`k1` 1.2, `b` 0.75): rare
+/// words count more, more of them count more, in long texts less.
 ///
 /// ```
 /// use context_core::search::Bm25;
@@ -27,7 +27,8 @@ impl Bm25 {
     /// How much the length of a text counts.
     pub const B: f64 = 0.75;
 
-    /// So many texts of so many words, in so many of which each of the words that are looked for is.
+    /// So many texts of so many words, in so many of which each of the words that are looked for
+    /// is.
     pub fn new(texts: u64, words: u64, found: Vec<u64>) -> Self {
         Self { texts, words, found }
     }
@@ -37,10 +38,12 @@ impl Bm25 {
         (self.words as f64 / self.texts.max(1) as f64).max(1.0)
     }
 
-    /// How rare a word is: by its place among those that are looked for. Never nothing, since among three texts a word that is in two
-    /// of them still says something; [`Ranking`](super::Ranking), which ranks where all words must be there anyway, is stricter.
+    /// How rare a word is: by its place among those that are looked for. Never nothing, since among
+    /// three texts a word that is in two of them still says something; [`Ranking`](super::Ranking),
+    /// which ranks where all words must be there anyway, is stricter.
     pub fn rarity(&self, word: usize) -> f64 {
-        let (texts, found) = (self.texts as f64, self.found.get(word).copied().unwrap_or_default() as f64);
+        let (texts, found) =
+            (self.texts as f64, self.found.get(word).copied().unwrap_or_default() as f64);
         (1.0 + (texts - found + 0.5).max(0.0) / (found + 0.5)).ln()
     }
 
@@ -49,7 +52,8 @@ impl Bm25 {
         self.score_with(Self::B, length as f64 / self.average(), counts)
     }
 
-    /// The same where length counts as much as `b` says, from 0 to 1, for a text that is so many times as long as one on average.
+    /// The same where length counts as much as `b` says, from 0 to 1, for a text that is so many
+    /// times as long as one on average.
     pub fn score_with(&self, b: f64, length: f64, counts: impl IntoIterator<Item = u32>) -> f64 {
         let length = 1.0 - b + b * length;
         let score = |(word, count): (usize, u32)| {

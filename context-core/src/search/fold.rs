@@ -28,7 +28,8 @@ fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Some forms fall apart into spaces and signs; what is indexed holds no separator, and nothing that is not seen.
+/// Some forms fall apart into spaces and signs; what is indexed holds no separator, and nothing
+/// that is not seen.
 fn keeps(c: char) -> bool {
     let sign = || !c.is_ascii() && !c.is_whitespace() && !c.is_control();
     !is_accent(c)

@@ -2,8 +2,8 @@
 
 use super::terms::Count;
 
-/// Collects what was found, then scores it by BM25 (`k1` 1.2, `b` 0.75): rare words count more, more of them count
-/// more, in long texts less.
+/// Collects what was found, then scores it by BM25 (`k1` 1.2, `b` 0.75): rare words count more,
+/// more of them count more, in long texts less.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     texts: usize,

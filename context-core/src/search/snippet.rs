@@ -49,18 +49,26 @@ impl Terms {
                 _ => marks.push(range),
             }
         }
-        Snippet { text: text[from..to].to_owned(), marks, cut_before: from > 0, cut_after: to < text.len() }
+        Snippet {
+            text: text[from..to].to_owned(),
+            marks,
+            cut_before: from > 0,
+            cut_after: to < text.len(),
+        }
     }
 }
 
-/// Where the stretch of [`LENGTH`] bytes begins that has the most phrases. Linear: both ends only move forward.
+/// Where the stretch of [`LENGTH`] bytes begins that has the most phrases. Linear: both ends only
+/// move forward.
 fn best_start(hits: &[(usize, Range<usize>)], phrases: usize) -> usize {
     let mut counts = vec![0usize; phrases];
     let (mut distinct, mut first, mut best) = (0, 0, (0, 0));
     for (number, range) in hits {
         counts[*number] += 1;
         distinct += usize::from(counts[*number] == 1);
-        while range.end.saturating_sub(hits[first].1.start) > LENGTH - LEAD && hits[first].1 != *range {
+        while range.end.saturating_sub(hits[first].1.start) > LENGTH - LEAD
+            && hits[first].1 != *range
+        {
             let left = hits[first].0;
             counts[left] -= 1;
             distinct -= usize::from(counts[left] == 0);
@@ -73,8 +81,8 @@ fn best_start(hits: &[(usize, Range<usize>)], phrases: usize) -> usize {
     best.1
 }
 
-/// The beginning of the word at or behind a place; the place itself, made a character boundary, in a text without
-/// one nearby.
+/// The beginning of the word at or behind a place; the place itself, made a character boundary, in
+/// a text without one nearby.
 fn boundary_before(text: &str, words: &[Word], at: usize) -> usize {
     if at == 0 {
         return 0;
@@ -106,8 +114,11 @@ mod tests {
 
     #[test]
     fn the_part_with_the_most_phrases_is_shown() {
-        let text =
-            format!("lisbon {} Friday: two tickets to Lisbon. {}", "blah ".repeat(60), "bla ".repeat(90));
+        let text = format!(
+            "lisbon {} Friday: two tickets to Lisbon. {}",
+            "blah ".repeat(60),
+            "bla ".repeat(90)
+        );
         let snippet = Terms::parse("lisbon friday", false).snippet(&text);
         let marked: Vec<_> = snippet.marks.iter().map(|mark| &snippet.text[mark.clone()]).collect();
         assert_eq!(marked, ["Friday", "Lisbon"]);

@@ -2,11 +2,11 @@
 
 use crate::UserId;
 
-/// A short text that stands in front of every word of a user in a shared index, so a search reads what that user has
-/// written and nothing else.
+/// A short text that stands in front of every word of a user in a shared index, so a search reads
+/// what that user has written and nothing else.
 ///
-/// Thirty bits of a hash: two users may have the same one, so a store still asks whose a hit is. The same in every process
-/// and version of this crate, because stores keep it.
+/// Thirty bits of a hash: two users may have the same one, so a store still asks whose a hit is.
+/// The same in every process and version of this crate, because stores keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserTag([u8; Self::LENGTH]);
 
@@ -17,7 +17,8 @@ impl UserTag {
     /// The tag of a user.
     pub fn of(user: &UserId) -> Self {
         let hash = blake3::hash(user.as_str().as_bytes());
-        let digit = |i: usize| b"abcdefghijklmnopqrstuvwxyz234567"[usize::from(hash.as_bytes()[i] & 31)];
+        let digit =
+            |i: usize| b"abcdefghijklmnopqrstuvwxyz234567"[usize::from(hash.as_bytes()[i] & 31)];
         Self(std::array::from_fn(digit))
     }
 

@@ -96,7 +96,11 @@ mod tests {
 
     #[track_caller]
     fn finds(query: &str, text: &str, expected: bool) {
-        assert_eq!(Terms::parse(query, false).count(text).is_hit(), expected, "{query:?} in {text:?}");
+        assert_eq!(
+            Terms::parse(query, false).count(text).is_hit(),
+            expected,
+            "{query:?} in {text:?}"
+        );
     }
 
     #[test]

@@ -98,9 +98,9 @@ impl Iterator for Ranges<'_> {
     }
 }
 
-/// What an index keeps of a message: the folded words of its readable text, one space between two. Only ASCII
-/// letters and digits, and characters beyond ASCII, are in it, so an index cuts it at the spaces and nowhere
-/// else. Empty if there is nothing to read.
+/// What an index keeps of a message: the folded words of its readable text, one space between two.
+/// Only ASCII letters and digits, and characters beyond ASCII, are in it, so an index cuts it at
+/// the spaces and nowhere else. Empty if there is nothing to read.
 pub fn index_text(message: &Message) -> String {
     let text = message.readable_text();
     let mut out = String::with_capacity(text.len());
@@ -134,7 +134,10 @@ mod tests {
     fn words_are_cut_and_folded() {
         check("Two tickets, please!", &["two", "tickets", "please"]);
         check("what's foo:bar a-b x_y", &["what", "s", "foo", "bar", "a", "b", "x", "y"]);
-        check("Café CAFÉ ｃａｆｅ Straße ὈΔΥΣΣΕΎΣ", &["cafe", "cafe", "cafe", "strasse", "οδυσσευσ"]);
+        check(
+            "Café CAFÉ ｃａｆｅ Straße ὈΔΥΣΣΕΎΣ",
+            &["cafe", "cafe", "cafe", "strasse", "οδυσσευσ"],
+        );
         check("北京 東京タワー", &["北", "京", "東", "京", "タ", "ワ", "ー"]);
         check("ไปไหน", &["ไ", "ป", "ไ", "ห", "น"]);
         let korean = ["서울", "여행"].map(nfkd);
@@ -160,8 +163,10 @@ mod tests {
         fn what_is_indexed_is_cut_only_at_its_spaces(text in "\\PC{0,40}") {
             let indexed = index_text(&Message::text(Role::User, text.clone()));
             let expected: Vec<_> = words(&text).map(|word| word.folded).collect();
-            prop_assert_eq!(indexed.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>(), expected);
-            prop_assert!(indexed.chars().all(|c| c == ' ' || !c.is_ascii() || c.is_ascii_alphanumeric()));
+            prop_assert_eq!(indexed.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>(),
+                expected);
+            prop_assert!(indexed.chars().all(|c| c == ' ' || !c.is_ascii()
+                || c.is_ascii_alphanumeric()));
         }
     }
 }

@@ -40,8 +40,8 @@ impl BlobId {
         Self(hash)
     }
 
-    /// The blob that a [`MediaSource::Reference`](crate::MediaSource::Reference) or a text names, if it is one:
-    /// `blob:` and the digits.
+    /// The blob that a [`MediaSource::Reference`](crate::MediaSource::Reference) or a text names,
+    /// if it is one: `blob:` and the digits.
     pub fn from_reference(reference: &str) -> Option<Self> {
         reference.strip_prefix(Self::SCHEME)?.parse().ok()
     }
@@ -126,7 +126,12 @@ impl NewBlob {
                 limits::MAX_ID_BYTES,
             )?;
         }
-        limits::check_length(OPERATION, "blob", sealed::blob_length(&self.bytes), limits::MAX_BLOB_BYTES)
+        limits::check_length(
+            OPERATION,
+            "blob",
+            sealed::blob_length(&self.bytes),
+            limits::MAX_BLOB_BYTES,
+        )
     }
 }
 
@@ -210,29 +215,32 @@ pub struct BlobsPruned {
 
 /// Keeps bytes under the hash of what they are.
 ///
-/// A blob belongs to a user: two users who keep the same bytes keep them twice, so that nobody learns what others have.
-/// Chats of one user share it, each with a reference of its own; the bytes are there as long as there is one.
-/// Deleting a chat drops its references, erasing a user all of theirs.
+/// A blob belongs to a user: two users who keep the same bytes keep them twice, so that nobody
+/// learns what others have. Chats of one user share it, each with a reference of its own; the bytes
+/// are there as long as there is one. Deleting a chat drops its references, erasing a user all of
+/// theirs.
 ///
-/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call; a blob that it does not refer to is
-/// nothing, also if another chat of the user keeps those bytes. Putting and reading are no change of the chat:
-/// [`Chat::updated_at`](crate::Chat::updated_at) stays.
+/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call; a blob
+/// that it does not refer to is nothing, also if another chat of the user keeps those bytes.
+/// Putting and reading are no change of the chat: [`Chat::updated_at`](crate::Chat::updated_at)
+/// stays.
 ///
-/// Contract with implementors, beside that of [`Store`](crate::Store): a put is one transaction, bytes and reference
-/// together; what was there is never written again; a read gives the bytes that were put or an error, never others
-/// ([`Corrupt`](crate::ErrorKind::Corrupt) if what is stored is not what its name says, as far as that is looked at:
-/// a check of the store looks at all of it).
+/// Contract with implementors, beside that of [`Store`](crate::Store): a put is one transaction,
+/// bytes and reference together; what was there is never written again; a read gives the bytes that
+/// were put or an error, never others ([`Corrupt`](crate::ErrorKind::Corrupt) if what is stored is
+/// not what its name says, as far as that is looked at: a check of the store looks at all of it).
 #[async_trait]
 pub trait BlobStore: Send + Sync {
-    /// Keeps bytes for a chat. Bytes that the user keeps already are not written again. If the chat refers to them, their
-    /// time of use goes forward, and a media type is noted if there was none.
+    /// Keeps bytes for a chat. Bytes that the user keeps already are not written again. If the chat
+    /// refers to them, their time of use goes forward, and a media type is noted if there was none.
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob>;
 
     /// What is known of a blob the chat refers to.
     async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>>;
 
-    /// Reads a range of the bytes, cut to where they end: behind the end, or if it ends before it begins, there are none.
-    /// Nothing if the chat does not refer to such a blob. With a time the blob counts as used then, unless it was used later.
+    /// Reads a range of the bytes, cut to where they end: behind the end, or if it ends before it
+    /// begins, there are none. Nothing if the chat does not refer to such a blob. With a time the
+    /// blob counts as used then, unless it was used later.
     async fn read_blob(
         &self,
         chat: &ChatRef,
@@ -241,8 +249,14 @@ pub trait BlobStore: Send + Sync {
         at: Option<Timestamp>,
     ) -> Result<Option<Bytes>>;
 
-    /// The blobs a chat refers to, ordered by name, page by page (`limit` from 1 to [`limits::MAX_PAGE`]).
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>>;
+    /// The blobs a chat refers to, ordered by name, page by page (`limit` from 1 to
+    /// [`limits::MAX_PAGE`]).
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>>;
 
     /// Drops the chat's reference, if it has one. The bytes go with the last one.
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned>;

@@ -24,14 +24,14 @@ pub struct Chat {
     pub active: BranchName,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When it was last written to: the latest time that a call brought which wrote to the chat. Never goes
-    /// backwards, whatever the callers' clocks say.
+    /// When it was last written to: the latest time that a call brought which wrote to the chat.
+    /// Never goes backwards, whatever the callers' clocks say.
     ///
-    /// These calls move it, also if they leave the chat as it is, such as an empty patch: `update_chat`,
-    /// `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`, `put_fragments`, and a `commit`
-    /// that is [`Applied`](crate::CommitOutcome::Applied). A call that is refused or answers with another outcome
-    /// does not, nor do `delete_checkpoint` and `remove_fragment`, which bring no time, nor blobs, streams and
-    /// rounds.
+    /// These calls move it, also if they leave the chat as it is, such as an empty patch:
+    /// `update_chat`, `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`,
+    /// `put_fragments`, and a `commit` that is [`Applied`](crate::CommitOutcome::Applied). A call
+    /// that is refused or answers with another outcome does not, nor do `delete_checkpoint` and
+    /// `remove_fragment`, which bring no time, nor blobs, streams and rounds.
     pub updated_at: Timestamp,
 }
 
@@ -112,8 +112,8 @@ pub struct ChatPatch {
     pub remove: Vec<String>,
     /// Metadata keys to set, at the top level.
     pub set: Metadata,
-    /// Numbers to add to what is there, at any depth: objects are walked, numbers are added, what is new or of
-    /// another type is set. This is how usage is counted without reading first.
+    /// Numbers to add to what is there, at any depth: objects are walked, numbers are added, what
+    /// is new or of another type is set. This is how usage is counted without reading first.
     pub add: Metadata,
 }
 
@@ -130,8 +130,8 @@ impl ChatPatch {
         limits::check_metadata(operation, &self.add)
     }
 
-    /// The chat with this change. Every store calls this inside its transaction, so that all merge alike.
-    /// Refuses what is too large in itself or would make the metadata so.
+    /// The chat with this change. Every store calls this inside its transaction, so that all merge
+    /// alike. Refuses what is too large in itself or would make the metadata so.
     pub fn apply(&self, chat: &mut Chat) -> Result<()> {
         const OPERATION: &str = "update_chat";
         self.check(OPERATION)?;
@@ -167,7 +167,9 @@ fn add(present: &Json, amount: &Json) -> Json {
     match (present.parse::<Value>(), amount.parse::<Value>()) {
         (Ok(Value::Number(a)), Ok(Value::Number(b))) => match (a.as_i64(), b.as_i64()) {
             (Some(a), Some(b)) => Value::from(a.saturating_add(b)).into(),
-            _ => Value::from(a.as_f64().unwrap_or_default() + b.as_f64().unwrap_or_default()).into(),
+            _ => {
+                Value::from(a.as_f64().unwrap_or_default() + b.as_f64().unwrap_or_default()).into()
+            }
         },
         _ => amount.clone(),
     }
@@ -205,13 +207,14 @@ pub struct Page<T> {
     pub next: Option<Cursor>,
 }
 
-/// Which chats of a user to list. Newest activity first, by [`Chat::updated_at`] and then by creation.
+/// Which chats of a user to list. Newest activity first, by [`Chat::updated_at`] and then by
+/// creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatQuery {
     /// Whose chats.
     pub user: UserId,
-    /// Metadata that must be there, by exact top-level key. Values are compared as JSON values; a dot in a key
-    /// is a dot.
+    /// Metadata that must be there, by exact top-level key. Values are compared as JSON values; a
+    /// dot in a key is a dot.
     pub metadata: Vec<(String, Json)>,
     /// The longest page, from 1 to [`limits::MAX_PAGE`].
     pub limit: usize,
@@ -229,7 +232,11 @@ impl ChatQuery {
     pub fn matches(&self, chat: &Chat) -> bool {
         self.metadata.iter().all(|(key, want)| {
             chat.metadata.get(key).is_some_and(|have| {
-                have == want || have.parse::<Value>().ok().is_some_and(|have| want.parse().ok() == Some(have))
+                have == want
+                    || have
+                        .parse::<Value>()
+                        .ok()
+                        .is_some_and(|have| want.parse().ok() == Some(have))
             })
         })
     }
@@ -298,9 +305,13 @@ mod tests {
             ..ChatPatch::default()
         };
         patch.apply(&mut chat).unwrap();
-        ChatPatch { remove: vec!["a".into()], title: Some(Some("T".into())), ..ChatPatch::default() }
-            .apply(&mut chat)
-            .unwrap();
+        ChatPatch {
+            remove: vec!["a".into()],
+            title: Some(Some("T".into())),
+            ..ChatPatch::default()
+        }
+        .apply(&mut chat)
+        .unwrap();
         let expected = json!({"usage": {"in": 15, "out": 3, "details": {"cached": 4}}, "b": 2});
         assert_eq!(serde_json::to_value(&chat.metadata).unwrap(), expected);
         assert_eq!(chat.title.as_deref(), Some("T"));
@@ -321,8 +332,10 @@ mod tests {
         let mut chat = Chat::new(NewChat::new(ChatRef::new("u", "c"), Timestamp::default()));
         chat.metadata = Metadata::default().with("a.b", json!({"x": 1, "y": [true]}));
         let spaced = Json::from_text(r#"{ "y": [ true ], "x": 1 }"#).unwrap();
-        let query =
-            |key: &str, value: Json| ChatQuery { metadata: vec![(key.into(), value)], ..ChatQuery::new("u") };
+        let query = |key: &str, value: Json| ChatQuery {
+            metadata: vec![(key.into(), value)],
+            ..ChatQuery::new("u")
+        };
         assert!(query("a.b", spaced.clone()).matches(&chat));
         assert!(!query("a", spaced).matches(&chat));
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::{
-    BranchName, ChatPatch, ChatRef, CheckpointName, CommitKey, Encoded, FragmentId, MessageId, Metadata,
-    Node, Timestamp,
+    BranchName, ChatPatch, ChatRef, CheckpointName, CommitKey, Encoded, FragmentId, MessageId,
+    Metadata, Node, Timestamp,
 };
 
 /// Everything that is written together, or not at all.
@@ -35,22 +35,26 @@ pub struct Commit {
     pub chat: ChatRef,
     /// Which branch moves, and on what condition.
     pub target: Target,
-    /// New messages, oldest first: the first follows what the target says, each other the one before it.
+    /// New messages, oldest first: the first follows what the target says, each other the one
+    /// before it.
     pub nodes: Vec<Arc<Node>>,
     /// New bodies for stored messages, by id. Place and head stay; the earlier revision is kept.
     pub amendments: Vec<Arc<Node>>,
-    /// New bodies for stored messages whose old ones must go: as an amendment, but nothing of what was there is
-    /// kept, and earlier revisions go too. What is left in pages the backend has freed, its own
-    /// [`Maintenance::vacuum`](crate::Maintenance::vacuum) clears.
+    /// New bodies for stored messages whose old ones must go: as an amendment, but nothing of what
+    /// was there is kept, and earlier revisions go too. What is left in pages the backend has
+    /// freed, its own [`Maintenance::vacuum`](crate::Maintenance::vacuum) clears.
     pub redactions: Vec<Arc<Node>>,
-    /// Context fragments to keep with the chat, as [`FragmentStore::put_fragments`](crate::FragmentStore) does.
+    /// Context fragments to keep with the chat, as
+    /// [`FragmentStore::put_fragments`](crate::FragmentStore) does.
     pub fragments: Vec<StoredFragment>,
     /// A change of title and metadata.
     pub patch: Option<ChatPatch>,
     /// Makes the commit safe to repeat: a second one with the same key and content is
-    /// [`CommitOutcome::Replayed`], one with other content is refused. Keys are remembered with the chat.
+    /// [`CommitOutcome::Replayed`], one with other content is refused. Keys are remembered with the
+    /// chat.
     ///
-    /// A commit that extends a branch by new messages is safe to repeat without a key: its messages' ids tell.
+    /// A commit that extends a branch by new messages is safe to repeat without a key: its
+    /// messages' ids tell.
     pub key: Option<CommitKey>,
     /// Now.
     pub at: Timestamp,
@@ -61,8 +65,8 @@ pub struct Commit {
 pub enum Target {
     /// None: only amendments, redactions, fragments or the patch.
     Stay,
-    /// The head of `branch` moves to the last new message, if it still is `expected`. Without new messages
-    /// this only checks.
+    /// The head of `branch` moves to the last new message, if it still is `expected`. Without new
+    /// messages this only checks.
     Extend {
         /// The branch, which exists.
         branch: BranchName,
@@ -85,8 +89,8 @@ pub enum Target {
 pub enum ForkName {
     /// This; a conflict if it is taken.
     Exact(BranchName),
-    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. Refused if that is longer
-    /// than a name may be.
+    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. Refused if
+    /// that is longer than a name may be.
     NextVersionOf(BranchName),
 }
 
@@ -138,7 +142,8 @@ pub enum CommitOutcome {
         /// The head of that branch.
         actual: Option<MessageId>,
     },
-    /// Nothing was written: these new messages have ids that the chat already uses for something else.
+    /// Nothing was written: these new messages have ids that the chat already uses for something
+    /// else.
     Exists {
         /// The ids.
         ids: Vec<MessageId>,
@@ -196,14 +201,16 @@ impl Commit {
         }
     }
 
-    /// A hash of what is written and where, without the times: what tells a repeated commit from another one
-    /// with the same key. The same in every process and version of this crate.
+    /// A hash of what is written and where, without the times: what tells a repeated commit from
+    /// another one with the same key. The same in every process and version of this crate.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Digest(blake3::Hasher::new());
         let (kind, branch, activate) = match &self.target {
             Target::Stay => (0, "", false),
             Target::Extend { branch, .. } => (1, branch.as_str(), false),
-            Target::Fork { name: ForkName::Exact(name), activate, .. } => (2, name.as_str(), *activate),
+            Target::Fork { name: ForkName::Exact(name), activate, .. } => {
+                (2, name.as_str(), *activate)
+            }
             Target::Fork { name: ForkName::NextVersionOf(base), activate, .. } => {
                 (3, base.as_str(), *activate)
             }
@@ -222,7 +229,8 @@ impl Commit {
             hash.metadata(&fragment.metadata);
         }
         if !self.redactions.is_empty() {
-            // Only where there are some: digests of other commits are as they were before there were redactions.
+            // Only where there are some: digests of other commits are as they were before there
+            // were redactions.
             hash.number(u64::MAX).number(self.redactions.len() as u64);
             for node in &self.redactions {
                 hash.bytes(&node.id).encoded(node.body());
@@ -230,7 +238,8 @@ impl Commit {
         }
         if let Some(patch) = &self.patch {
             let title = patch.title.as_ref();
-            hash.number(1 + u64::from(title.is_some())).option(title.and_then(|title| title.as_deref()));
+            hash.number(1 + u64::from(title.is_some()))
+                .option(title.and_then(|title| title.as_deref()));
             hash.number(patch.remove.len() as u64);
             patch.remove.iter().for_each(|key| {
                 hash.bytes(key);
@@ -390,8 +399,10 @@ mod tests {
         };
         assert_eq!(commit("a", 1).digest(), commit("a", 2).digest());
         assert_ne!(commit("a", 1).digest(), commit("b", 1).digest());
-        let amended = Commit { amendments: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
-        let redacted = Commit { redactions: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
+        let amended =
+            Commit { amendments: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
+        let redacted =
+            Commit { redactions: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
         assert_ne!(amended.digest(), commit("a", 1).digest());
         assert_ne!(amended.digest(), redacted.digest());
     }

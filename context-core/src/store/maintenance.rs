@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::shown::clean;
 use crate::{
-    Branch, CancelSignal, Chat, ChatRef, Checkpoint, Cursor, Error, ErrorKind, MessageId, Page, Placed,
-    Result, UserId, graph, sealed,
+    Branch, CancelSignal, Chat, ChatRef, Checkpoint, Cursor, Error, ErrorKind, MessageId, Page,
+    Placed, Result, UserId, graph, sealed,
 };
 
 /// One thing that is not as it must be.
@@ -27,7 +27,11 @@ pub struct Finding {
 
 impl Finding {
     /// Something wrong with `about`.
-    pub fn new(chat: Option<&ChatRef>, about: impl fmt::Display, problem: impl Into<String>) -> Self {
+    pub fn new(
+        chat: Option<&ChatRef>,
+        about: impl fmt::Display,
+        problem: impl Into<String>,
+    ) -> Self {
         Self { chat: chat.cloned(), about: about.to_string(), problem: problem.into() }
     }
 }
@@ -78,8 +82,8 @@ pub struct Erasure {
     pub rounds: u64,
     /// Records of memories that were erased.
     pub memories: u64,
-    /// Records of this user, of every kind and in every index, that a search of the whole store found
-    /// afterwards. Anything but 0 was written while the user was being erased: erase again.
+    /// Records of this user, of every kind and in every index, that a search of the whole store
+    /// found afterwards. Anything but 0 was written while the user was being erased: erase again.
     pub remaining: u64,
 }
 
@@ -110,17 +114,20 @@ impl Vacuumed {
 /// Work on a store as a whole, for its operator: not scoped by the user who asks.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
-    /// Checks every invariant: of the backend's own files, of the layout, of indexes, of every chat's graph
-    /// ([`check_chat_graph`]), that blobs are what their names say and are referred to
-    /// as often as they say, that streams have the chunks they say, that rounds of trajectories are graphs, and that memories are found by their words. Changes nothing. Asks `cancel` between chats.
+    /// Checks every invariant: of the backend's own files, of the layout, of indexes, of every
+    /// chat's graph ([`check_chat_graph`]), that blobs are what their names say and are referred to
+    /// as often as they say, that streams have the chunks they say, that rounds of trajectories are
+    /// graphs, and that memories are found by their words. Changes nothing. Asks `cancel` between
+    /// chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
 
-    /// Erases a user: every chat with all that belongs to it, every round of a trajectory, every memory, and every trace in the store's files that it can
-    /// clear (freed pages, logs, indexes). Then reads back. Asks `cancel` between chats; what was erased until
-    /// then stays erased.
+    /// Erases a user: every chat with all that belongs to it, every round of a trajectory, every
+    /// memory, and every trace in the store's files that it can clear (freed pages, logs, indexes).
+    /// Then reads back. Asks `cancel` between chats; what was erased until then stays erased.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
 
-    /// Whoever has a chat, a round of a trajectory or a memory, ordered by id, page by page (`limit` from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE)).
+    /// Whoever has a chat, a round of a trajectory or a memory, ordered by id, page by page
+    /// (`limit` from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE)).
     /// [`Unsupported`](ErrorKind::Unsupported) where the backend cannot tell.
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         let _ = (limit, after);
@@ -133,8 +140,8 @@ pub trait Maintenance: Send + Sync {
         Err(Error::new(ErrorKind::Unsupported, "vacuum", "this store has nothing to vacuum"))
     }
 
-    /// Writes one consistent state of the whole store to a new file, while it is in use. The file is a store that
-    /// can be opened. [`Invalid`](ErrorKind::Invalid) if the file exists;
+    /// Writes one consistent state of the whole store to a new file, while it is in use. The file
+    /// is a store that can be opened. [`Invalid`](ErrorKind::Invalid) if the file exists;
     /// [`Unsupported`](ErrorKind::Unsupported) where backups are made by other means.
     async fn backup(&self, to: &Path) -> Result<()> {
         let _ = to;
@@ -142,9 +149,9 @@ pub trait Maintenance: Send + Sync {
     }
 }
 
-/// Checks the graph of one chat: ids are unique, parents exist and come first, depths count, no cycles, bodies
-/// can be read, heads and checkpoints point at messages, the active branch exists, every message is reached by a
-/// branch or a checkpoint.
+/// Checks the graph of one chat: ids are unique, parents exist and come first, depths count, no
+/// cycles, bodies can be read, heads and checkpoints point at messages, the active branch exists,
+/// every message is reached by a branch or a checkpoint.
 pub fn check_chat_graph(
     chat: &Chat,
     nodes: &[Placed],
@@ -159,10 +166,17 @@ pub fn check_chat_graph(
     for placed in nodes {
         let about = format!("message {}", placed.node.id);
         match placed.parent.as_ref().map(|parent| (parent, by_id.get(parent))) {
-            None if placed.depth != 0 => report(&about, format!("a root at depth {}", placed.depth)),
-            Some((parent, None)) => report(&about, format!("parent {parent} does not come before it")),
+            None if placed.depth != 0 => {
+                report(&about, format!("a root at depth {}", placed.depth))
+            }
+            Some((parent, None)) => {
+                report(&about, format!("parent {parent} does not come before it"))
+            }
             Some((_, Some(parent))) if parent.depth + 1 != placed.depth => {
-                report(&about, format!("depth {} behind a parent at {}", placed.depth, parent.depth));
+                report(
+                    &about,
+                    format!("depth {} behind a parent at {}", placed.depth, parent.depth),
+                );
             }
             _ => {}
         }
@@ -176,7 +190,10 @@ pub fn check_chat_graph(
                 Ok(message) if Some(message.role) != placed.node.role() => {
                     report(
                         &about,
-                        format!("filed as {:?}, but its role is {}", placed.node.kind, message.role),
+                        format!(
+                            "filed as {:?}, but its role is {}",
+                            placed.node.kind, message.role
+                        ),
                     );
                 }
                 Ok(_) => {}
@@ -201,13 +218,17 @@ pub fn check_chat_graph(
             Some(_) => {}
         }
     }
-    let active: Vec<_> = branches.iter().filter(|branch| branch.active).map(|branch| &branch.name).collect();
+    let active: Vec<_> =
+        branches.iter().filter(|branch| branch.active).map(|branch| &branch.name).collect();
     if active != [&chat.active] {
         report(&"branches", format!("active is {active:?}, the chat says {:?}", chat.active));
     }
     for checkpoint in checkpoints {
         if !by_id.contains_key(&checkpoint.message) {
-            report(&format!("checkpoint {}", checkpoint.name), "points at no message of the chat".to_owned());
+            report(
+                &format!("checkpoint {}", checkpoint.name),
+                "points at no message of the chat".to_owned(),
+            );
         }
     }
     let heads = branches.iter().filter_map(|branch| branch.head.as_ref());
@@ -220,7 +241,10 @@ pub fn check_chat_graph(
         }
     }
     for placed in nodes.iter().filter(|placed| !reached.contains(&placed.node.id)) {
-        report(&format!("message {}", placed.node.id), "no branch and no checkpoint reaches it".to_owned());
+        report(
+            &format!("message {}", placed.node.id),
+            "no branch and no checkpoint reaches it".to_owned(),
+        );
     }
     findings
 }
@@ -243,15 +267,31 @@ mod tests {
     fn check(nodes: &[Placed], branches: &[Branch], expected: &[&str]) {
         let chat = Chat::new(NewChat::new(ChatRef::new("u", "c"), Timestamp::default()));
         let found = check_chat_graph(&chat, nodes, branches, &[]);
-        assert_eq!(found.iter().map(|f| f.about.as_str()).collect::<Vec<_>>(), expected, "{found:?}");
+        assert_eq!(
+            found.iter().map(|f| f.about.as_str()).collect::<Vec<_>>(),
+            expected,
+            "{found:?}"
+        );
     }
 
     #[test]
     fn finds_what_is_broken_and_nothing_else() {
         check(&[placed("a", None, 0), placed("b", Some("a"), 1)], &[branch("b", 2)], &[]);
-        check(&[placed("b", Some("a"), 1), placed("a", None, 0)], &[branch("b", 2)], &["message b"]);
-        check(&[placed("a", None, 0), placed("b", Some("a"), 7)], &[branch("b", 8)], &["message b"]);
-        check(&[placed("a", None, 0), placed("b", Some("a"), 1)], &[branch("a", 1)], &["message b"]);
+        check(
+            &[placed("b", Some("a"), 1), placed("a", None, 0)],
+            &[branch("b", 2)],
+            &["message b"],
+        );
+        check(
+            &[placed("a", None, 0), placed("b", Some("a"), 7)],
+            &[branch("b", 8)],
+            &["message b"],
+        );
+        check(
+            &[placed("a", None, 0), placed("b", Some("a"), 1)],
+            &[branch("a", 1)],
+            &["message b"],
+        );
         check(&[placed("a", None, 0)], &[branch("x", 1)], &["branch main", "message a"]);
         check(&[placed("a", None, 0)], &[branch("a", 3)], &["branch main"]);
         check(&[placed("a", None, 0)], &[], &["branches", "message a"]);

@@ -1,7 +1,8 @@
 //! Records of memories: what is kept, found by its words, and forgotten.
 //!
-//! A store knows nothing of what a memory means or how it is ranked in the end: a provider gives the words under which a record is
-//! found, and the store gives back those that fit best by BM25 and, if there are vectors, by their angle.
+//! A store knows nothing of what a memory means or how it is ranked in the end: a provider gives
+//! the words under which a record is found, and the store gives back those that fit best by BM25
+//! and, if there are vectors, by their angle.
 
 mod find;
 mod forget;
@@ -23,13 +24,14 @@ use crate::{Cursor, MemoryId, MemoryScope, Page, Result, UserId};
 ///
 /// # Contract with implementors
 ///
-/// * Scopes are exact here: a call sees what is filed under the scopes it names, and nothing else. What is visible from where, callers
-///   work out ([`MemoryScope::visible`]).
+/// * Scopes are exact here: a call sees what is filed under the scopes it names, and nothing else.
+///   What is visible from where, callers work out ([`MemoryScope::visible`]).
 /// * Check first ([`MemoryWrite::check`], [`MemoryFind::check`], …), then look, then write.
 #[async_trait]
 pub trait MemoryRecordStore: Send + Sync {
     /// Writes all of these records or none, in one transaction: none if one of them is not as
-    /// [expected](MemoryWrite::expected). All are of one user. What is written can be found at once.
+    /// [expected](MemoryWrite::expected). All are of one user. What is written can be found at
+    /// once.
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome>;
 
     /// Records by their ids, in the order of these; what is not there is left out.
@@ -41,9 +43,11 @@ pub trait MemoryRecordStore: Send + Sync {
     /// The records that fit best; see [`MemoryFind`].
     async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound>;
 
-    /// For each of these records the ones next to it: of its scope, its kind and its source's session, by
-    /// [place](StoredMemory::place), at most so many before it and as many behind, in their order and without itself. Nothing for one
-    /// that is not there or has no source. `each_side` is at most [`limits::MAX_MEMORY_NEIGHBOURS`](crate::limits::MAX_MEMORY_NEIGHBOURS).
+    /// For each of these records the ones next to it: of its scope, its kind and its source's
+    /// session, by [place](StoredMemory::place), at most so many before it and as many behind, in
+    /// their order and without itself. Nothing for one that is not there or has no source.
+    /// `each_side` is at most
+    /// [`limits::MAX_MEMORY_NEIGHBOURS`](crate::limits::MAX_MEMORY_NEIGHBOURS).
     async fn memories_beside(
         &self,
         scope: &MemoryScope,
@@ -51,10 +55,11 @@ pub trait MemoryRecordStore: Send + Sync {
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>>;
 
-    /// Removes records with their words and vectors, in one transaction, and reads back. Of what comes from a source, which may be in any
-    /// scope, a store may take several, each record whole: if it breaks off, the same call takes the rest. What is forgotten by id or by source leaves a
-    /// mark without content, so that an [absent](MemoryExpected::Absent) write does not bring it back; what is
-    /// forgotten by scope takes such marks with it.
+    /// Removes records with their words and vectors, in one transaction, and reads back. Of what
+    /// comes from a source, which may be in any scope, a store may take several, each record whole:
+    /// if it breaks off, the same call takes the rest. What is forgotten by id or by source leaves
+    /// a mark without content, so that an [absent](MemoryExpected::Absent) write does not bring it
+    /// back; what is forgotten by scope takes such marks with it.
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
 
     /// What there is under each scope of a user, ordered by [key](MemoryScope::key).

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 
 use crate::search::Snippet;
-use crate::{BranchName, ChatId, ChatRef, Cursor, MessageId, Page, Result, Role, Timestamp, UserId, limits};
+use crate::{
+    BranchName, ChatId, ChatRef, Cursor, MessageId, Page, Result, Role, Timestamp, UserId, limits,
+};
 
 /// Where to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,9 +35,9 @@ pub struct SearchQuery {
     pub user: UserId,
     /// Which of them.
     pub scope: SearchScope,
-    /// Words, as a person types them: there is no query syntax, so nothing has to be quoted and nothing can be
-    /// wrong. A message is found if it has all of them, in any order; [`search`](crate::search) says what a word
-    /// is. A text without words finds nothing.
+    /// Words, as a person types them: there is no query syntax, so nothing has to be quoted and
+    /// nothing can be wrong. A message is found if it has all of them, in any order;
+    /// [`search`](crate::search) says what a word is. A text without words finds nothing.
     pub text: String,
     /// Whether the last word may be the beginning of one: search as you type.
     pub prefix: bool,
@@ -51,7 +53,15 @@ impl SearchQuery {
     /// Searches all chats of a user for whole words; the first twenty hits.
     pub fn new(user: impl Into<UserId>, text: impl Into<String>) -> Self {
         let (scope, roles) = (SearchScope::User, Vec::new());
-        Self { user: user.into(), scope, text: text.into(), prefix: false, roles, limit: 20, after: None }
+        Self {
+            user: user.into(),
+            scope,
+            text: text.into(),
+            prefix: false,
+            roles,
+            limit: 20,
+            after: None,
+        }
     }
 
     /// Refuses bad ids, a text that is too long and a bad page size.
@@ -101,13 +111,13 @@ impl SearchHit {
 }
 
 /// Full-text search over what a person would read of the messages
-/// ([`Message::readable_text`](crate::Message::readable_text)): not over JSON, ids or calls' arguments; messages
-/// as they are now, not earlier revisions.
+/// ([`Message::readable_text`](crate::Message::readable_text)): not over JSON, ids or calls'
+/// arguments; messages as they are now, not earlier revisions.
 #[async_trait]
 pub trait SearchStore: Send + Sync {
     /// The best hits first; of equally good ones the newest. What a handle has written, it finds.
     ///
-    /// A chat or branch that does not exist is [`NotFound`](crate::ErrorKind::NotFound). A message that is written
-    /// while somebody pages may be seen twice or not at all.
+    /// A chat or branch that does not exist is [`NotFound`](crate::ErrorKind::NotFound). A message
+    /// that is written while somebody pages may be seen twice or not at all.
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>>;
 }

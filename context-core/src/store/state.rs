@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{CancelSignal, ChatRef, ChatState, CheckReport, Cursor, Erasure, Page, Result, UserId, limits};
+use crate::{
+    CancelSignal, ChatRef, ChatState, CheckReport, Cursor, Erasure, Page, Result, UserId, limits,
+};
 
-/// A backend that can keep one value per chat and replace it in a transaction. Who implements this has
-/// [`HistoryStore`](crate::HistoryStore), [`FragmentStore`](crate::FragmentStore) and
+/// A backend that can keep one value per chat and replace it in a transaction. Who implements this
+/// has [`HistoryStore`](crate::HistoryStore), [`FragmentStore`](crate::FragmentStore) and
 /// [`SearchStore`](crate::SearchStore), and returns itself from [`Store`](crate::Store)'s methods.
 ///
-/// What a call means is decided by [`ChatState`], so there is nothing to get wrong but the transaction. The price:
-/// a write costs the whole chat, a listing or a search all chats of the user. A backend that should not pay it
-/// implements the traits themselves.
+/// What a call means is decided by [`ChatState`], so there is nothing to get wrong but the
+/// transaction. The price: a write costs the whole chat, a listing or a search all chats of the
+/// user. A backend that should not pay it implements the traits themselves.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -81,16 +83,17 @@ pub trait StateStore: Send + Sync {
     /// All chats of a user, or of everybody, as one consistent state and in any order.
     async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>>;
 
-    /// Changes one chat in one transaction that no other write comes between: reads the chat, or finds that there
-    /// is none, lets `change` work on it and keeps what it leaves there, which may be nothing. If it returns an
-    /// error nothing is kept.
+    /// Changes one chat in one transaction that no other write comes between: reads the chat, or
+    /// finds that there is none, lets `change` work on it and keeps what it leaves there, which may
+    /// be nothing. If it returns an error nothing is kept.
     ///
-    /// `change` is also given the number of chats ever created in the whole store. It is 0 in a new store, `change`
-    /// counts it up, and it is kept in the same transaction. It must never go back: it tells a chat from one that
-    /// had the same id and was deleted.
+    /// `change` is also given the number of chats ever created in the whole store. It is 0 in a new
+    /// store, `change` counts it up, and it is kept in the same transaction. It must never go back:
+    /// it tells a chat from one that had the same id and was deleted.
     ///
-    /// `change` is quick, does no I/O and is `'static`, so that it can be moved to a thread where blocking is
-    /// allowed. A caller may drop the future at any time: what began there goes on to its end, or leaves nothing.
+    /// `change` is quick, does no I/O and is `'static`, so that it can be moved to a thread where
+    /// blocking is allowed. A caller may drop the future at any time: what began there goes on to
+    /// its end, or leaves nothing.
     async fn change<T, F>(&self, chat: &ChatRef, change: F) -> Result<T>
     where
         T: Send + 'static,
@@ -113,14 +116,16 @@ pub trait StateStore: Send + Sync {
         limits::check_page("users", limit)?;
         let all = self.states(None).await?;
         let behind = |user: &&UserId| after.is_none_or(|after| user.as_str() > after.as_str());
-        let users: BTreeSet<_> = all.iter().map(|state| &state.chat().chat.user).filter(behind).collect();
+        let users: BTreeSet<_> =
+            all.iter().map(|state| &state.chat().chat.user).filter(behind).collect();
         let items: Vec<_> = users.iter().take(limit).map(|user| UserId::clone(user)).collect();
-        let next = items.last().filter(|_| users.len() > limit).map(|last| Cursor::new(last.as_str()));
+        let next =
+            items.last().filter(|_| users.len() > limit).map(|last| Cursor::new(last.as_str()));
         Ok(Page { items, next })
     }
 
-    /// What [`Maintenance::erase_user`](crate::Maintenance::erase_user) does to the chats. Traces in what the
-    /// backend has freed are for the caller to clear.
+    /// What [`Maintenance::erase_user`](crate::Maintenance::erase_user) does to the chats. Traces
+    /// in what the backend has freed are for the caller to clear.
     async fn erase_states(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         const OPERATION: &str = "erase_user";
         limits::check_id(OPERATION, "user", user.as_str())?;

@@ -1,4 +1,5 @@
-//! Streams: answers in flight, kept chunk by chunk, so that a reader who lost the connection goes on where they were.
+//! Streams: answers in flight, kept chunk by chunk, so that a reader who lost the connection goes
+//! on where they were.
 
 mod life;
 
@@ -9,7 +10,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChatId, ChatRef, Cursor, Page, Result, StreamId, StreamWriter, Timestamp, UserId, limits, sealed,
+    ChatId, ChatRef, Cursor, Page, Result, StreamId, StreamWriter, Timestamp, UserId, limits,
+    sealed,
 };
 
 pub use life::AppendPlace;
@@ -89,7 +91,8 @@ pub struct StoredStream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamClaim {
-    /// Who. A name that nobody else uses: who claims again under the same name, after a lost reply, has still won.
+    /// Who. A name that nobody else uses: who claims again under the same name, after a lost reply,
+    /// has still won.
     pub writer: StreamWriter,
     /// Takes a running stream over from a writer who was not heard of after this.
     pub idle_since: Option<Timestamp>,
@@ -186,11 +189,20 @@ impl StreamAppend {
         const OPERATION: &str = "append_stream";
         limits::check_stream(OPERATION, chat, stream)?;
         limits::check_id(OPERATION, "writer", self.writer.as_str())?;
-        limits::check_length(OPERATION, "chunks of an append", self.chunks.len(), limits::MAX_PAGE)?;
-        let longest = self.chunks.iter().map(|chunk| sealed::chunk_length(chunk)).max().unwrap_or_default();
+        limits::check_length(
+            OPERATION,
+            "chunks of an append",
+            self.chunks.len(),
+            limits::MAX_PAGE,
+        )?;
+        let longest =
+            self.chunks.iter().map(|chunk| sealed::chunk_length(chunk)).max().unwrap_or_default();
         limits::check_length(OPERATION, "chunk", longest, limits::MAX_CHUNK_BYTES)?;
-        let error =
-            if let Some(StreamEnd::Failed(error)) = &self.end { sealed::text_length(error) } else { 0 };
+        let error = if let Some(StreamEnd::Failed(error)) = &self.end {
+            sealed::text_length(error)
+        } else {
+            0
+        };
         limits::check_length(OPERATION, "error", error, limits::MAX_TITLE_BYTES)
     }
 }
@@ -332,26 +344,40 @@ impl StreamsPruned {
 
 /// Keeps answers in flight.
 ///
-/// A stream belongs to a chat and goes with it. One writer at a time appends to it; chunks are numbered from 0 without a
-/// gap, and any number of readers begin at any of them. What a chunk is, the caller decides: an event, a line, some bytes.
+/// A stream belongs to a chat and goes with it. One writer at a time appends to it; chunks are
+/// numbered from 0 without a gap, and any number of readers begin at any of them. What a chunk is,
+/// the caller decides: an event, a line, some bytes.
 ///
-/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call, a stream that does not exist is so for
-/// those that change one. Streams are no change of the chat: [`Chat::updated_at`](crate::Chat::updated_at) stays.
+/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call, a stream
+/// that does not exist is so for those that change one. Streams are no change of the chat:
+/// [`Chat::updated_at`](crate::Chat::updated_at) stays.
 ///
-/// Contract with implementors, beside that of [`Store`](crate::Store): each call is one transaction; what a call does to a
-/// stream is what the methods of [`StoredStream`] do; every change may be sent again after a lost reply, and is then
-/// [`Replayed`](StreamOutcome::Replayed) or changes nothing. A reader never sees an end before the chunks that stand before it.
+/// Contract with implementors, beside that of [`Store`](crate::Store): each call is one
+/// transaction; what a call does to a stream is what the methods of [`StoredStream`] do; every
+/// change may be sent again after a lost reply, and is then [`Replayed`](StreamOutcome::Replayed)
+/// or changes nothing. A reader never sees an end before the chunks that stand before it.
 #[async_trait]
 pub trait StreamStore: Send + Sync {
-    /// Creates a stream that waits for its writer. One that exists is left unchanged: [`Replayed`](StreamOutcome::Replayed).
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome>;
+    /// Creates a stream that waits for its writer. One that exists is left unchanged:
+    /// [`Replayed`](StreamOutcome::Replayed).
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome>;
 
-    /// Claims a stream: of all who do, one wins. [`Refused`](StreamOutcome::Refused) if it runs under another writer, or has ended.
-    async fn claim_stream(&self, chat: &ChatRef, id: &StreamId, claim: &StreamClaim)
-    -> Result<StreamOutcome>;
+    /// Claims a stream: of all who do, one wins. [`Refused`](StreamOutcome::Refused) if it runs
+    /// under another writer, or has ended.
+    async fn claim_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        claim: &StreamClaim,
+    ) -> Result<StreamOutcome>;
 
-    /// Adds chunks at the end, and may end the stream. [`Refused`](StreamOutcome::Refused) if the writer is not the one who
-    /// claimed it, or the offset is not where the stream ends.
+    /// Adds chunks at the end, and may end the stream. [`Refused`](StreamOutcome::Refused) if the
+    /// writer is not the one who claimed it, or the offset is not where the stream ends.
     async fn append_stream(
         &self,
         chat: &ChatRef,
@@ -359,12 +385,17 @@ pub trait StreamStore: Send + Sync {
         append: StreamAppend,
     ) -> Result<StreamOutcome>;
 
-    /// Asks for an end. A stream that waits for its writer is cancelled, one that runs notes that it was asked: its writer sees
-    /// it with the next append. One that has ended stays as it is.
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream>;
+    /// Asks for an end. A stream that waits for its writer is cancelled, one that runs notes that
+    /// it was asked: its writer sees it with the next append. One that has ended stays as it is.
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream>;
 
-    /// Begins a stream that has ended anew, without chunks; `run` is the one that the caller has seen.
-    /// [`Refused`](StreamOutcome::Refused) if it has not ended, or is of another run.
+    /// Begins a stream that has ended anew, without chunks; `run` is the one that the caller has
+    /// seen. [`Refused`](StreamOutcome::Refused) if it has not ended, or is of another run.
     async fn reopen_stream(
         &self,
         chat: &ChatRef,
@@ -376,8 +407,9 @@ pub trait StreamStore: Send + Sync {
     /// A stream, if there is one.
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>>;
 
-    /// Reads chunks from an offset on: at most `limit` (from 1 to [`limits::MAX_PAGE`]), and of at most
-    /// [`limits::MAX_STREAM_PAGE_BYTES`] together, but at least one if there is one. Behind the end there are none.
+    /// Reads chunks from an offset on: at most `limit` (from 1 to [`limits::MAX_PAGE`]), and of at
+    /// most [`limits::MAX_STREAM_PAGE_BYTES`] together, but at least one if there is one. Behind
+    /// the end there are none.
     async fn read_stream(
         &self,
         chat: &ChatRef,

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::shown::clean;
-use crate::trajectory::{Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, TrajectoryError};
+use crate::trajectory::{
+    Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, TrajectoryError,
+};
 use crate::{
-    ChatId, ChatRef, CommitKey, Cursor, Error, MessageId, Page, Result, SessionId, Timestamp, UserId, limits,
-    sealed,
+    ChatId, ChatRef, CommitKey, Cursor, Error, MessageId, Page, Result, SessionId, Timestamp,
+    UserId, limits, sealed,
 };
 
 /// An agent of a session. Agent 0 is the main one; sub-agents count from 1.
@@ -78,7 +80,8 @@ impl RoundRef {
 pub struct RoundCommit {
     /// How many commits the round has had before: 0 for one that is not there.
     pub expected: u64,
-    /// Names this commit, so that it is known when it is sent again after a lost reply. A name that nobody else uses.
+    /// Names this commit, so that it is known when it is sent again after a lost reply. A name that
+    /// nobody else uses.
     pub key: CommitKey,
     /// What was done, in order.
     pub changes: Vec<Change>,
@@ -92,25 +95,36 @@ impl RoundCommit {
         Self { expected: head.revision.saturating_sub(1), key: key.into(), changes, head }
     }
 
-    /// Refuses bad names, wrong numbers and what is too large. What changes do to each other, stores need not check: who makes them has.
+    /// Refuses bad names, wrong numbers and what is too large. What changes do to each other,
+    /// stores need not check: who makes them has.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "record_round";
         limits::check_agent(OPERATION, &self.head.round.agent)?;
         limits::check_id(OPERATION, "key", self.key.as_str())?;
         if self.head.revision != self.expected.saturating_add(1) {
-            return Err(Error::invalid(OPERATION, "the head is not one revision above what is expected")
-                .with("expected", self.expected)
-                .with("revision", self.head.revision));
+            return Err(Error::invalid(
+                OPERATION,
+                "the head is not one revision above what is expected",
+            )
+            .with("expected", self.expected)
+            .with("revision", self.head.revision));
         }
         // Databases count in signed numbers.
-        for (what, number) in [("agent", self.head.round.agent.agent), ("round", self.head.round.round)] {
+        for (what, number) in
+            [("agent", self.head.round.agent.agent), ("round", self.head.round.round)]
+        {
             if i32::try_from(number).is_err() {
                 return Err(Error::invalid(OPERATION, "too large")
                     .with("what", what)
                     .with("limit", i32::MAX));
             }
         }
-        limits::check_length(OPERATION, "changes of a commit", self.changes.len(), limits::MAX_COMMIT_ITEMS)?;
+        limits::check_length(
+            OPERATION,
+            "changes of a commit",
+            self.changes.len(),
+            limits::MAX_COMMIT_ITEMS,
+        )?;
         limits::check_title(OPERATION, Some(&self.head.title))?;
         self.changes.iter().try_for_each(|change| match change {
             Change::NodeAdded { node } => self.check_node(node),
@@ -122,7 +136,12 @@ impl RoundCommit {
             Change::NodeChanged { id, version, now } => {
                 for fields in [now, &version.was] {
                     let bytes = fields.iter().map(|(_, value)| value_length(value)).sum();
-                    limits::check_length(OPERATION, "fields of a node", bytes, 2 * limits::MAX_BODY_BYTES)?;
+                    limits::check_length(
+                        OPERATION,
+                        "fields of a node",
+                        bytes,
+                        2 * limits::MAX_BODY_BYTES,
+                    )?;
                 }
                 check_author(version.author.as_deref())?;
                 self.check_id(*id)
@@ -143,7 +162,12 @@ impl RoundCommit {
         self.check_id(node.id)?;
         limits::check_id(OPERATION, "label", &node.label)?;
         check_author(node.author.as_deref())?;
-        limits::check_length(OPERATION, "messages of a node", node.messages.len(), limits::MAX_PREDECESSORS)?;
+        limits::check_length(
+            OPERATION,
+            "messages of a node",
+            node.messages.len(),
+            limits::MAX_PREDECESSORS,
+        )?;
         for link in &node.messages {
             limits::check_id(OPERATION, "chat", link.chat.as_str())?;
             limits::check_id(OPERATION, "message", link.message.as_str())?;
@@ -213,7 +237,14 @@ pub struct RoundQuery {
 impl RoundQuery {
     /// All rounds of a user.
     pub fn of_user(user: impl Into<UserId>) -> Self {
-        Self { user: user.into(), session: None, agent: None, before: None, limit: 100, after: None }
+        Self {
+            user: user.into(),
+            session: None,
+            agent: None,
+            before: None,
+            limit: 100,
+            after: None,
+        }
     }
 
     /// All rounds of an agent.
@@ -344,7 +375,9 @@ impl RoundPrune {
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "prune_rounds";
         limits::check_id(OPERATION, "user", self.user.as_str())?;
-        self.session.iter().try_for_each(|session| limits::check_id(OPERATION, "session", session.as_str()))
+        self.session
+            .iter()
+            .try_for_each(|session| limits::check_id(OPERATION, "session", session.as_str()))
     }
 }
 
@@ -368,20 +401,28 @@ impl RoundsPruned {
 
 /// Keeps what happened in runs of agents, round by round.
 ///
-/// Contract with implementors, beside that of [`Store`](crate::Store): a commit is one transaction, applied if the round has had as many
-/// commits as expected, and doing what [`RoundRecord::apply`] does. A commit that carries the key of the round's last one, and its revision, is
-/// [`Replayed`](RecordOutcome::Replayed). Call [`RoundCommit::check`], [`RoundQuery::check`] and [`RoundPrune::check`] first. What comes back is equal to what went in:
-/// times, versions, digits and the order of keys in JSON, any character in any text. Two agents, sessions or users never see each other's rounds.
+/// Contract with implementors, beside that of [`Store`](crate::Store): a commit is one transaction,
+/// applied if the round has had as many commits as expected, and doing what [`RoundRecord::apply`]
+/// does. A commit that carries the key of the round's last one, and its revision, is
+/// [`Replayed`](RecordOutcome::Replayed). Call [`RoundCommit::check`], [`RoundQuery::check`] and
+/// [`RoundPrune::check`] first. What comes back is equal to what went in: times, versions, digits
+/// and the order of keys in JSON, any character in any text. Two agents, sessions or users never
+/// see each other's rounds.
 ///
-/// Databases have a table for each kind of nodes, with a column for each field, so that people can ask with plain SQL.
+/// Databases have a table for each kind of nodes, with a column for each field, so that people can
+/// ask with plain SQL.
 #[async_trait]
 pub trait TrajectoryStore: Send + Sync {
     /// Writes to a round, creating it with its first commit.
     async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome>;
 
-    /// The rounds of an agent with these numbers that are there, whole, by number; each as it was at one time. A range over all of
-    /// them reads all of them: ask for what you look at.
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>>;
+    /// The rounds of an agent with these numbers that are there, whole, by number; each as it was
+    /// at one time. A range over all of them reads all of them: ask for what you look at.
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>>;
 
     /// The heads of rounds: by session and agent ascending, of each agent the highest round first.
     async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>>;

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use crate::{Cursor, Error, ErrorKind, Page, Result};
 
-/// The order of the keys of a walk: each is above the one before. A damaged index can answer with keys that it has
-/// answered before; a walk that goes on behind the last one would never end.
+/// The order of the keys of a walk: each is above the one before. A damaged index can answer with
+/// keys that it has answered before; a walk that goes on behind the last one would never end.
 ///
 /// ```
 /// use context_core::KeyOrder;
@@ -44,8 +44,9 @@ impl<K: Ord> KeyOrder<K> {
     }
 }
 
-/// A walk over the pages of a listing, whose cursors are opaque. It remembers one cursor, a later one each time
-/// that it has taken twice as many pages, and so notices every circle after a few rounds of it.
+/// A walk over the pages of a listing, whose cursors are opaque. It remembers one cursor, a later
+/// one each time that it has taken twice as many pages, and so notices every circle after a few
+/// rounds of it.
 ///
 /// ```
 /// use context_core::{Cursor, Page, PageWalk};
@@ -73,7 +74,8 @@ impl PageWalk {
         Self { operation, thing, anchor: None, pages: 0, moves: 1 }
     }
 
-    /// Takes a page and returns where to go on. [`ErrorKind::Corrupt`] if that is where the walk has been.
+    /// Takes a page and returns where to go on. [`ErrorKind::Corrupt`] if that is where the walk
+    /// has been.
     pub fn next<T>(&mut self, page: &Page<T>) -> Result<Option<Cursor>> {
         let Some(next) = &page.next else { return Ok(None) };
         if self.anchor.as_ref() == Some(next) {

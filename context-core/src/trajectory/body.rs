@@ -127,7 +127,8 @@ static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; NodeKind::ALL.len()]> = La
     NodeKind::ALL.map(|kind| kind.fields().iter().map(read).collect())
 });
 
-/// What a node holds. Fields and their meaning are in [`NodeKind::fields`]; those not given are what the table says.
+/// What a node holds. Fields and their meaning are in [`NodeKind::fields`]; those not given are
+/// what the table says.
 ///
 /// ```
 /// use context_core::trajectory::{NodeBody, NodeKind, TrajectoryError};
@@ -145,7 +146,8 @@ pub struct NodeBody {
 }
 
 impl NodeBody {
-    /// A node of this kind, from JSON by name. Refuses unknown fields, missing ones, and those of another form.
+    /// A node of this kind, from JSON by name. Refuses unknown fields, missing ones, and those of
+    /// another form.
     pub fn new(kind: NodeKind, fields: &JsonMap) -> Result<Self, TrajectoryError> {
         let mut values: Vec<Option<FieldValue>> = vec![None; kind.fields().len()];
         for (name, json) in fields {
@@ -155,7 +157,8 @@ impl NodeBody {
         Self::complete(kind, values)
     }
 
-    /// A node of this kind, from values in the order of its fields, as stores have them; none stands for what the table says.
+    /// A node of this kind, from values in the order of its fields, as stores have them; none
+    /// stands for what the table says.
     pub fn from_values(
         kind: NodeKind,
         values: impl IntoIterator<Item = Option<FieldValue>>,
@@ -175,10 +178,11 @@ impl NodeBody {
 
     fn complete(kind: NodeKind, values: Vec<Option<FieldValue>>) -> Result<Self, TrajectoryError> {
         let defaults = DEFAULTS[kind as usize].iter();
-        let filled = kind.fields().iter().zip(values).zip(defaults).map(|((field, value), default)| {
-            let value = value.or_else(|| default.clone());
-            value.ok_or(TrajectoryError::MissingField { kind, field: field.name })
-        });
+        let filled =
+            kind.fields().iter().zip(values).zip(defaults).map(|((field, value), default)| {
+                let value = value.or_else(|| default.clone());
+                value.ok_or(TrajectoryError::MissingField { kind, field: field.name })
+            });
         Ok(Self { kind, values: filled.collect::<Result<_, _>>()? })
     }
 
@@ -200,7 +204,10 @@ impl NodeBody {
 
     /// An action: the name of a tool and what it is called with, an object. Its output is to come.
     pub fn action(name: impl Into<Arc<str>>, params: impl Into<Json>) -> Self {
-        Self::of(NodeKind::Action, [FieldValue::Text(name.into()), FieldValue::Json(params.into().compact())])
+        Self::of(
+            NodeKind::Action,
+            [FieldValue::Text(name.into()), FieldValue::Json(params.into().compact())],
+        )
     }
 
     /// An answer.
@@ -210,7 +217,10 @@ impl NodeBody {
 
     /// A piece of knowledge, and of which sort it is.
     pub fn knowledge(sort: impl Into<Arc<str>>, content: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Knowledge, [FieldValue::Text(sort.into()), FieldValue::Text(content.into())])
+        Self::of(
+            NodeKind::Knowledge,
+            [FieldValue::Text(sort.into()), FieldValue::Text(content.into())],
+        )
     }
 
     /// A tool: what it takes and what it returns.
@@ -236,7 +246,10 @@ impl NodeBody {
 
     /// A program and its language.
     pub fn script(content: impl Into<Arc<str>>, language: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Script, [FieldValue::Text(content.into()), FieldValue::Text(language.into())])
+        Self::of(
+            NodeKind::Script,
+            [FieldValue::Text(content.into()), FieldValue::Text(language.into())],
+        )
     }
 
     /// A skill: the folder it is in.
@@ -245,7 +258,11 @@ impl NodeBody {
     }
 
     /// With another value of a field.
-    pub fn with(mut self, name: &str, value: impl Into<FieldValue>) -> Result<Self, TrajectoryError> {
+    pub fn with(
+        mut self,
+        name: &str,
+        value: impl Into<FieldValue>,
+    ) -> Result<Self, TrajectoryError> {
         let (at, value) = accept(self.kind, name, value.into())?;
         self.values[at] = value;
         Ok(self)
@@ -266,7 +283,8 @@ impl NodeBody {
         self.get(name).and_then(FieldValue::as_text).unwrap_or_default()
     }
 
-    /// The text that says most of it: the question, the conclusion, the name of the tool, the path, and so on.
+    /// The text that says most of it: the question, the conclusion, the name of the tool, the path,
+    /// and so on.
     pub fn headline(&self) -> &str {
         match self.kind {
             NodeKind::Knowledge => self.text("knowledge_content"),
@@ -313,7 +331,9 @@ fn read(kind: NodeKind, name: &str, json: &Json) -> Result<(usize, FieldValue), 
     let field = &kind.fields()[at];
     match FieldValue::read(field.form, json) {
         Some(value) => Ok((at, value)),
-        None if json.as_str() == "null" => Err(TrajectoryError::MissingField { kind, field: field.name }),
+        None if json.as_str() == "null" => {
+            Err(TrajectoryError::MissingField { kind, field: field.name })
+        }
         None => Err(wrong_form(kind, field)),
     }
 }

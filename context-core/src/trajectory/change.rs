@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Changes, Edge, Node, NodeId, Version};
 
-/// One step of what was done to a round. A [`Round`](super::Round) makes them; whoever keeps a round does them in order, all or none.
+/// One step of what was done to a round. A [`Round`](super::Round) makes them; whoever keeps a
+/// round does them in order, all or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 // Neither tagged within nor flattened: that would buffer JSON that is kept as it was written.
 #[serde(rename_all = "snake_case")]

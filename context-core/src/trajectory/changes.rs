@@ -10,7 +10,8 @@ use crate::{Json, JsonMap, Timestamp};
 /// The name of a node's description among its fields.
 pub(super) const DESCRIPTION: &str = "description";
 
-/// New values of fields, by name: those of the kind, `description`, and [`measures`](Measures::FIELD).
+/// New values of fields, by name: those of the kind, `description`, and
+/// [`measures`](Measures::FIELD).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes(Vec<(Arc<str>, FieldValue)>);
 
@@ -73,10 +74,13 @@ impl Serialize for Changes {
 }
 
 impl<'de> Deserialize<'de> for Changes {
-    /// Every value is JSON until [`Node::check`](super::Node::check) says of which form its field is.
+    /// Every value is JSON until [`Node::check`](super::Node::check) says of which form its field
+    /// is.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = JsonMap::deserialize(deserializer)?;
-        Ok(Self(map.into_iter().map(|(name, json)| (name.into(), FieldValue::Json(json))).collect()))
+        Ok(Self(
+            map.into_iter().map(|(name, json)| (name.into(), FieldValue::Json(json))).collect(),
+        ))
     }
 }
 

@@ -15,7 +15,8 @@ pub const TRIGGERS: &str = "triggers";
 pub const HAS_CONCLUSION: &str = "has_conclusion";
 /// Anything led to an answer.
 pub const HAS_RESPONSE: &str = "has_response";
-/// The end of a round led to the question of the next one. Derived from the order of rounds, never recorded.
+/// The end of a round led to the question of the next one. Derived from the order of rounds, never
+/// recorded.
 pub const CONTINUES_TO: &str = "continues_to";
 /// An action made data.
 pub const PRODUCES: &str = "produces";
@@ -83,10 +84,12 @@ impl Relation {
     }
 }
 
-/// What an edge is called that leads from nodes of these kinds to one of that kind, where it can be told.
+/// What an edge is called that leads from nodes of these kinds to one of that kind, where it can be
+/// told.
 ///
-/// To a response everything leads as [`HAS_RESPONSE`]. Otherwise all predecessors must be of one kind: questions and conclusions
-/// trigger actions; questions, actions and conclusions have conclusions. Of nothing, nothing follows.
+/// To a response everything leads as [`HAS_RESPONSE`]. Otherwise all predecessors must be of one
+/// kind: questions and conclusions trigger actions; questions, actions and conclusions have
+/// conclusions. Of nothing, nothing follows.
 pub fn infer(predecessors: &[NodeKind], kind: NodeKind) -> Result<&'static str, TrajectoryError> {
     use NodeKind::{Action, Query, Response, State};
     let refuse = Err(TrajectoryError::EdgeNameRequired { kind });
@@ -133,7 +136,9 @@ impl EdgeNames {
         let fine = name != CONTINUES_TO
             && match self {
                 Self::Any => true,
-                Self::Known(more) => inferred.contains(&name) || NAMED.contains(&name) || more.contains(name),
+                Self::Known(more) => {
+                    inferred.contains(&name) || NAMED.contains(&name) || more.contains(name)
+                }
             };
         if fine { Ok(()) } else { Err(TrajectoryError::EdgeNameRefused { name: name.into() }) }
     }

@@ -140,7 +140,9 @@ pub enum TrajectoryError {
         label: String,
     },
     /// A branch is advanced or closed where it does not end.
-    #[error("{node} is no active endpoint, so no branch can be advanced or closed there: append instead")]
+    #[error(
+        "{node} is no active endpoint, so no branch can be advanced or closed there: append instead"
+    )]
     NotEndpoint {
         /// The node.
         node: NodeId,
@@ -226,7 +228,9 @@ impl TrajectoryError {
             Self::Damaged { .. } => ErrorKind::Corrupt,
             _ => ErrorKind::Invalid,
         };
-        Error::new(kind, operation, "the trajectory refuses it").with("reason", self.code()).with_source(self)
+        Error::new(kind, operation, "the trajectory refuses it")
+            .with("reason", self.code())
+            .with_source(self)
     }
 
     pub(super) fn too_much(what: &'static str, size: usize, limit: usize) -> Result<(), Self> {

@@ -1,4 +1,5 @@
-//! The kinds of nodes, and the table of their fields: everything that stores, shows or checks a node reads it here.
+//! The kinds of nodes, and the table of their fields: everything that stores, shows or checks a
+//! node reads it here.
 
 use std::fmt;
 
@@ -92,7 +93,8 @@ const fn also(mut field: Field, aliases: &'static [&'static str]) -> Field {
     field
 }
 
-const QUERY: &[Field] = &[text("query"), json_or("additional_files", "[]"), text_or_empty("raw_user_query")];
+const QUERY: &[Field] =
+    &[text("query"), json_or("additional_files", "[]"), text_or_empty("raw_user_query")];
 const STATE: &[Field] = &[
     also(text("content"), &["state"]),
     text_or_empty("reasoning_content"),
@@ -159,7 +161,8 @@ impl NodeKind {
         }
     }
 
-    /// The name in small letters: how labels begin that are made up, and how tables of databases are called.
+    /// The name in small letters: how labels begin that are made up, and how tables of databases
+    /// are called.
     pub const fn lower(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -178,7 +181,8 @@ impl NodeKind {
 
     /// The kind of this name, in either spelling.
     pub fn from_name(name: &str) -> Result<Self, TrajectoryError> {
-        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == name || kind.lower() == name);
+        let known =
+            Self::ALL.into_iter().find(|kind| kind.as_str() == name || kind.lower() == name);
         known.ok_or_else(|| TrajectoryError::UnknownKind { name: name.into() })
     }
 

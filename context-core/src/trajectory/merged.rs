@@ -22,7 +22,8 @@ pub enum BridgeFrom {
     Endpoints,
 }
 
-/// An edge from the end of a round to the question of the next one that is there. Derived whenever rounds are laid side by side.
+/// An edge from the end of a round to the question of the next one that is there. Derived whenever
+/// rounds are laid side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Bridge {
@@ -84,7 +85,11 @@ impl Trajectory {
                 if tails.is_empty() {
                     tails.extend(earlier.leaves());
                 }
-                bridges.extend(tails.into_iter().map(|from| Bridge { from, to: query.id, missing }));
+                bridges.extend(tails.into_iter().map(|from| Bridge {
+                    from,
+                    to: query.id,
+                    missing,
+                }));
             }
             last = Some(round);
         }
@@ -116,11 +121,13 @@ impl Trajectory {
         self.rounds.values().flat_map(|round| round.nodes())
     }
 
-    /// All edges: those of each round, then its bridge to the next. References to what is not there are left out.
+    /// All edges: those of each round, then its bridge to the next. References to what is not there
+    /// are left out.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         let own = self.rounds.values().flat_map(|round| round.edges());
-        let own =
-            own.filter(|edge| edge.relation() == Relation::Flow || self.node(edge.to).is_some()).cloned();
+        let own = own
+            .filter(|edge| edge.relation() == Relation::Flow || self.node(edge.to).is_some())
+            .cloned();
         own.chain(self.bridges.iter().map(Bridge::edge))
     }
 
@@ -144,7 +151,8 @@ impl Trajectory {
         self.rounds.values().rev().find_map(|round| round.find(title))
     }
 
-    /// The node that a text means, as [`Round::resolve`] reads it; of several with one title, the newest.
+    /// The node that a text means, as [`Round::resolve`] reads it; of several with one title, the
+    /// newest.
     pub fn resolve(&self, text: &str) -> Result<&Arc<Node>, TrajectoryError> {
         let node = match text.parse::<NodeId>() {
             Ok(id) => self.node(id),
@@ -161,7 +169,12 @@ impl Trajectory {
 
     /// The edges that lead to a node, bridges among them, references not.
     pub fn predecessors(&self, id: NodeId) -> Vec<Edge> {
-        let own = self.rounds.get(&id.round).into_iter().flat_map(|round| round.predecessors(id)).cloned();
+        let own = self
+            .rounds
+            .get(&id.round)
+            .into_iter()
+            .flat_map(|round| round.predecessors(id))
+            .cloned();
         let at = self.bridges.partition_point(|bridge| bridge.to < id);
         let bridges = self.bridges[at..].iter().take_while(|bridge| bridge.to == id);
         own.chain(bridges.map(Bridge::edge)).collect()
@@ -169,7 +182,8 @@ impl Trajectory {
 
     /// The edges that lead from a node, bridges among them, references not.
     pub fn successors(&self, id: NodeId) -> Vec<Edge> {
-        let own = self.rounds.get(&id.round).into_iter().flat_map(|round| round.successors(id)).cloned();
+        let own =
+            self.rounds.get(&id.round).into_iter().flat_map(|round| round.successors(id)).cloned();
         // They are in the order of where they begin, too.
         let at = self.bridges.partition_point(|bridge| bridge.from < id);
         let bridges = self.bridges[at..].iter().take_while(|bridge| bridge.from == id);
@@ -189,7 +203,8 @@ impl Trajectory {
         }
     }
 
-    /// Which nodes led to one, over all rounds, with it: where a result comes from. References are followed if `references` says so.
+    /// Which nodes led to one, over all rounds, with it: where a result comes from. References are
+    /// followed if `references` says so.
     pub fn ancestors(&self, id: NodeId, references: bool) -> Vec<NodeId> {
         let (mut open, mut seen) = (vec![id], std::collections::BTreeSet::new());
         while let Some(next) = open.pop() {
@@ -199,7 +214,9 @@ impl Trajectory {
             open.extend(self.predecessors(next).into_iter().map(|edge| edge.from));
             let round = self.rounds.get(&next.round).filter(|_| references);
             let read = round.into_iter().flat_map(|round| round.edges_from(next));
-            open.extend(read.filter(|edge| edge.relation() == Relation::Reference).map(|edge| edge.to));
+            open.extend(
+                read.filter(|edge| edge.relation() == Relation::Reference).map(|edge| edge.to),
+            );
         }
         seen.into_iter().collect()
     }

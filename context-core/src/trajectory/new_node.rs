@@ -9,12 +9,14 @@ use crate::Json;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placing {
-    /// A conclusion or an action takes the place of its predecessors, which must be endpoints; anything else changes nothing.
+    /// A conclusion or an action takes the place of its predecessors, which must be endpoints;
+    /// anything else changes nothing.
     #[default]
     Advance,
     /// The node is an endpoint more.
     Append,
-    /// The predecessors, which must be endpoints, are so no more, and the node is none: the branch ends here.
+    /// The predecessors, which must be endpoints, are so no more, and the node is none: the branch
+    /// ends here.
     Close,
 }
 
@@ -49,7 +51,8 @@ impl NewNode {
         }
     }
 
-    /// Names the edges that lead to it, where that cannot be [inferred](super::edge::infer), or to say otherwise.
+    /// Names the edges that lead to it, where that cannot be [inferred](super::edge::infer), or to
+    /// say otherwise.
     pub fn edge(mut self, name: impl Into<Arc<str>>) -> Self {
         self.edge = Some(name.into());
         self
@@ -73,7 +76,8 @@ impl NewNode {
         self
     }
 
-    /// Makes it one endpoint more; its predecessors stay what they are. Wins over [`close`](Self::close).
+    /// Makes it one endpoint more; its predecessors stay what they are. Wins over
+    /// [`close`](Self::close).
     pub fn append(mut self) -> Self {
         self.placing = Placing::Append;
         self
@@ -126,7 +130,13 @@ impl From<String> for NewQuery {
 impl NewQuery {
     /// A question.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self { text: text.into(), raw: Arc::default(), files: Vec::new(), author: None, messages: Vec::new() }
+        Self {
+            text: text.into(),
+            raw: Arc::default(),
+            files: Vec::new(),
+            author: None,
+            messages: Vec::new(),
+        }
     }
 
     /// What the user wrote, if the question was rewritten.

@@ -11,7 +11,8 @@ use super::changes::DESCRIPTION;
 use super::{Changes, FieldValue, NodeBody, NodeKind, TrajectoryError, Version};
 use crate::{ChatId, Json, MessageId, Timestamp, limits};
 
-/// Which node: its round, and its number in the round. Unique among the nodes of an agent in a session, and never used again.
+/// Which node: its round, and its number in the round. Unique among the nodes of an agent in a
+/// session, and never used again.
 ///
 /// Written as `0.3`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +73,8 @@ impl<'de> Deserialize<'de> for NodeId {
 
 /// What people and models call a node: kind and label, written as `Action(action00000)`.
 ///
-/// Any label can be written and read back, whatever it holds: a kind has no parenthesis, so the label is all between the first one and the last.
+/// Any label can be written and read back, whatever it holds: a kind has no parenthesis, so the
+/// label is all between the first one and the last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeTitle {
     /// The kind.
@@ -92,7 +94,8 @@ impl FromStr for NodeTitle {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.strip_suffix(')').and_then(|text| text.split_once('('));
-        let (kind, label) = parts.ok_or_else(|| TrajectoryError::BadNodeId { text: text.into() })?;
+        let (kind, label) =
+            parts.ok_or_else(|| TrajectoryError::BadNodeId { text: text.into() })?;
         Ok(Self { kind: NodeKind::from_name(kind)?, label: label.into() })
     }
 }
@@ -190,8 +193,14 @@ pub struct Node {
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Node");
-        shown.field("id", &self.id).field("label", &self.label).field("description", &self.description.len());
-        shown.field("created_at", &self.created_at).field("author", &self.author).field("body", &self.body);
+        shown
+            .field("id", &self.id)
+            .field("label", &self.label)
+            .field("description", &self.description.len());
+        shown
+            .field("created_at", &self.created_at)
+            .field("author", &self.author)
+            .field("body", &self.body);
         shown.field("messages", &self.messages).field("measures", &self.measures);
         shown.field("versions", &self.versions).finish()
     }
@@ -199,7 +208,12 @@ impl fmt::Debug for Node {
 
 impl Node {
     /// A node without description, author, messages, measures and versions, which may be set.
-    pub fn new(id: NodeId, label: impl Into<Arc<str>>, body: NodeBody, created_at: Timestamp) -> Self {
+    pub fn new(
+        id: NodeId,
+        label: impl Into<Arc<str>>,
+        body: NodeBody,
+        created_at: Timestamp,
+    ) -> Self {
         Self {
             id,
             label: label.into(),
@@ -223,8 +237,8 @@ impl Node {
         NodeTitle { kind: self.kind(), label: self.label.clone() }
     }
 
-    /// Refuses changes that cannot be made to a node of this kind, and brings values to the form of their fields. Those that change
-    /// nothing go.
+    /// Refuses changes that cannot be made to a node of this kind, and brings values to the form of
+    /// their fields. Those that change nothing go.
     pub fn check(&self, changes: &Changes) -> Result<Changes, TrajectoryError> {
         const FIXED: &[&str] = &[
             "label",
@@ -255,19 +269,30 @@ impl Node {
                     None => return Err(self.wrong(DESCRIPTION, "text")),
                 },
                 (DESCRIPTION, _) => return Err(self.wrong(DESCRIPTION, "text")),
-                (Measures::FIELD, FieldValue::Json(json)) if json.parse::<Option<Measures>>().is_ok() => {
+                (Measures::FIELD, FieldValue::Json(json))
+                    if json.parse::<Option<Measures>>().is_ok() =>
+                {
                     // Nothing known is said in one way.
-                    let known =
-                        json.parse::<Option<Measures>>().ok().flatten().filter(|known| !known.is_empty());
+                    let known = json
+                        .parse::<Option<Measures>>()
+                        .ok()
+                        .flatten()
+                        .filter(|known| !known.is_empty());
                     Json::from_serialize(&known).map_or_else(|_| value.clone(), FieldValue::Json)
                 }
-                (Measures::FIELD, _) => return Err(self.wrong(Measures::FIELD, "an object of measures")),
+                (Measures::FIELD, _) => {
+                    return Err(self.wrong(Measures::FIELD, "an object of measures"));
+                }
                 _ if FIXED.contains(&name) => {
                     return Err(TrajectoryError::FixedField { field: name.into() });
                 }
                 _ => accept(self.kind(), name, value.clone())?.1,
             };
-            TrajectoryError::too_much("field of a node, bytes", value.bytes(), limits::MAX_BODY_BYTES)?;
+            TrajectoryError::too_much(
+                "field of a node, bytes",
+                value.bytes(),
+                limits::MAX_BODY_BYTES,
+            )?;
             let name = self.kind().field(name).map_or(name, |at| self.kind().fields()[at].name);
             if self.value(name).is_none_or(|old| old != value) {
                 checked = checked.set(name, value);
@@ -296,7 +321,9 @@ impl Node {
             let Some(old) = self.value(name) else { continue };
             match (name, value) {
                 (DESCRIPTION, FieldValue::Text(text)) => self.description = text.clone(),
-                (Measures::FIELD, FieldValue::Json(json)) => self.measures = json.parse().unwrap_or_default(),
+                (Measures::FIELD, FieldValue::Json(json)) => {
+                    self.measures = json.parse().unwrap_or_default()
+                }
                 _ => {
                     if let Some(at) = self.kind().field(name) {
                         self.body.replace(at, value.clone());
@@ -310,7 +337,8 @@ impl Node {
 }
 
 impl Node {
-    /// Values that were read as JSON in the form of their fields; unlike [`check`](Self::check) it drops nothing.
+    /// Values that were read as JSON in the form of their fields; unlike [`check`](Self::check) it
+    /// drops nothing.
     pub fn settle(&self, read: &Changes) -> Result<Changes, TrajectoryError> {
         let settled = read.iter().map(|(name, value)| match (name, value) {
             (DESCRIPTION, FieldValue::Json(json)) => {

@@ -64,7 +64,10 @@ impl QueueItem {
 
 impl fmt::Debug for QueueItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueItem").field("name", &self.name).field("params", &self.params.len()).finish()
+        f.debug_struct("QueueItem")
+            .field("name", &self.name)
+            .field("params", &self.params.len())
+            .finish()
     }
 }
 
@@ -157,9 +160,10 @@ impl Queues {
         QueueName::ALL.iter().all(|name| self.get(*name).is_empty())
     }
 
-    /// Fills `pre` and `post` with the steps of a configuration, in order, in place of what they held; `todo` stays. `PRE_WORKFLOW` and
-    /// `POST_WORKFLOW` are lists of `{"name": …, "params": {…}}`; one that is not there leaves its queue empty. A list that is too long or
-    /// holds something else is refused, and nothing is changed.
+    /// Fills `pre` and `post` with the steps of a configuration, in order, in place of what they
+    /// held; `todo` stays. `PRE_WORKFLOW` and `POST_WORKFLOW` are lists of
+    /// `{"name": …, "params": {…}}`; one that is not there leaves its queue empty. A list that is
+    /// too long or holds something else is refused, and nothing is changed.
     pub fn load(&mut self, configuration: &JsonMap) -> Result<(), TrajectoryError> {
         let pre = read_steps(configuration, "PRE_WORKFLOW")?;
         self.post = read_steps(configuration, "POST_WORKFLOW")?;

@@ -43,7 +43,8 @@ pub struct ParentNode {
     pub node: NodeId,
 }
 
-/// What is known of a round without reading its nodes. Small, written with each commit. `Debug` shows no content.
+/// What is known of a round without reading its nodes. Small, written with each commit. `Debug`
+/// shows no content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RoundHead {
@@ -82,16 +83,21 @@ impl RoundHead {
     /// How many bytes of a question its head has, at most.
     pub const TITLE_BYTES: usize = 240;
 
-    /// How long nothing is written to a round before a reader takes it for interrupted: an hour, in microseconds.
+    /// How long nothing is written to a round before a reader takes it for interrupted: an hour, in
+    /// microseconds.
     pub const SILENCE_MICROS: i64 = 3_600_000_000;
 
-    /// The state to show to a reader, who cannot know whether the writer of a round is gone. A round that says it is open is
-    /// [`Interrupted`](RoundState::Interrupted) if its agent has a later one, or if nothing was written to it for
-    /// [an hour](Self::SILENCE_MICROS); without a time to compare with, only the later round counts.
+    /// The state to show to a reader, who cannot know whether the writer of a round is gone. A
+    /// round that says it is open is [`Interrupted`](RoundState::Interrupted) if its agent has a
+    /// later one, or if nothing was written to it for [an hour](Self::SILENCE_MICROS); without a
+    /// time to compare with, only the later round counts.
     pub fn state_as_read(&self, has_later: bool, now: Option<Timestamp>) -> RoundState {
-        let silence = now.map_or(0, |now| now.as_micros().saturating_sub(self.updated_at.as_micros()));
+        let silence =
+            now.map_or(0, |now| now.as_micros().saturating_sub(self.updated_at.as_micros()));
         match self.state {
-            RoundState::Open if has_later || silence >= Self::SILENCE_MICROS => RoundState::Interrupted,
+            RoundState::Open if has_later || silence >= Self::SILENCE_MICROS => {
+                RoundState::Interrupted
+            }
             state => state,
         }
     }
@@ -120,13 +126,19 @@ impl fmt::Debug for RoundHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let queued = QueueName::ALL.map(|name| self.queues.get(name).len());
         let mut shown = f.debug_struct("RoundHead");
-        shown.field("round", &self.round).field("revision", &self.revision).field("state", &self.state);
+        shown
+            .field("round", &self.round)
+            .field("revision", &self.revision)
+            .field("state", &self.state);
         shown
             .field("title", &self.title.len())
             .field("query", &self.query)
             .field("endpoints", &self.endpoints);
         shown.field("next", &self.next).field("nodes", &self.nodes).field("numbers", &self.numbers);
-        shown.field("queues", &queued).field("parent", &self.parent).field("created_at", &self.created_at);
+        shown
+            .field("queues", &queued)
+            .field("parent", &self.parent)
+            .field("created_at", &self.created_at);
         shown.field("updated_at", &self.updated_at).finish()
     }
 }
@@ -149,8 +161,8 @@ impl RoundRecord {
         Self { head, nodes, edges }
     }
 
-    /// Does what was done, in order, and takes the head that it left. What cannot be done is damage: nothing is changed then.
-    /// Costs what the changes are, and what removals leave.
+    /// Does what was done, in order, and takes the head that it left. What cannot be done is
+    /// damage: nothing is changed then. Costs what the changes are, and what removals leave.
     pub fn apply(&mut self, changes: &[Change], head: &RoundHead) -> Result<(), TrajectoryError> {
         self.check(changes)?;
         let mut removed = HashSet::new();

@@ -40,7 +40,8 @@ impl Node {
 
     /// Whether nobody chose the label: it is the kind and a number, or what a redaction left.
     fn has_made_up_label(&self) -> bool {
-        let number = self.label.strip_prefix(self.kind().lower()).filter(|number| !number.is_empty());
+        let number =
+            self.label.strip_prefix(self.kind().lower()).filter(|number| !number.is_empty());
         number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
             || *self.label == *format!("redacted-{}", self.id.ordinal)
     }
@@ -90,7 +91,10 @@ mod tests {
             let node = planted(kind);
             let redacted = node.redacted();
             assert!(!serde_json::to_string(&redacted).unwrap().contains(SECRET), "{kind}");
-            assert_eq!((redacted.id, redacted.kind(), &redacted.messages), (node.id, kind, &node.messages));
+            assert_eq!(
+                (redacted.id, redacted.kind(), &redacted.messages),
+                (node.id, kind, &node.messages)
+            );
             assert_eq!(redacted.redacted(), redacted, "{kind}");
         }
     }

@@ -19,7 +19,8 @@ pub use edit::Removal;
 
 /// One round of one agent: a directed acyclic graph that begins with a question.
 ///
-/// Every call that changes it checks first, and leaves it as it was if it refuses. Adding a node costs the same however large the round is.
+/// Every call that changes it checks first, and leaves it as it was if it refuses. Adding a node
+/// costs the same however large the round is.
 ///
 /// ```
 /// use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, Round, TrajectoryError};
@@ -72,7 +73,8 @@ impl Round {
         }
     }
 
-    /// Goes on with the numbers of labels where an earlier round ended. For a round that has no nodes yet.
+    /// Goes on with the numbers of labels where an earlier round ended. For a round that has no
+    /// nodes yet.
     #[must_use]
     pub fn continuing(mut self, earlier: &RoundHead) -> Self {
         for (number, before) in self.head.numbers.iter_mut().zip(earlier.numbers) {
@@ -195,7 +197,8 @@ impl Round {
     /// The place of a node that is there.
     fn at(&self, id: NodeId) -> Option<usize> {
         let at = id.ordinal as usize;
-        (id.round == self.head.round.round && self.nodes.get(at).is_some_and(Option::is_some)).then_some(at)
+        (id.round == self.head.round.round && self.nodes.get(at).is_some_and(Option::is_some))
+            .then_some(at)
     }
 
     fn touch(&mut self, at: Timestamp) {

@@ -2,8 +2,8 @@
 
 use crate::{Error, ErrorKind};
 
-/// Why a wire form could not be read. `path` says where in the message, such as `tool_calls[0].function`; it
-/// is empty for the message itself.
+/// Why a wire form could not be read. `path` says where in the message, such as
+/// `tool_calls[0].function`; it is empty for the message itself.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -54,7 +54,9 @@ impl WireError {
     /// Where in the message; empty for the message itself.
     pub fn path(&self) -> &str {
         match self {
-            Self::WrongType { path, .. } | Self::Missing { path } | Self::Unreadable { path, .. } => path,
+            Self::WrongType { path, .. }
+            | Self::Missing { path }
+            | Self::Unreadable { path, .. } => path,
             Self::UnknownRole { .. } => "role",
             Self::NothingToSend => "messages",
         }
@@ -63,8 +65,9 @@ impl WireError {
     /// The same error of a value that stands at `outer`.
     #[must_use]
     pub fn within(mut self, outer: &str) -> Self {
-        if let Self::WrongType { path, .. } | Self::Missing { path } | Self::Unreadable { path, .. } =
-            &mut self
+        if let Self::WrongType { path, .. }
+        | Self::Missing { path }
+        | Self::Unreadable { path, .. } = &mut self
         {
             *path = match path.as_str() {
                 "" => outer.to_owned(),

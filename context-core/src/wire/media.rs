@@ -1,4 +1,5 @@
-//! Media as providers take them: where their bytes are, and the check that every codec asks before it sends them.
+//! Media as providers take them: where their bytes are, and the check that every codec asks before
+//! it sends them.
 
 mod bytes;
 mod rules;
@@ -60,11 +61,12 @@ impl MediaFault {
 }
 
 impl MediaRules {
-    /// Checks the bytes of media that have them with them, in a `data:` address or without one. What is at another
-    /// address, or has a name alone, is [`Elsewhere`](MediaFault::Elsewhere) or an
-    /// [`Address`](MediaFault::Address): a codec asks for those before.
+    /// Checks the bytes of media that have them with them, in a `data:` address or without one.
+    /// What is at another address, or has a name alone, is [`Elsewhere`](MediaFault::Elsewhere) or
+    /// an [`Address`](MediaFault::Address): a codec asks for those before.
     ///
-    /// Costs one pass over the Base64, and the decoding of as much as the size of an image stands in.
+    /// Costs one pass over the Base64, and the decoding of as much as the size of an image stands
+    /// in.
     ///
     /// ```
     /// use context_core::wire::{GEMINI_MEDIA, MediaFault};
@@ -75,7 +77,11 @@ impl MediaRules {
     ///     Media { source, media_type: Some("image/png".to_owned()), name: None, metadata: Metadata::default() };
     /// assert_eq!(GEMINI_MEDIA.check(MediaKind::Image, &media), Err(MediaFault::Undecodable));
     /// ```
-    pub fn check<'a>(&self, kind: MediaKind, media: &'a Media) -> Result<SentMedia<'a>, MediaFault> {
+    pub fn check<'a>(
+        &self,
+        kind: MediaKind,
+        media: &'a Media,
+    ) -> Result<SentMedia<'a>, MediaFault> {
         let declared = media.media_type.as_deref();
         let (declared, data) = match &media.source {
             MediaSource::Base64(data) => (declared, data.as_str()),
@@ -89,7 +95,8 @@ impl MediaRules {
         if data.is_empty() {
             return Err(MediaFault::Empty);
         }
-        let Some(declared) = declared.map(plain_type).filter(|declared| !declared.is_empty()) else {
+        let Some(declared) = declared.map(plain_type).filter(|declared| !declared.is_empty())
+        else {
             if kind != MediaKind::Document || !self.untyped_documents {
                 return Err(MediaFault::NoType);
             }
@@ -128,7 +135,8 @@ pub fn media_kind(part: &Part) -> Option<MediaKind> {
     }
 }
 
-/// How many media of what kind there are, for a model: such as `1 image`, `2 sounds`, or `3 files` if they differ.
+/// How many media of what kind there are, for a model: such as `1 image`, `2 sounds`, or `3 files`
+/// if they differ.
 pub fn counted_media(kinds: &[MediaKind]) -> String {
     let name = match kinds.first() {
         Some(first) if kinds.iter().any(|kind| kind != first) => "file",
@@ -141,8 +149,8 @@ pub fn counted_media(kinds: &[MediaKind]) -> String {
     format!("{} {name}{plural}", kinds.len())
 }
 
-/// The line that stands in a result in place of its media that are not sent, if there are some: such as
-/// `[2 images cannot be shown]`.
+/// The line that stands in a result in place of its media that are not sent, if there are some:
+/// such as `[2 images cannot be shown]`.
 pub fn lost_media(lost: &[MediaKind]) -> Option<String> {
     (!lost.is_empty()).then(|| format!("[{} cannot be shown]", counted_media(lost)))
 }
@@ -159,7 +167,8 @@ pub fn is_web_url(url: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
-/// Whether a name may be that of a file that lies with a provider. Addresses and names of stored bytes are none.
+/// Whether a name may be that of a file that lies with a provider. Addresses and names of stored
+/// bytes are none.
 pub fn is_file_id(id: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !id.is_empty() && id.bytes().all(letter)
@@ -168,7 +177,8 @@ pub fn is_file_id(id: &str) -> bool {
 /// Whether these are bytes in Base64 of the usual alphabet, padded.
 pub fn is_base64(data: &str) -> bool {
     let core = data.trim_end_matches('=');
-    let letters = core.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    let letters =
+        core.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
     letters && !core.is_empty() && data.len().is_multiple_of(4) && data.len() - core.len() <= 2
 }
 
@@ -178,13 +188,21 @@ mod tests {
 
     #[test]
     fn addresses_say_what_they_are() {
-        assert_eq!(data_url("data:text/plain;charset=utf-8;base64,QQ=="), Some(("text/plain", "QQ==")));
+        assert_eq!(
+            data_url("data:text/plain;charset=utf-8;base64,QQ=="),
+            Some(("text/plain", "QQ=="))
+        );
         assert_eq!(data_url("data:text/plain,A"), None);
         assert!(is_web_url("https://example.com/a.png"));
         assert!(
-            is_file_id("file-1_a") && !is_file_id("") && !is_file_id("gs://a/b") && !is_file_id("blob:0")
+            is_file_id("file-1_a")
+                && !is_file_id("")
+                && !is_file_id("gs://a/b")
+                && !is_file_id("blob:0")
         );
-        assert!(!is_web_url("file:///a.png") && !is_web_url("https://") && !is_web_url("http://a b"));
+        assert!(
+            !is_web_url("file:///a.png") && !is_web_url("https://") && !is_web_url("http://a b")
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Values that are looked at where they stand, without a copy of them. Where that is, is anything that can say so: a
-//! path that is put together step by step costs nothing as long as all is well.
+//! Values that are looked at where they stand, without a copy of them. Where that is, is anything
+//! that can say so: a path that is put together step by step costs nothing as long as all is well.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -25,8 +25,9 @@ impl std::borrow::Borrow<str> for Key<'_> {
 /// The entries of an object, in order. Of a key that repeats the last value counts.
 pub type Entries<'a> = IndexMap<Key<'a>, &'a RawValue>;
 
-/// Reads the object that stands at `path` as `T`, which borrows from it. For a form that has a field for every key
-/// that matters; fields of type `Option<&RawValue>` keep values as they are and take null for nothing.
+/// Reads the object that stands at `path` as `T`, which borrows from it. For a form that has a
+/// field for every key that matters; fields of type `Option<&RawValue>` keep values as they are and
+/// take null for nothing.
 pub fn read_object<'a, T: Deserialize<'a>>(
     raw: &'a RawValue,
     path: &(impl Display + ?Sized),
@@ -42,13 +43,17 @@ pub fn read_list<'a>(
     read_kind(raw, path, "a list")
 }
 
-/// The text that stands at `path`, borrowed if it is written without escapes. Half a surrogate pair becomes U+FFFD.
-pub fn read_text<'a>(raw: &'a RawValue, path: &(impl Display + ?Sized)) -> Result<Cow<'a, str>, WireError> {
+/// The text that stands at `path`, borrowed if it is written without escapes. Half a surrogate pair
+/// becomes U+FFFD.
+pub fn read_text<'a>(
+    raw: &'a RawValue,
+    path: &(impl Display + ?Sized),
+) -> Result<Cow<'a, str>, WireError> {
     raw_text(raw).ok_or_else(|| wrong_type_of(raw, path, "a string"))
 }
 
-/// The text of a string, borrowed if it is written without escapes; nothing for any other value. Half a surrogate
-/// pair becomes U+FFFD.
+/// The text of a string, borrowed if it is written without escapes; nothing for any other value.
+/// Half a surrogate pair becomes U+FFFD.
 pub fn raw_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.as_bytes().contains(&b'\\') {
@@ -80,7 +85,11 @@ fn unescaped(mut inner: &str) -> Option<String> {
 }
 
 /// The error of a value of another type than the form allows.
-pub fn wrong_type_of(raw: &RawValue, path: &(impl Display + ?Sized), expected: &'static str) -> WireError {
+pub fn wrong_type_of(
+    raw: &RawValue,
+    path: &(impl Display + ?Sized),
+    expected: &'static str,
+) -> WireError {
     WireError::WrongType { path: path.to_string(), expected, found: raw_kind(raw) }
 }
 
@@ -112,7 +121,9 @@ mod tests {
 
     #[test]
     fn texts_are_read_as_they_are_by_any_reader() {
-        for json in [r#""a""#, r#""\"\\\/\b\f\n\r\t é""#, r#""\u00e9\n""#, r#""\\u0041""#, "1", "[\"a\"]"] {
+        for json in
+            [r#""a""#, r#""\"\\\/\b\f\n\r\t é""#, r#""\u00e9\n""#, r#""\\u0041""#, "1", "[\"a\"]"]
+        {
             let raw: &RawValue = serde_json::from_str(json).unwrap();
             let expected = serde_json::from_str::<String>(json).ok();
             assert_eq!(raw_text(raw).map(Cow::into_owned), expected, "{json}");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Attempt, BoundaryKind, Edit, Error, Failure, HistoryView, Message, ModelError, ModelErrorCode, Node,
-    Plan, PlanError, RecoveryDecision, Role, Timestamp, TokenCount, TokenCounter, limits,
+    Attempt, BoundaryKind, Edit, Error, Failure, HistoryView, Message, ModelError, ModelErrorCode,
+    Node, Plan, PlanError, RecoveryDecision, Role, Timestamp, TokenCount, TokenCounter, limits,
 };
 
 /// A token for each byte.
@@ -28,11 +28,16 @@ fn a_failure_knows_whether_the_history_was_made_smaller() {
     let reason = String::new;
     let smaller = [
         RecoveryDecision::TruncateHeadAndRetry { keep_ratio: 0.5, reason: reason() },
-        RecoveryDecision::CompactAndRetry { window: None, max_output_tokens: None, reason: reason() },
+        RecoveryDecision::CompactAndRetry {
+            window: None,
+            max_output_tokens: None,
+            reason: reason(),
+        },
     ];
     let other = RecoveryDecision::StripImagesAndRetry { reason: reason() };
     let attempted = |decisions: &[RecoveryDecision], said: bool| {
-        let attempts: Vec<_> = decisions.iter().map(|one| Attempt::new(one.clone(), 10, 9)).collect();
+        let attempts: Vec<_> =
+            decisions.iter().map(|one| Attempt::new(one.clone(), 10, 9)).collect();
         let mut failure = Failure::new(&error, &view);
         (failure.attempts, failure.has_attempted_compact) = (&attempts, said);
         failure.attempted()
@@ -55,7 +60,9 @@ fn a_turn_is_what_the_user_said() {
     let is_turn = |message: Message| Node::new("m", message, Timestamp::from_micros(1)).is_turn();
     let marked = |message: Message| message.marked(Message::SYNTHETIC);
     assert!(is_turn(Message::from("Go on.")) && !is_turn(marked(Message::from("Go on."))));
-    assert!(is_turn(Message::from("it ends with }}")) && is_turn(Message::from("x").marked("mine")));
+    assert!(
+        is_turn(Message::from("it ends with }}")) && is_turn(Message::from("x").marked("mine"))
+    );
     assert!(!is_turn(Message::text(Role::Assistant, "Done.")));
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    BoundaryDraft, Chain, Compacted, DraftError, Encoded, Message, MessageId, Node, NodeKind, StoredBoundary,
-    Timestamp, shown,
+    BoundaryDraft, Chain, Compacted, DraftError, Encoded, Message, MessageId, Node, NodeKind,
+    StoredBoundary, Timestamp, shown,
 };
 
 fn node(id: &str) -> Arc<Node> {
@@ -22,7 +22,12 @@ fn lines(chain: &Chain) -> Vec<String> {
 
 fn push(chain: &mut Chain, id: &str, body: &str) {
     let body = Encoded::new(StoredBoundary::KIND, 1, body.to_owned());
-    chain.push(Arc::new(Node::from_encoded(id.into(), NodeKind::Boundary, Timestamp::default(), body)));
+    chain.push(Arc::new(Node::from_encoded(
+        id.into(),
+        NodeKind::Boundary,
+        Timestamp::default(),
+        body,
+    )));
 }
 
 #[test]
@@ -54,12 +59,14 @@ fn a_boundary_shows_its_front_then_what_comes_right_before_it_then_what_follows(
 fn what_stays_is_named_and_only_what_is_made_is_copied() {
     let chain = chain(&["a", "b", "c", "d"]);
     let entries = shown(&chain);
-    let messages: Vec<_> = entries.iter().map(|shown| Arc::clone(shown.node.message().unwrap())).collect();
+    let messages: Vec<_> =
+        entries.iter().map(|shown| Arc::clone(shown.node.message().unwrap())).collect();
     let mut compacted = Compacted::untouched(&messages);
     compacted.messages.splice(1..2, [Arc::new(Message::from("gap"))]);
     compacted.origins[1] = None;
     compacted.messages[3] = Arc::new(Message::from("short"));
-    let draft = BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
+    let draft =
+        BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
     let boundary = draft.behind(&chain, &"x".into()).unwrap();
     let hash = messages[3].hash();
     insta::assert_snapshot!(
@@ -78,7 +85,8 @@ fn what_a_boundary_holds_of_a_message_can_be_taken_out() {
     let checkpoint = Message::from("secret").marked(Message::SYNTHETIC).marked("checkpoint");
     compacted.messages = vec![Arc::new(checkpoint), Arc::new(Message::from("brief"))];
     compacted.origins = vec![None, Some(1)];
-    let draft = BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
+    let draft =
+        BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
     let boundary = draft.behind(&chain, &"x".into()).unwrap();
     let a = MessageId::from("a");
     assert_eq!(boundary.without(&a, false), None, "it was not there any more when this was made");
@@ -93,10 +101,12 @@ fn what_a_boundary_holds_of_a_message_can_be_taken_out() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None,
+        ..Default::default() })]
 
     #[test]
-    fn whatever_a_boundary_says_a_chain_can_be_read(since in 0u64.., ids in proptest::collection::vec("[a-h]", 0..8)) {
+    fn whatever_a_boundary_says_a_chain_can_be_read(since in 0u64..,
+        ids in proptest::collection::vec("[a-h]", 0..8)) {
         let mut chain = chain(&["a", "b", "c", "d"]);
         let front: Vec<_> = ids.iter().map(|id| format!(r#"{{"id": "{id}"}}"#)).collect();
         let body = format!(r#"{{"kind": "snip", "since": {since}, "front": [{}]}}"#, front.join(","));

@@ -30,12 +30,19 @@ fn data() -> impl Strategy<Value = FragmentData> {
     leaf.prop_recursive(5, 40, 5, move |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(FragmentData::list),
-            proptest::collection::vec((key.clone(), inner.clone()), 0..5).prop_map(FragmentData::map),
-            (".{1,6}", inner, any::<bool>(), any::<bool>()).prop_map(|(name, data, persist, untrusted)| {
-                let fragment = Fragment::new(name, data);
-                let fragment = if untrusted { fragment.untrusted() } else { fragment };
-                FragmentData::from(if persist { fragment.persisted().with_id("i") } else { fragment })
-            }),
+            proptest::collection::vec((key.clone(), inner.clone()), 0..5)
+                .prop_map(FragmentData::map),
+            (".{1,6}", inner, any::<bool>(), any::<bool>()).prop_map(
+                |(name, data, persist, untrusted)| {
+                    let fragment = Fragment::new(name, data);
+                    let fragment = if untrusted { fragment.untrusted() } else { fragment };
+                    FragmentData::from(if persist {
+                        fragment.persisted().with_id("i")
+                    } else {
+                        fragment
+                    })
+                }
+            ),
         ]
     })
 }
@@ -44,7 +51,8 @@ proptest! {
     #[test]
     fn any_tree_reads_back(data in data()) {
         let json = serde_json::to_string(&data).unwrap();
-        prop_assert_eq!(serde_json::from_str::<FragmentData>(&json).unwrap(), data.clone(), "{}", json);
+        prop_assert_eq!(serde_json::from_str::<FragmentData>(&json).unwrap(), data.clone(), "{}",
+            json);
         let original = Fragment::new("f", data).with_metadata(Metadata::default().with("k", 1));
         let json = serde_json::to_string(&original).unwrap();
         prop_assert_eq!(serde_json::from_str::<Fragment>(&json).unwrap(), original.clone());
@@ -74,9 +82,15 @@ fn the_schema_takes_and_refuses_what_the_reader_does() {
     let schema = schema();
     for (json, good) in [
         (r#"{"name": "x"}"#, true),
-        (r#"{"name": "", "data": null, "untrusted": true, "codec": "hint", "metadata": {"k": [1]}}"#, true),
+        (
+            r#"{"name": "", "data": null, "untrusted": true, "codec": "hint", "metadata": {"k": [1]}}"#,
+            true,
+        ),
         (r#"{"$fragment": {"name": "x", "data": {"name": "y", "data": "z"}}}"#, true),
-        (r#"{"name": "x", "data": [{"$number": "-Infinity"}, {"$map": {"$map": 1, "$fragment": 2}}]}"#, true),
+        (
+            r#"{"name": "x", "data": [{"$number": "-Infinity"}, {"$map": {"$map": 1, "$fragment": 2}}]}"#,
+            true,
+        ),
         (r#"{"data": 1}"#, false),
         (r#"{"name": 1}"#, false),
         (r#"{"name": "x", "dta": 1}"#, false),
@@ -154,7 +168,8 @@ fn what_is_no_fragment_is_refused_with_the_reason() {
 
 #[test]
 fn a_tree_that_no_reader_would_read_is_not_written() {
-    let nested = |levels| (0..levels).fold(FragmentData::from(1), |inner, _| FragmentData::list([inner]));
+    let nested =
+        |levels| (0..levels).fold(FragmentData::from(1), |inner, _| FragmentData::list([inner]));
     let json = serde_json::to_string(&nested(MAX_JSON_DEPTH)).unwrap();
     assert_eq!(serde_json::from_str::<FragmentData>(&json).unwrap(), nested(MAX_JSON_DEPTH));
     let error = serde_json::to_string(&nested(MAX_JSON_DEPTH + 1)).unwrap_err();

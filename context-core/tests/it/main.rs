@@ -1,4 +1,5 @@
-//! Core through its public API: the documented JSON forms, and seams that must stay usable as trait objects.
+//! Core through its public API: the documented JSON forms, and seams that must stay usable as trait
+//! objects.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

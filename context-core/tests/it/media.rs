@@ -29,8 +29,9 @@ fn fault(rules: &MediaRules, kind: MediaKind, media: &Media) -> Option<MediaFaul
 #[test]
 fn what_is_what_it_says_is_taken_under_the_providers_name() {
     for rules in ALL {
-        let kind =
-            |media: &Media| rules.check(MediaKind::Image, media).unwrap().media_type.map(str::to_owned);
+        let kind = |media: &Media| {
+            rules.check(MediaKind::Image, media).unwrap().media_type.map(str::to_owned)
+        };
         assert_eq!(kind(&media(PNG, "image/png")).as_deref(), Some("image/png"));
         assert_eq!(kind(&media(JPEG, "image/JPG; q=1")).as_deref(), Some("image/jpeg"));
         let in_url = at(&format!("data:image/png;charset=x;base64,{PNG}"));
@@ -47,13 +48,20 @@ fn damaged_media_are_refused_with_the_reason() {
     for rules in ALL {
         let of = |data: &str, named: &str| fault(rules, MediaKind::Image, &media(data, named));
         assert_eq!(of("", "image/png"), Some(MediaFault::Empty));
-        for data in
-            ["not base64!", "iVBORw0KGgo", "iVBORw0K====", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAC\n", "QUI=QUI="]
-        {
+        for data in [
+            "not base64!",
+            "iVBORw0KGgo",
+            "iVBORw0K====",
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAC\n",
+            "QUI=QUI=",
+        ] {
             assert_eq!(of(data, "image/png"), Some(MediaFault::NotBase64), "{data}");
         }
         // Bits are left over in the last letter.
-        assert_eq!(of("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAB==", "image/png"), Some(MediaFault::NotBase64));
+        assert_eq!(
+            of("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAB==", "image/png"),
+            Some(MediaFault::NotBase64)
+        );
         assert_eq!(of(PNG, ""), Some(MediaFault::NoType));
         assert_eq!(of(PNG, "image/bmp"), Some(MediaFault::Type));
         assert_eq!(of(PNG, "image"), Some(MediaFault::Type));
@@ -63,7 +71,10 @@ fn damaged_media_are_refused_with_the_reason() {
         assert_eq!(of("iVBORw0KGgo=", "image/png"), Some(MediaFault::Undecodable));
         assert_eq!(of("QUJDREVGR0hJSktMTU5PUFFS", "image/png"), Some(MediaFault::Undecodable));
         // An image of no pixels.
-        assert_eq!(of("iVBORw0KGgoAAAANSUhEUgAAAAAAAAAA", "image/png"), Some(MediaFault::Undecodable));
+        assert_eq!(
+            of("iVBORw0KGgoAAAANSUhEUgAAAAAAAAAA", "image/png"),
+            Some(MediaFault::Undecodable)
+        );
         let of = |media: &Media| fault(rules, MediaKind::Image, media);
         assert_eq!(of(&at("data:image/png,abc")), Some(MediaFault::NotBase64));
         assert!(of(&at(&format!("data:image/svg+xml;base64,{PNG}"))).is_some());

@@ -1,8 +1,8 @@
 //! The JSON form of messages, version 1.
 
 use context_core::{
-    CodecError, Encoded, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning, Role,
-    Text, ToolCall, ToolInput, ToolResult,
+    CodecError, Encoded, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning,
+    Role, Text, ToolCall, ToolInput, ToolResult,
 };
 
 fn raw(text: &str) -> Json {
@@ -29,7 +29,8 @@ fn one_of_each() -> Message {
         input: ToolInput::from_written("{not json"),
         metadata: Metadata::default(),
     };
-    let reasoning = Reasoning { text: "hm".into(), signature: Some("sig".into()), ..Reasoning::default() };
+    let reasoning =
+        Reasoning { text: "hm".into(), signature: Some("sig".into()), ..Reasoning::default() };
     let opaque = OpaqueBlock { provider: "acme".into(), value: raw(r#"{"z":1,"a":1.50}"#) };
     Message::new(
         Role::Assistant,
@@ -54,16 +55,22 @@ fn every_part_reads_back_and_keeps_the_bytes_of_its_json() {
     let encoded = message.encode();
     assert_eq!(Message::decode(&encoded).unwrap(), message);
     let text = std::str::from_utf8(encoded.bytes()).unwrap();
-    for exact in [r#"{"b":1,"a":[1, 2]}"#, r#"{"z":1,"a":1.50}"#, r#"{"type":"hologram","z":1,"a":2}"#] {
+    for exact in
+        [r#"{"b":1,"a":[1, 2]}"#, r#"{"z":1,"a":1.50}"#, r#"{"type":"hologram","z":1,"a":2}"#]
+    {
         assert!(text.contains(exact), "{text}");
     }
-    insta::assert_snapshot!(text, @r#"{"role":"assistant","parts":[{"type":"text","text":"hi","metadata":{"cache":1}},{"type":"reasoning","text":"hm","signature":"sig"},{"type":"tool_call","id":"c1","name":"look","input":{"json":{"b":1,"a":[1, 2]}}},{"type":"tool_call","id":"c2","name":"broken","input":{"invalid":"{not json"}},{"type":"tool_result","call_id":"c1","name":"look","output":[{"type":"text","text":"seen"},{"type":"image","source":{"base64":"AAAA"},"media_type":"image/png"}],"is_error":true},{"type":"document","source":{"url":"https://example.org/x"},"media_type":"image/png"},{"type":"audio","source":{"reference":"blob-1"},"media_type":"image/png"},{"type":"opaque","provider":"acme","value":{"z":1,"a":1.50}},{"type":"hologram","z":1,"a":2}],"metadata":{"model":"m"}}"#);
+    insta::assert_snapshot!(text,
+        @r#"{"role":"assistant","parts":[{"type":"text","text":"hi","metadata":{"cache":1}},{"type":"reasoning","text":"hm","signature":"sig"},{"type":"tool_call","id":"c1","name":"look","input":{"json":{"b":1,"a":[1, 2]}}},{"type":"tool_call","id":"c2","name":"broken","input":{"invalid":"{not json"}},{"type":"tool_result","call_id":"c1","name":"look","output":[{"type":"text","text":"seen"},{"type":"image","source":{"base64":"AAAA"},"media_type":"image/png"}],"is_error":true},{"type":"document","source":{"url":"https://example.org/x"},"media_type":"image/png"},{"type":"audio","source":{"reference":"blob-1"},"media_type":"image/png"},{"type":"opaque","provider":"acme","value":{"z":1,"a":1.50}},{"type":"hologram","z":1,"a":2}],"metadata":{"model":"m"}}"#);
 }
 
 #[test]
 fn what_cannot_be_read_says_why() {
     let newer = Encoded::new("message", 2, &b"{}"[..]);
-    assert!(matches!(Message::decode(&newer), Err(CodecError::NewerVersion { version: 2, known: 1, .. })));
+    assert!(matches!(
+        Message::decode(&newer),
+        Err(CodecError::NewerVersion { version: 2, known: 1, .. })
+    ));
     let other = Encoded::new("boundary", 1, &b"{}"[..]);
     assert!(matches!(Message::decode(&other), Err(CodecError::WrongKind { .. })));
     let broken = Encoded::new("message", 1, &b"\xff"[..]);
@@ -72,8 +79,10 @@ fn what_cannot_be_read_says_why() {
 
 #[test]
 fn plain_text_is_what_a_person_would_read() {
-    let message =
-        Message::new(Role::User, [Part::text("a"), Part::Unknown(raw(r#"{"type":"x"}"#)), Part::text("b")]);
+    let message = Message::new(
+        Role::User,
+        [Part::text("a"), Part::Unknown(raw(r#"{"type":"x"}"#)), Part::text("b")],
+    );
     assert_eq!(message.plain_text(), "a\nb");
     assert_eq!(Message::from("only").plain_text(), "only");
     assert!(Message::new(Role::Assistant, []).is_placeholder());

@@ -121,7 +121,11 @@ fn a_valid_history_stays_where_it_is() {
 
 #[test]
 fn unanswered_calls_are_answered_right_behind_their_message() {
-    check([user("q"), calls(["a"])], "u[\"q\"] a[call a] t[a = MISSING]", &["tool_result_injected"]);
+    check(
+        [user("q"), calls(["a"])],
+        "u[\"q\"] a[call a] t[a = MISSING]",
+        &["tool_result_injected"],
+    );
     check(
         [user("q"), calls(["a"]), user("stop"), says("ok")],
         "u[\"q\"] a[call a] t[a = MISSING] u[\"stop\"] a[\"ok\"]",
@@ -230,7 +234,10 @@ fn ids_that_repeat_are_paired_by_position_and_told_apart() {
         [
             user("q"),
             calls(["d", "d", ""]),
-            Message::new(Role::Tool, [Part::tool_result("d", "one"), Part::tool_result("d", "two")]),
+            Message::new(
+                Role::Tool,
+                [Part::tool_result("d", "one"), Part::tool_result("d", "two")],
+            ),
             result("zz", "?"),
         ],
         "u[\"q\"] a[call d, call d_2, call call_1_2] t[d = one, d_2 = two] t[call_1_2 = MISSING]",
@@ -335,7 +342,11 @@ fn what_a_provider_cannot_carry_does_not_make_a_message() {
 #[test]
 fn the_user_speaks_first_and_the_assistant_last_only_where_it_may() {
     let opening = HistoryRules::OPENING;
-    check([says("hi"), user("q")], &format!("u[{opening:?}] a[\"hi\"] u[\"q\"]"), &["roles_adjusted"]);
+    check(
+        [says("hi"), user("q")],
+        &format!("u[{opening:?}] a[\"hi\"] u[\"q\"]"),
+        &["roles_adjusted"],
+    );
     let strict = rules(|rules| rules.assistant_last = false);
     check_with(
         [user("q"), says("a")],
@@ -401,9 +412,17 @@ fn the_beginning_does_not_depend_on_what_follows() {
     let all = normalize(&whole, &HistoryRules::new(), Unanswered::Answer, false);
     for complete in [3, 8, 10] {
         let part = normalize(&whole[..complete], &HistoryRules::new(), Unanswered::Answer, false);
-        let same = part.messages.iter().zip(all.messages.iter()).take_while(|(a, b)| a == b).count();
+        let same =
+            part.messages.iter().zip(all.messages.iter()).take_while(|(a, b)| a == b).count();
         // The last message of a part may still be waiting for its results.
-        assert!(same + 1 >= part.messages.len(), "{} | {}", list(&part.messages), list(&all.messages));
+        assert!(
+            same + 1 >= part.messages.len(),
+            "{} | {}",
+            list(&part.messages),
+            list(&all.messages)
+        );
     }
-    assert!(all.diagnostics.iter().any(|diagnostic| diagnostic.code == DiagnosticCode::ToolResultMoved));
+    assert!(
+        all.diagnostics.iter().any(|diagnostic| diagnostic.code == DiagnosticCode::ToolResultMoved)
+    );
 }

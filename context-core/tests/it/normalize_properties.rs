@@ -4,26 +4,32 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use context_core::{HistoryRules, Message, Part, Reasoning, Role, ToolResult, Unanswered, normalize};
+use context_core::{
+    HistoryRules, Message, Part, Reasoning, Role, ToolResult, Unanswered, normalize,
+};
 use proptest::prelude::*;
 
 fn part() -> impl Strategy<Value = Part> {
-    let id = prop_oneof![Just(""), Just("a"), Just("b"), Just("a_2"), Just("é/x"), Just("call_1_0")];
+    let id =
+        prop_oneof![Just(""), Just("a"), Just("b"), Just("a_2"), Just("é/x"), Just("call_1_0")];
     prop_oneof![
         3 => prop_oneof![Just("text"), Just(""), Just(" \n")].prop_map(Part::text),
-        4 => id.clone().prop_map(|id| Part::tool_call(id, "look up", context_core::wire::object([]))),
+        4 => id.clone().prop_map(|id| Part::tool_call(id, "look up",
+            context_core::wire::object([]))),
         5 => (id, any::<bool>()).prop_map(|(id, is_error)| match Part::tool_result(id, "r") {
             Part::ToolResult(result) => Part::ToolResult(ToolResult { is_error, ..result }),
             part => part,
         }),
         1 => Just(Part::Reasoning(Reasoning { text: "hm".into(), ..Reasoning::default() })),
-        1 => Just(Part::Data(context_core::Data { name: "d".into(), value: context_core::wire::null() })),
+        1 => Just(Part::Data(context_core::Data { name: "d".into(),
+            value: context_core::wire::null() })),
     ]
 }
 
 fn history() -> impl Strategy<Value = Vec<Arc<Message>>> {
     let role = prop_oneof![
-        1 => Just(Role::System), 3 => Just(Role::User), 5 => Just(Role::Assistant), 4 => Just(Role::Tool)
+        1 => Just(Role::System), 3 => Just(Role::User), 5 => Just(Role::Assistant),
+            4 => Just(Role::Tool)
     ];
     let message = (role, prop::collection::vec(part(), 0..4))
         .prop_map(|(role, parts)| Arc::new(Message::new(role, parts)));
@@ -56,20 +62,25 @@ fn faults(messages: &[Arc<Message>], rules: &HistoryRules, prefill: bool) -> Vec
         }
         for part in &message.parts {
             match part {
-                Part::ToolResult(result) => match open.iter().position(|id| *id == result.call_id) {
-                    Some(_) if others => fault("a result behind something else"),
-                    Some(_) if matches!(message.role, Role::Assistant | Role::System) => {
-                        fault("a result of nobody")
+                Part::ToolResult(result) => {
+                    match open.iter().position(|id| *id == result.call_id) {
+                        Some(_) if others => fault("a result behind something else"),
+                        Some(_) if matches!(message.role, Role::Assistant | Role::System) => {
+                            fault("a result of nobody")
+                        }
+                        Some(position) => drop(open.remove(position)),
+                        None => fault("a result without call"),
                     }
-                    Some(position) => drop(open.remove(position)),
-                    None => fault("a result without call"),
-                },
+                }
                 _ if message.role == Role::Tool => fault("a tool says something else"),
                 Part::Text(text) if text.text.trim().is_empty() => fault("blank"),
                 _ => others = true,
             }
         }
-        if (others || message.role == Role::Assistant) && message.role != Role::Tool && !open.is_empty() {
+        if (others || message.role == Role::Assistant)
+            && message.role != Role::Tool
+            && !open.is_empty()
+        {
             fault("calls without results before it");
         }
         for part in &message.parts {
@@ -84,7 +95,9 @@ fn faults(messages: &[Arc<Message>], rules: &HistoryRules, prefill: bool) -> Vec
                 {
                     fault("an id that is empty, long or there before");
                 }
-                if !(rules.any_id || call.id.chars().all(is_legal)) || !call.name.chars().all(is_legal) {
+                if !(rules.any_id || call.id.chars().all(is_legal))
+                    || !call.name.chars().all(is_legal)
+                {
                     fault("an id or name with other characters");
                 }
                 open.push(call.id.clone());
@@ -134,7 +147,8 @@ proptest! {
         let before = history.clone();
         let once = normalize(&history, &rules, unanswered, prefill);
         let messages = once.messages.clone().into_owned();
-        prop_assert_eq!(faults(&messages, &rules, prefill), Vec::<String>::new(), "{:#?}", messages);
+        prop_assert_eq!(faults(&messages, &rules, prefill), Vec::<String>::new(), "{:#?}",
+            messages);
         prop_assert_eq!(&history, &before);
         prop_assert_eq!(&normalize(&history, &rules, unanswered, prefill), &once);
         let is_same = matches!(once.messages, Cow::Borrowed(_)) && messages.len() == history.len();
@@ -149,11 +163,13 @@ proptest! {
     fn what_was_valid_is_not_touched(history in history(), rules in rules()) {
         let normalized = normalize(&history, &rules, Unanswered::Answer, false);
         if faults(&history, &rules, false).is_empty() {
-            prop_assert!(matches!(normalized.messages, Cow::Borrowed(_)), "{:?}", normalized.diagnostics);
+            prop_assert!(matches!(normalized.messages, Cow::Borrowed(_)), "{:?}",
+                normalized.diagnostics);
         }
     }
 
-    /// Nothing that has a place is lost: every text, and for every call that has a result that result.
+    /// Nothing that has a place is lost: every text, and for every call that has a result that
+    /// result.
     #[test]
     fn texts_and_thoughts_before_words_stay(history in history()) {
         let normalized = normalize(&history, &HistoryRules::new(), Unanswered::Answer, false);

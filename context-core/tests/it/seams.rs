@@ -1,4 +1,5 @@
-//! The seams stay usable as trait objects: a generic method or a `Self` by value would not compile here.
+//! The seams stay usable as trait objects: a generic method or a `Self` by value would not compile
+//! here.
 
 use context_core::{
     Clock, FragmentCodec, FragmentStore, HistoryStore, IdGenerator, Maintenance, Renderer, Store,

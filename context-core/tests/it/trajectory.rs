@@ -7,7 +7,9 @@ mod nodes;
 mod properties;
 mod rounds;
 
-use context_core::trajectory::{Change, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError};
+use context_core::trajectory::{
+    Change, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError,
+};
 use context_core::{AgentRef, Timestamp};
 
 /// A time that only has to be there.
@@ -74,7 +76,11 @@ fn endpoints(round: &Round) -> Vec<u32> {
 
 /// That a call is refused with this code, and that the round is what it was.
 #[track_caller]
-fn refused<T>(round: &mut Round, code: &str, call: impl FnOnce(&mut Round) -> Result<T, TrajectoryError>) {
+fn refused<T>(
+    round: &mut Round,
+    code: &str,
+    call: impl FnOnce(&mut Round) -> Result<T, TrajectoryError>,
+) {
     let before = round.to_record();
     let Err(error) = call(round) else { panic!("not refused: {code}") };
     assert_eq!(error.code(), code);

@@ -1,5 +1,5 @@
-//! The program that libFuzzer drives. `cargo xtask fuzz` builds it, with instrumentation, and names the target in
-//! `CONTEXT_FUZZ_TARGET`.
+//! The program that libFuzzer drives. `cargo xtask fuzz` builds it, with instrumentation, and names
+//! the target in `CONTEXT_FUZZ_TARGET`.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]
@@ -15,13 +15,15 @@ libfuzzer_sys::fuzz_target!(
 #[cfg(fuzzing)]
 fn chosen() -> &'static context_fuzz::Target {
     static CHOSEN: std::sync::LazyLock<&context_fuzz::Target> = std::sync::LazyLock::new(|| {
-        let name = std::env::var("CONTEXT_FUZZ_TARGET").expect("CONTEXT_FUZZ_TARGET names a target");
+        let name =
+            std::env::var("CONTEXT_FUZZ_TARGET").expect("CONTEXT_FUZZ_TARGET names a target");
         context_fuzz::target(&name).expect("CONTEXT_FUZZ_TARGET names one of the targets")
     });
     &CHOSEN
 }
 
-/// Without instrumentation it writes the documents that a run begins with: `libfuzzer FOLDER`, a folder for each target.
+/// Without instrumentation it writes the documents that a run begins with: `libfuzzer FOLDER`, a
+/// folder for each target.
 #[cfg(not(fuzzing))]
 fn main() -> std::io::Result<()> {
     let root = std::env::args_os().nth(1).ok_or_else(|| std::io::Error::other("name a folder"))?;

@@ -8,14 +8,19 @@ use context_runtime::openai::chat::ChatCodec;
 use context_runtime::openai::responses::ResponsesCodec;
 use context_runtime::uimessage::ui::UiMessageCodec;
 
-/// A body, an answer, and the lines of an answer in events, all at once: the bytes are read as each of them.
+/// A body, an answer, and the lines of an answer in events, all at once: the bytes are read as each
+/// of them.
 fn model(codec: &dyn ModelCodec, bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let mut stream = codec.answer_stream();
     for line in text.lines() {
         let before = stream.answer();
         if stream.push(line).is_err() {
-            assert_eq!(stream.answer(), before, "an event that cannot be read changes nothing: {line}");
+            assert_eq!(
+                stream.answer(),
+                before,
+                "an event that cannot be read changes nothing: {line}"
+            );
         }
     }
     let mut taken = !stream.finish().message.parts.is_empty();
@@ -26,11 +31,13 @@ fn model(codec: &dyn ModelCodec, bytes: &[u8]) -> bool {
     taken
 }
 
-/// What is read of a body is the same value when it is written as its source; what can be sent can be read.
+/// What is read of a body is the same value when it is written as its source; what can be sent can
+/// be read.
 fn body(codec: &dyn MessageCodec, json: &Json) -> bool {
     let Ok(lifted) = codec.lift(json) else { return false };
     let source = codec.lower_source(&lifted.request);
-    let same = source.body.compact() == json.compact() || JsonPatch::between(&source.body, json).is_none();
+    let same =
+        source.body.compact() == json.compact() || JsonPatch::between(&source.body, json).is_none();
     assert!(same, "{} is not {json}", source.body);
     match codec.lower(&lifted.request) {
         Ok(lowered) => assert!(codec.lift(&lowered.body).is_ok(), "{} is not read", lowered.body),
@@ -112,9 +119,13 @@ pub(crate) fn uimessage_seeds() -> Vec<Vec<u8>> {
 
 pub(crate) fn refusal_seeds() -> Vec<Vec<u8>> {
     super::texts([
-        r#"d{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
-        r#"z{"type":"error","error":{"type":"rate_limit_error","message":"Number of request tokens has exceeded your per-minute rate limit. Try again in 6m0s."}}"#,
-        r#"d[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"27s"}]}}]"#,
+        r#"d{"error":{"message":"This model's maximum context length is 8192 tokens. However,
+            your messages resulted in
+            9001 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
+        r#"z{"type":"error","error":{"type":"rate_limit_error","message":"Number of request tokens
+            has exceeded your per-minute rate limit. Try again in 6m0s."}}"#,
+        r#"d[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type
+            .googleapis.com/google.rpc.RetryInfo","retryDelay":"27s"}]}}]"#,
         "\0<html><h1>502 Bad Gateway</h1></html>",
     ])
 }

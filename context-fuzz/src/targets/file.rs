@@ -1,4 +1,5 @@
-//! Files that are read from a folder: skills, instructions, logs of messages, rounds of trajectories.
+//! Files that are read from a folder: skills, instructions, logs of messages, rounds of
+//! trajectories.
 
 use context_core::trajectory::{Change, NewNode, NewQuery, NodeBody, Round};
 use context_core::{AgentRef, RecordOutcome, RoundCommit, RoundQuery, Timestamp, TrajectoryStore};
@@ -37,7 +38,8 @@ pub(crate) fn instructions(bytes: &[u8]) -> bool {
         let options = InstructionOptions::default().with_root(folder).with_max_file_bytes(MOST);
         let scan = InstructionFiles::new(folder, options).scan(Timestamp::from_micros(0));
         for file in &scan.files {
-            let shown = file.bytes.checked_sub(file.left_out).expect("no more is left out than there is");
+            let shown =
+                file.bytes.checked_sub(file.left_out).expect("no more is left out than there is");
             assert!(shown <= MOST as u64, "{shown} bytes are shown");
         }
         !scan.files.is_empty()
@@ -45,7 +47,10 @@ pub(crate) fn instructions(bytes: &[u8]) -> bool {
 }
 
 pub(crate) fn instructions_seeds() -> Vec<Vec<u8>> {
-    super::texts(["# Rules\n\nAsk before you pay.\n", "\u{feff}<!-- note -->\r\n@other.md\n\u{e9}\n"])
+    super::texts([
+        "# Rules\n\nAsk before you pay.\n",
+        "\u{feff}<!-- note -->\r\n@other.md\n\u{e9}\n",
+    ])
 }
 
 /// A log that can be opened goes on: what is appended is read behind what was there.
@@ -59,7 +64,8 @@ pub(crate) fn message_log(bytes: &[u8]) -> bool {
             assert_eq!(read.expect("what can be opened can be read").records, loaded.records);
             let more: MessageRecord = record();
             log.unsynced().append(std::slice::from_ref(&more)).await.expect("a log that is open");
-            let after = MessageLog::read(&path).await.expect("what was written can be read").records;
+            let after =
+                MessageLog::read(&path).await.expect("what was written can be read").records;
             assert_eq!(after.split_last(), Some((&more, &*loaded.records)));
             true
         })
@@ -104,8 +110,11 @@ pub(crate) fn trajectory(bytes: &[u8]) -> bool {
                 let round = Round::from_record(record.clone()).expect("what is read is sound");
                 assert_eq!(&round.to_record(), record);
             }
-            let listed =
-                files.rounds(&RoundQuery::of_user("ada")).await.expect("what is read is listed").items;
+            let listed = files
+                .rounds(&RoundQuery::of_user("ada"))
+                .await
+                .expect("what is read is listed")
+                .items;
             assert_eq!(listed, rounds.iter().map(|record| record.head.clone()).collect::<Vec<_>>());
             let again = FileChannel::new(&root).load_rounds(&agent, 0..=u32::MAX).await;
             assert_eq!(again.expect("what was read is read again"), rounds);

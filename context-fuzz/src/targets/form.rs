@@ -4,12 +4,14 @@ use context_trajectory::messages::{
     Cleaning, MessageRecord, clean, format_context, import_messages, to_messages,
 };
 
-/// Records are the same when they are written and read again; cleaning what is clean changes nothing.
+/// Records are the same when they are written and read again; cleaning what is clean changes
+/// nothing.
 pub(crate) fn peer_messages(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let Ok(imported) = import_messages(text) else { return false };
     for record in &imported.records {
-        let again = MessageRecord::from_json(&record.to_json()).expect("what was written can be read");
+        let again =
+            MessageRecord::from_json(&record.to_json()).expect("what was written can be read");
         assert_eq!(&again, record);
     }
     let _ = to_messages(&imported.records);

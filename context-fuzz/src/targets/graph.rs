@@ -14,7 +14,10 @@ use super::file::commits;
 pub(crate) fn round(bytes: &[u8]) -> bool {
     let Ok(record) = serde_json::from_slice::<RoundRecord>(bytes) else { return false };
     let text = serde_json::to_string(&record).expect("what was read can be written");
-    assert_eq!(serde_json::from_str::<RoundRecord>(&text).expect("what was written can be read"), record);
+    assert_eq!(
+        serde_json::from_str::<RoundRecord>(&text).expect("what was written can be read"),
+        record
+    );
     let Ok(round) = Round::from_record(record) else { return false };
     let sound = round.to_record();
     assert_eq!(Round::from_record(sound.clone()).expect("a sound round").to_record(), sound);
@@ -45,11 +48,16 @@ fn written(rounds: Vec<Round>) -> String {
     for round in rounds {
         agents.entry(round.round().agent.agent).or_default().push(Arc::new(round));
     }
-    let agents =
-        agents.into_iter().map(|(agent, rounds)| (agent, Trajectory::new(rounds, BridgeFrom::Leaves)));
+    let agents = agents
+        .into_iter()
+        .map(|(agent, rounds)| (agent, Trajectory::new(rounds, BridgeFrom::Leaves)));
     let mut out = Vec::new();
-    write_atif(&SessionGraph::new("ada", "s", agents), &AtifOptions::new("tester", "1.2"), &mut out)
-        .expect("memory takes what is written");
+    write_atif(
+        &SessionGraph::new("ada", "s", agents),
+        &AtifOptions::new("tester", "1.2"),
+        &mut out,
+    )
+    .expect("memory takes what is written");
     String::from_utf8(out).expect("text")
 }
 
@@ -58,10 +66,12 @@ pub(crate) fn atif_seeds() -> Vec<Vec<u8>> {
     vec![include_bytes!("../../seeds/atif.json").to_vec(), ours.into_bytes()]
 }
 
-/// A graph of the peer's and, behind a byte 0, its pointers: what is read of them is a sound round, and one that can be written for it.
+/// A graph of the peer's and, behind a byte 0, its pointers: what is read of them is a sound round,
+/// and one that can be written for it.
 pub(crate) fn peer(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let (graph, pointers) = text.split_once('\0').map_or((&*text, None), |(graph, rest)| (graph, Some(rest)));
+    let (graph, pointers) =
+        text.split_once('\0').map_or((&*text, None), |(graph, rest)| (graph, Some(rest)));
     let round = AgentRef::main("ada", "s").round(0);
     let import = import_round(&round, graph, pointers, Timestamp::from_micros(7));
     let Some(record) = import.round else {
@@ -71,7 +81,8 @@ pub(crate) fn peer(bytes: &[u8]) -> bool {
     let sound = Round::from_record(record).expect("what is imported is sound").to_record();
     for generation in [Generation::First, Generation::Second] {
         let export = export_round(&sound, generation);
-        let again = import_round(&round, &export.graph, Some(&export.pointers), Timestamp::from_micros(7));
+        let again =
+            import_round(&round, &export.graph, Some(&export.pointers), Timestamp::from_micros(7));
         assert!(again.round.is_some(), "what was exported can be imported: {:?}", again.findings);
     }
     true
@@ -79,6 +90,7 @@ pub(crate) fn peer(bytes: &[u8]) -> bool {
 
 pub(crate) fn peer_seeds() -> Vec<Vec<u8>> {
     let graph = include_str!("../../seeds/peer.json");
-    let pointers = r#"{"initial_pt": "Query(query00000)", "current_pt": ["Action(call_1)"], "messages": {}}"#;
+    let pointers =
+        r#"{"initial_pt": "Query(query00000)", "current_pt": ["Action(call_1)"], "messages": {}}"#;
     vec![graph.into(), format!("{graph}\0{pointers}").into()]
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, ChatRef, Encoded, Fragment, FragmentContent, FragmentData, Message, Metadata, Node, Part,
-    Role, Timestamp, ToolCall, ToolInput, hint, pack, role,
+    CancelSignal, ChatRef, Encoded, Fragment, FragmentContent, FragmentData, Message, Metadata,
+    Node, Part, Role, Timestamp, ToolCall, ToolInput, hint, pack, role,
 };
 use context_render::{FORMATS, RenderOptions, by_name};
 use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
 
 use crate::scratch::wait;
 
-/// Nodes are the same when they are packed again, and a run can be cut before each of them. Bytes that are a run
-/// without checksums are given them, since a mutation hardly ever hits on the right ones.
+/// Nodes are the same when they are packed again, and a run can be cut before each of them. Bytes
+/// that are a run without checksums are given them, since a mutation hardly ever hits on the right
+/// ones.
 pub(crate) fn packed(bytes: &[u8]) -> bool {
     let run = pack::upgrade(bytes).map_or_else(|_| Bytes::copy_from_slice(bytes), Bytes::from);
     let Ok(nodes) = pack::unpack(&run) else {
@@ -25,7 +26,8 @@ pub(crate) fn packed(bytes: &[u8]) -> bool {
     let again = Bytes::from(pack::pack_all(&nodes));
     assert_eq!(seen(&pack::unpack(&again).expect("what was packed is unpacked")), seen(&nodes));
     let (first, second) = pack::split_at(&run, nodes.len() / 2).expect("a whole run");
-    let sum = pack::count(&first).expect("a whole run") + pack::count(&second).expect("a whole run");
+    let sum =
+        pack::count(&first).expect("a whole run") + pack::count(&second).expect("a whole run");
     assert_eq!(sum, nodes.len());
     for node in &nodes {
         let _ = node.message();
@@ -34,15 +36,18 @@ pub(crate) fn packed(bytes: &[u8]) -> bool {
 }
 
 fn seen(nodes: &[Arc<Node>]) -> Vec<(String, String, Encoded)> {
-    let facts =
-        |node: &Node| format!("{:?} {:?} {} {:?}", node.kind, node.created_at, node.revision, node.tokens);
+    let facts = |node: &Node| {
+        format!("{:?} {:?} {} {:?}", node.kind, node.created_at, node.revision, node.tokens)
+    };
     nodes.iter().map(|node| (node.id.to_string(), facts(node), node.body().clone())).collect()
 }
 
 pub(crate) fn packed_seeds() -> Vec<Vec<u8>> {
     let nodes = [conversation(Role::User), conversation(Role::Assistant)];
     let nodes = nodes.into_iter().enumerate().map(|(n, message)| {
-        Arc::new(Node::new(format!("m{n}"), message, Timestamp::from_micros(n as i64)).with_tokens(7))
+        Arc::new(
+            Node::new(format!("m{n}"), message, Timestamp::from_micros(n as i64)).with_tokens(7),
+        )
     });
     let nodes: Vec<_> = nodes.collect();
     let bare = nodes.iter().flat_map(|node| pack::pack_all([node]).split_off(4)).collect();
@@ -73,7 +78,8 @@ fn conversation(role: Role) -> Message {
 
 pub(crate) fn message_seeds() -> Vec<Vec<u8>> {
     let one = serde_json::to_vec(&conversation(Role::Assistant)).expect("a message");
-    let other = br#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a.png"}},{"type":"later","x":1}]}"#;
+    let other = br#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a
+        .png"}},{"type":"later","x":1}]}"#;
     vec![one, other.to_vec()]
 }
 
@@ -118,7 +124,8 @@ fn through(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
         let store = context_runtime::open("mem:").await.expect("a store in memory");
         let options = ImportJsonl::new("ada");
         let mut file = Cursor::new(bytes);
-        let imported = import_jsonl(&*store, &mut file, &options, &never, &mut |_| {}).await.ok()?;
+        let imported =
+            import_jsonl(&*store, &mut file, &options, &never, &mut |_| {}).await.ok()?;
         let mut chats: Vec<ChatRef> = imported
             .chats
             .iter()

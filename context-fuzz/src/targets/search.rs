@@ -18,7 +18,10 @@ pub(crate) fn search(bytes: &[u8]) -> bool {
             assert!(snippet.text.get(mark.clone()).is_some(), "a mark is a part of the text");
             end = mark.end;
         }
-        assert!(!count.is_hit() || !terms.is_empty(), "nothing is found where nothing is looked for");
+        assert!(
+            !count.is_hit() || !terms.is_empty(),
+            "nothing is found where nothing is looked for"
+        );
         // Each phrase, typed again, is itself.
         for phrase in terms.phrases() {
             assert!(!phrase.words.is_empty());

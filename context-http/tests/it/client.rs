@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use context_core::{CancelSignal, CancelSource};
-use context_http::{Client, ClientOptions, HttpError, Pauses, Phase, Proxy, Request, Retries, TooLong};
+use context_http::{
+    Client, ClientOptions, HttpError, Pauses, Phase, Proxy, Request, Retries, TooLong,
+};
 use serde_json::{Value, json};
 
 use crate::server::{Server, reply};
@@ -40,7 +42,8 @@ fn shown(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Asks a server that answers like this, and says what came, what was waited and how often it was asked.
+/// Asks a server that answers like this, and says what came, what was waited and how often it was
+/// asked.
 async fn ask(
     request: Request,
     replies: &[String],
@@ -97,24 +100,36 @@ async fn a_request_goes_out_as_it_was_made() {
 #[tokio::test]
 async fn a_path_cannot_climb() {
     let client = Client::new("http://localhost:1/v1/x", ClientOptions::default()).unwrap();
-    for request in [Request::get("a/../b"), Request::get("a").segment(".."), Request::get("a").segment("")] {
+    for request in
+        [Request::get("a/../b"), Request::get("a").segment(".."), Request::get("a").segment("")]
+    {
         assert!(matches!(client.send(&request, &never()).await, Err(HttpError::BadPath)));
     }
 }
 
 #[test]
 fn addresses_that_give_keys_away_are_refused() {
-    let of = |address: &str| Client::new(address, ClientOptions::default()).map(|client| client.address());
-    for address in
-        ["http://localhost:11434/v1", "http://127.0.0.2", "http://[::1]:8080/", "https://a.example/v1"]
-    {
+    let of = |address: &str| {
+        Client::new(address, ClientOptions::default()).map(|client| client.address())
+    };
+    for address in [
+        "http://localhost:11434/v1",
+        "http://127.0.0.2",
+        "http://[::1]:8080/",
+        "https://a.example/v1",
+    ] {
         assert!(of(address).is_ok(), "{address}");
     }
     for address in ["http://a.example", "http://10.0.0.5:8000/v1", "http://localhost.example"] {
         assert!(matches!(of(address), Err(HttpError::PlainHttp { .. })), "{address}");
-        assert!(Client::new(address, ClientOptions::default().allow_plain_http(true)).is_ok(), "{address}");
+        assert!(
+            Client::new(address, ClientOptions::default().allow_plain_http(true)).is_ok(),
+            "{address}"
+        );
     }
-    for address in ["", "a.example", "ftp://a.example", "https://user:secret99@a.example", "https://"] {
+    for address in
+        ["", "a.example", "ftp://a.example", "https://user:secret99@a.example", "https://"]
+    {
         let refused = of(address).unwrap_err();
         assert!(matches!(refused, HttpError::BadAddress { .. }), "{address}");
         assert!(!shown(&refused).contains("secret99"));
@@ -156,7 +171,10 @@ async fn what_is_refused_for_now_is_asked_again_and_nothing_else() {
     ] {
         let no = [reply(status, "", "no")];
         let (result, _, asked) = ask(post(), &no, ClientOptions::default()).await;
-        assert_eq!((result.unwrap_err().status().unwrap().to_string().as_str(), asked), (&status[..3], any));
+        assert_eq!(
+            (result.unwrap_err().status().unwrap().to_string().as_str(), asked),
+            (&status[..3], any)
+        );
         let (_, _, asked) = ask(post().repeatable(true), &no, ClientOptions::default()).await;
         assert_eq!(asked, repeatable, "{status}");
     }
@@ -180,10 +198,17 @@ async fn waits_double_unless_the_service_asks_for_others() {
 
     let (result, waits, asked) =
         ask(Request::get("x"), &[busy(""), busy(""), busy(""), ok()], retries.clone()).await;
-    assert_eq!((result.unwrap(), waits, asked), (json!({"ok": true}), millis([500, 1_000, 2_000]), 4));
+    assert_eq!(
+        (result.unwrap(), waits, asked),
+        (json!({"ok": true}), millis([500, 1_000, 2_000]), 4)
+    );
 
-    let asked =
-        [busy("retry-after: 7\r\n"), busy("retry-after-ms: 20\r\n"), busy("retry-after: 0\r\n"), ok()];
+    let asked = [
+        busy("retry-after: 7\r\n"),
+        busy("retry-after-ms: 20\r\n"),
+        busy("retry-after: 0\r\n"),
+        ok(),
+    ];
     let (result, waits, _) = ask(Request::get("x"), &asked, retries.clone()).await;
     assert_eq!((result.is_ok(), waits), (true, millis([7_000, 20, 2_000])));
 }
@@ -192,7 +217,8 @@ async fn waits_double_unless_the_service_asks_for_others() {
 async fn a_service_that_asks_for_too_long_is_left_alone() {
     for headers in ["retry-after: 31\r\n", "retry-after: 99999999999999999999\r\n"] {
         let (result, waits, asked) =
-            ask(Request::get("x"), &[reply("429 No", headers, ""), ok()], ClientOptions::default()).await;
+            ask(Request::get("x"), &[reply("429 No", headers, ""), ok()], ClientOptions::default())
+                .await;
         assert!(result.unwrap_err().retry_after() > Some(Duration::from_secs(30)));
         assert_eq!((waits, asked), (vec![], 1));
     }
@@ -219,7 +245,8 @@ async fn a_lost_reply_is_asked_for_again_only_where_that_does_no_harm() {
     }
     // Where nobody listens, nothing was done.
     let noted = Noted::default();
-    let client = Client::new("http://127.0.0.1:9", ClientOptions::default().pauses(Arc::new(noted.clone())));
+    let client =
+        Client::new("http://127.0.0.1:9", ClientOptions::default().pauses(Arc::new(noted.clone())));
     let result = client.unwrap().send(&Request::post("x"), &never()).await;
     assert!(matches!(result, Err(HttpError::Unreachable { .. })));
     assert_eq!(noted.0.lock().unwrap().len(), 2);
@@ -229,11 +256,13 @@ async fn a_lost_reply_is_asked_for_again_only_where_that_does_no_harm() {
 async fn replies_are_read_up_to_the_limit() {
     let small = || ClientOptions::default().max_reply_bytes(8).retries(Retries::none());
     let announced = reply("200 OK", "", "123456789");
-    let chunked =
-        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n12345\r\n5\r\n67890\r\n0\r\n\r\n";
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n12345\r\n5\r\n67890\r\n0\r\n\r\n";
     for text in [announced, chunked.to_owned(), "HTTP/1.1 200 OK\r\n\r\n123456789".to_owned()] {
         let result = error(ask(Request::get("x"), &[text], small()).await);
-        assert!(matches!(result, HttpError::TooLong { what: TooLong::Reply, limit: 8, .. }), "{result:?}");
+        assert!(
+            matches!(result, HttpError::TooLong { what: TooLong::Reply, limit: 8, .. }),
+            "{result:?}"
+        );
     }
     let (result, ..) = ask(Request::get("x"), &[reply("200 OK", "", "12345678")], small()).await;
     assert_eq!(result.unwrap(), json!(12_345_678));
@@ -241,10 +270,12 @@ async fn replies_are_read_up_to_the_limit() {
 
 #[tokio::test]
 async fn what_says_no_is_handed_over_redacted_and_cut() {
-    let body = format!(r#"{{"error":"you sent {} and sk-abc123456789"}}"#, KEY.replace('"', "\\\""));
+    let body =
+        format!(r#"{{"error":"you sent {} and sk-abc123456789"}}"#, KEY.replace('"', "\\\""));
     let options = ClientOptions::default().bearer(KEY);
     let refused = error(
-        ask(Request::get("x"), &[reply("401 No", "x-request-id: r-1\r\n", &body)], options.clone()).await,
+        ask(Request::get("x"), &[reply("401 No", "x-request-id: r-1\r\n", &body)], options.clone())
+            .await,
     );
     let HttpError::Refused(refused) = refused else { panic!("{refused:?}") };
     assert_eq!(refused.body, r#"{"error":"you sent … and sk-…"}"#);
@@ -292,7 +323,8 @@ async fn what_is_no_json_is_told_without_its_content() {
 
 #[tokio::test]
 async fn an_error_shows_no_key_and_no_query() {
-    let server = Server::start([reply("500 No", "", KEY), String::new(), "garbage".to_owned()]).await;
+    let server =
+        Server::start([reply("500 No", "", KEY), String::new(), "garbage".to_owned()]).await;
     let options = ClientOptions::default().bearer(KEY).retries(Retries::none());
     let address = format!("{}?key=secret99", server.url);
     let client = Client::new(&address, options).unwrap();
@@ -338,7 +370,10 @@ async fn events_come_one_by_one_and_a_break_is_an_error() {
     assert!(matches!(error, HttpError::Broken { .. }), "{error:?}");
     let (data, error) = ends.remove(0).unwrap_err();
     assert_eq!(data, ["1"]);
-    assert!(matches!(error, HttpError::TooLong { what: TooLong::Event, limit: 50, .. }), "{error:?}");
+    assert!(
+        matches!(error, HttpError::TooLong { what: TooLong::Event, limit: 50, .. }),
+        "{error:?}"
+    );
     assert!(server.heard()[0].contains("accept: text/event-stream"));
 }
 
@@ -376,9 +411,10 @@ async fn every_phase_has_its_limit() {
     // Accepts, as the system does it, and says nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
-    for (options, phase) in
-        [(options().head_timeout(short), Phase::Head), (options().total_timeout(short), Phase::Total)]
-    {
+    for (options, phase) in [
+        (options().head_timeout(short), Phase::Head),
+        (options().total_timeout(short), Phase::Total),
+    ] {
         let client = Client::new(&address, options).unwrap();
         match client.send(&Request::get("x"), &never()).await {
             Err(HttpError::Timeout { phase: found, longest, .. }) => {
@@ -387,7 +423,8 @@ async fn every_phase_has_its_limit() {
             other => panic!("{other:?}"),
         }
     }
-    // A handshake is part of the connection. Without certificates to trust there is no client of TLS.
+    // A handshake is part of the connection. Without certificates to trust there is no client of
+    // TLS.
     let options = options().connect_timeout(short).proxy(Proxy::none());
     let Ok(client) = Client::new(&address.replace("http:", "https:"), options) else { return };
     match client.send(&Request::get("x"), &never()).await {

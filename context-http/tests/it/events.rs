@@ -24,7 +24,8 @@ fn data(text: &str) -> Vec<String> {
 
 /// The rules of the standard once more, over the whole text at once.
 fn by_the_book(text: &str) -> Vec<(Option<String>, String)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+    let text =
+        text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let (mut events, mut name, mut data) = (Vec::new(), String::new(), Vec::new());
     let mut lines: Vec<&str> = text.split('\n').collect();
     lines.pop();
@@ -51,13 +52,20 @@ fn by_the_book(text: &str) -> Vec<(Option<String>, String)> {
 fn lines_end_in_three_ways() {
     for end in ["\n", "\r", "\r\n"] {
         let text = ["event: a", "data: 1", "data: 2", "", "data:3", "", ""].join(end);
-        assert_eq!(whole(&text), [(Some("a".into()), "1\n2".into()), (None, "3".into())], "{end:?}");
+        assert_eq!(
+            whole(&text),
+            [(Some("a".into()), "1\n2".into()), (None, "3".into())],
+            "{end:?}"
+        );
     }
 }
 
 #[test]
 fn comments_ids_and_unknown_fields_are_passed_over() {
-    assert_eq!(data(": ping\nid: 7\nretry: 10\nother: x\nnocolon\ndata: a\n\n: only this\n\n"), ["a"]);
+    assert_eq!(
+        data(": ping\nid: 7\nretry: 10\nother: x\nnocolon\ndata: a\n\n: only this\n\n"),
+        ["a"]
+    );
 }
 
 #[test]
@@ -91,9 +99,11 @@ fn what_is_not_utf_8_is_replaced() {
 #[test]
 fn an_event_too_long_is_refused_before_it_is_whole() {
     let long = "x".repeat(20);
-    for text in
-        [format!("data: {long}"), format!("data: 0123456789\ndata: {long}"), format!(": comment {long}")]
-    {
+    for text in [
+        format!("data: {long}"),
+        format!("data: 0123456789\ndata: {long}"),
+        format!(": comment {long}"),
+    ] {
         let mut parser = EventParser::new(24);
         let mut events = Vec::new();
         let read: Result<(), _> =
@@ -124,10 +134,12 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256,
+        ..ProptestConfig::default() })]
 
     #[test]
-    fn any_split_gives_the_same_events(text in pieces(), cuts in prop::collection::vec(0usize..200, 0..12)) {
+    fn any_split_gives_the_same_events(text in pieces(),
+        cuts in prop::collection::vec(0usize..200, 0..12)) {
         let bytes = text.as_bytes();
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
         cuts.sort_unstable();

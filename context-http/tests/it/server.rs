@@ -6,7 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Answers each connection with the next of its texts, the last one for all that follow, and closes it.
+/// Answers each connection with the next of its texts, the last one for all that follow, and closes
+/// it.
 pub(crate) struct Server {
     pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
@@ -55,10 +56,10 @@ async fn request(stream: &mut TcpStream) -> String {
         bytes.extend_from_slice(&piece[..read]);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head
-                .to_lowercase()
-                .split_once("content-length: ")
-                .map_or(0, |(_, rest)| rest.lines().next().unwrap_or_default().trim().parse().unwrap_or(0));
+            let length =
+                head.to_lowercase().split_once("content-length: ").map_or(0, |(_, rest)| {
+                    rest.lines().next().unwrap_or_default().trim().parse().unwrap_or(0)
+                });
             if body.len() >= length {
                 return text;
             }
@@ -72,5 +73,7 @@ async fn request(stream: &mut TcpStream) -> String {
 /// A reply with a body whose length is told, and a few more headers, each ended by a line end.
 pub(crate) fn reply(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
 }

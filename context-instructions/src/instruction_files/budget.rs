@@ -11,8 +11,8 @@ pub(super) struct Kept {
     pub(super) limit: usize,
 }
 
-/// What is kept of each text, in the order of the texts: the last gets its room first. When one had to be cut
-/// for the limit of all, those before it are left out.
+/// What is kept of each text, in the order of the texts: the last gets its room first. When one had
+/// to be cut for the limit of all, those before it are left out.
 pub(super) fn allot<'a>(
     texts: impl DoubleEndedIterator<Item = &'a FileText>,
     max_bytes: usize,
@@ -33,8 +33,8 @@ pub(super) fn allot<'a>(
     kept
 }
 
-/// The largest end of a text within `limit` bytes: behind a line, unless that would waste more than half, then
-/// behind a character.
+/// The largest end of a text within `limit` bytes: behind a line, unless that would waste more than
+/// half, then behind a character.
 fn cut(text: &str, limit: usize) -> usize {
     if limit >= text.len() {
         return text.len();
@@ -85,7 +85,8 @@ mod tests {
     proptest! {
         #[test]
         fn limits_hold_and_texts_are_cut_between_characters(
-            texts in prop::collection::vec("[aé\n]{0,12}", 0..6), max in 0usize..40, per_file in 0usize..20,
+            texts in prop::collection::vec("[aé\n]{0,12}", 0..6), max in 0usize..40,
+                per_file in 0usize..20,
         ) {
             let files: Vec<_> = texts.iter().map(|text| file(text)).collect();
             let kept = allot(&files, max, per_file);
@@ -93,7 +94,8 @@ mod tests {
             for (text, &kept) in texts.iter().zip(&kept) {
                 prop_assert!(kept <= per_file && text.is_char_boundary(kept));
             }
-            if texts.iter().map(String::len).sum::<usize>() <= max && texts.iter().all(|t| t.len() <= per_file) {
+            if texts.iter().map(String::len).sum::<usize>() <= max
+                && texts.iter().all(|t| t.len() <= per_file) {
                 prop_assert!(texts.iter().zip(&kept).all(|(text, kept)| text.len() == *kept));
             }
         }

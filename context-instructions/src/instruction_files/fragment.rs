@@ -14,7 +14,8 @@ pub(super) struct Shown<'a> {
     pub(super) missing: Option<(u64, usize)>,
 }
 
-/// The fragment `project_instructions`: how to read it, and a fragment `file` of `path` and `text` for each.
+/// The fragment `project_instructions`: how to read it, and a fragment `file` of `path` and `text`
+/// for each.
 pub(super) fn project_instructions<'a>(files: impl Iterator<Item = Shown<'a>>) -> Fragment {
     let mut files = files.map(|file| entry(&file).into()).peekable();
     let intro = files.peek().is_some().then(|| FragmentData::from(INSTRUCTIONS));

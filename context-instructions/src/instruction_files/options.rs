@@ -18,24 +18,28 @@ use std::path::PathBuf;
 pub struct InstructionOptions {
     /// Names of files in order of preference. They may lead into a folder (`.claude/CLAUDE.md`).
     pub names: Vec<String>,
-    /// Whether every name counts in a folder, in the order of names; else only the first that is there.
+    /// Whether every name counts in a folder, in the order of names; else only the first that is
+    /// there.
     pub every_name: bool,
-    /// The project's root. Without one it is the nearest folder with a `.git`, from the working folder up; if
-    /// there is none, the working folder alone is looked at.
+    /// The project's root. Without one it is the nearest folder with a `.git`, from the working
+    /// folder up; if there is none, the working folder alone is looked at.
     pub root: Option<PathBuf>,
     /// Files to take besides, before those of the project. One that does not exist is passed over.
     pub extra: Vec<PathBuf>,
-    /// The limit of all files together, in bytes of the files. Notes about what is missing come on top.
+    /// The limit of all files together, in bytes of the files. Notes about what is missing come on
+    /// top.
     pub max_bytes: usize,
     /// The limit of one file in bytes.
     pub max_file_bytes: usize,
-    /// Whether a link in the project may lead out of its root. If not, such a file is passed over and reported: in a folder of
-    /// strangers, a link can name any file of this machine. Files that are named in `extra` are read wherever they are.
+    /// Whether a link in the project may lead out of its root. If not, such a file is passed over
+    /// and reported: in a folder of strangers, a link can name any file of this machine. Files that
+    /// are named in `extra` are read wherever they are.
     pub links_out: bool,
 }
 
 impl Default for InstructionOptions {
-    /// `AGENTS.md`, else `CLAUDE.md`; 64 KiB in all and 32 KiB a file; links are followed wherever they lead.
+    /// `AGENTS.md`, else `CLAUDE.md`; 64 KiB in all and 32 KiB a file; links are followed wherever
+    /// they lead.
     fn default() -> Self {
         Self {
             names: vec!["AGENTS.md".to_owned(), "CLAUDE.md".to_owned()],

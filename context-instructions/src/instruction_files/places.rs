@@ -44,17 +44,28 @@ pub(super) fn places(
         Err(error) => {
             let message = format!("the working folder cannot be read: {error}");
             let path = working.to_string_lossy();
-            diagnostics.push(Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, path, message));
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::BrokenInput,
+                Severity::Error,
+                path,
+                message,
+            ));
             return places;
         }
     };
     let root = root_of(&folder, options.root.as_deref(), diagnostics);
-    let mut folders: Vec<_> = folder.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
+    let mut folders: Vec<_> =
+        folder.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     folders.reverse();
-    places.extend(folders.into_iter().map(|folder| Place {
-        files:
-            options.names.iter().map(|name| candidate(&root, folder.join(name), options.links_out)).collect(),
-        every: options.every_name,
+    places.extend(folders.into_iter().map(|folder| {
+        Place {
+            files: options
+                .names
+                .iter()
+                .map(|name| candidate(&root, folder.join(name), options.links_out))
+                .collect(),
+            every: options.every_name,
+        }
     }));
     places
 }
@@ -75,8 +86,11 @@ fn root_of(folder: &Path, given: Option<&Path>, diagnostics: &mut Vec<Diagnostic
     };
     let message = match given.canonicalize() {
         Ok(root) if folder.starts_with(&root) => return root,
-        Ok(_) => "the working folder is not in this root; only the working folder is looked at".to_owned(),
-        Err(error) => format!("the root cannot be read, only the working folder is looked at: {error}"),
+        Ok(_) => "the working folder is not in this root; only the working folder is looked at"
+            .to_owned(),
+        Err(error) => {
+            format!("the root cannot be read, only the working folder is looked at: {error}")
+        }
     };
     let path = given.to_string_lossy();
     diagnostics.push(Diagnostic::new(DiagnosticCode::Misplaced, Severity::Warning, path, message));

@@ -33,8 +33,8 @@ pub struct InstructionFile {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InstructionScan {
-    /// The fragment `project_instructions`, with a fragment `file` of `path` and `text` for each file. Without
-    /// files it holds nothing, and nothing is rendered.
+    /// The fragment `project_instructions`, with a fragment `file` of `path` and `text` for each
+    /// file. Without files it holds nothing, and nothing is rendered.
     pub fragment: Fragment,
     /// The files, nearest last.
     pub files: Vec<InstructionFile>,
@@ -92,8 +92,8 @@ impl InstructionFiles {
 
     /// Looks for the files: new, changed and deleted ones are noticed, unchanged ones are not read.
     ///
-    /// `now` is the time of the caller's clock. It only decides which files will be read again: those that
-    /// were modified within the two seconds before, since a later change might not show.
+    /// `now` is the time of the caller's clock. It only decides which files will be read again:
+    /// those that were modified within the two seconds before, since a later change might not show.
     #[must_use]
     pub fn scan(&mut self, now: Timestamp) -> InstructionScan {
         let mut diagnostics = Vec::new();
@@ -142,15 +142,16 @@ impl InstructionFiles {
                     continue;
                 }
                 // One byte more than is wanted, to see whether a file is blank at limit zero.
-                let text = match self.cache.get(&file.path, now, limit.saturating_add(1), FileText::new) {
-                    Ok(text) if text.is_blank() => continue,
-                    Ok(text) => text,
-                    Err(error) if is_absent(&error) => continue,
-                    Err(error) => {
-                        diagnostics.push(unreadable(&file, &error));
-                        continue;
-                    }
-                };
+                let text =
+                    match self.cache.get(&file.path, now, limit.saturating_add(1), FileText::new) {
+                        Ok(text) if text.is_blank() => continue,
+                        Ok(text) => text,
+                        Err(error) if is_absent(&error) => continue,
+                        Err(error) => {
+                            diagnostics.push(unreadable(&file, &error));
+                            continue;
+                        }
+                    };
                 if seen.insert(real) {
                     here.push(Found { file, text });
                 }
@@ -167,13 +168,15 @@ impl InstructionFiles {
     fn compose(&self, found: &[Found]) -> (Fragment, Vec<u64>) {
         let InstructionOptions { max_bytes, max_file_bytes, .. } = self.options;
         let kept = allot(found.iter().map(|found| &*found.text), max_bytes, max_file_bytes);
-        let left_out = found.iter().zip(&kept).map(|(found, &kept)| found.text.bytes() - kept.bytes as u64);
+        let left_out =
+            found.iter().zip(&kept).map(|(found, &kept)| found.text.bytes() - kept.bytes as u64);
         let left_out: Vec<_> = left_out.collect();
-        let shown = found.iter().zip(&kept).zip(&left_out).map(|((found, kept), &left_out)| Shown {
-            path: &found.file.shown,
-            text: &found.text.text[..kept.bytes],
-            missing: (left_out > 0).then_some((left_out, kept.limit)),
-        });
+        let shown =
+            found.iter().zip(&kept).zip(&left_out).map(|((found, kept), &left_out)| Shown {
+                path: &found.file.shown,
+                text: &found.text.text[..kept.bytes],
+                missing: (left_out > 0).then_some((left_out, kept.limit)),
+            });
         (project_instructions(shown), left_out)
     }
 }
@@ -193,10 +196,20 @@ fn about(file: &InstructionFile, code: DiagnosticCode, message: String) -> Diagn
 
 fn outside(file: &Candidate) -> Diagnostic {
     let message = "a link leads out of the project; it is not read";
-    Diagnostic::new(DiagnosticCode::Misplaced, Severity::Warning, file.path.to_string_lossy(), message)
+    Diagnostic::new(
+        DiagnosticCode::Misplaced,
+        Severity::Warning,
+        file.path.to_string_lossy(),
+        message,
+    )
 }
 
 fn unreadable(file: &Candidate, error: &io::Error) -> Diagnostic {
     let message = format!("the file cannot be read: {error}");
-    Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, file.path.to_string_lossy(), message)
+    Diagnostic::new(
+        DiagnosticCode::BrokenInput,
+        Severity::Error,
+        file.path.to_string_lossy(),
+        message,
+    )
 }

@@ -49,7 +49,8 @@ impl FileText {
 fn without_cut_character(bytes: &[u8]) -> Option<usize> {
     let tail = bytes.len().saturating_sub(3);
     let lead = tail + bytes[tail..].iter().rposition(|byte| byte & 0xc0 != 0x80)?;
-    let incomplete = std::str::from_utf8(&bytes[lead..]).is_err_and(|error| error.error_len().is_none());
+    let incomplete =
+        std::str::from_utf8(&bytes[lead..]).is_err_and(|error| error.error_len().is_none());
     incomplete.then_some(lead)
 }
 

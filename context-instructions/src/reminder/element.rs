@@ -39,8 +39,8 @@ pub(super) fn marks(message: &Message) -> Option<Vec<Mark>> {
     message.metadata.get(REMINDERS)?.parse().ok()
 }
 
-/// The element of a text. A tag of its own name inside the text is made visible, so that the element ends where
-/// it ends.
+/// The element of a text. A tag of its own name inside the text is made visible, so that the
+/// element ends where it ends.
 pub(super) fn element(text: &str) -> String {
     static TAG: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)<(\s*/?\s*system-reminder)").expect("a fixed pattern"));

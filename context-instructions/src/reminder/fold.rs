@@ -22,28 +22,32 @@ pub struct Folded {
     pub steer: Option<MessageId>,
 }
 
-/// Asks every reminder, in the order given, and folds those that speak into the messages that are `pending`.
+/// Asks every reminder, in the order given, and folds those that speak into the messages that are
+/// `pending`.
 ///
-/// `summary` is of the chain that `pending` follows, without `pending`. `usage` is the total of tokens used, where
-/// the caller keeps one; else what the messages say counts. `make_id` is called once if a message is put in.
+/// `summary` is of the chain that `pending` follows, without `pending`. `usage` is the total of
+/// tokens used, where the caller keeps one; else what the messages say counts. `make_id` is called
+/// once if a message is put in.
 ///
-/// * Target user: the last pending message of the user, if no answer of the model is pending behind it.
-/// * Target tool-output: the last result of the last pending tool message, under the same condition.
-/// * Target steer: one synthetic message of the user behind the last pending message, if that is a tool message
-///   and all calls of its step are answered.
+/// * Target user: the last pending message of the user, if no answer of the model is pending behind
+///   it.
+/// * Target tool-output: the last result of the last pending tool message, under the same
+///   condition.
+/// * Target steer: one synthetic message of the user behind the last pending message, if that is a
+///   tool message and all calls of its step are answered.
 ///
-/// A message that carries reminders gets no more, so that folding again, after a save that failed, changes
-/// nothing. Placeholders are no answers: they stay behind what is folded. A message that is folded into keeps its
-/// id, its time and its revision; its token count goes, as it no longer fits.
+/// A message that carries reminders gets no more, so that folding again, after a save that failed,
+/// changes nothing. Placeholders are no answers: they stay behind what is folded. A message that is
+/// folded into keeps its id, its time and its revision; its token count goes, as it no longer fits.
 ///
 /// # Metadata
 ///
 /// * `reminders` of a message that something was folded into: a list of
-///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is there for tool results alone
-///   and counts the parts of the result; `start` and `end` count Unicode scalar values; `once` is left out
-///   when empty.
-/// * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a message is no
-///   turn, whatever its source.
+///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is there for tool
+///   results alone and counts the parts of the result; `start` and `end` count Unicode scalar
+///   values; `once` is left out when empty.
+/// * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a
+///   message is no turn, whatever its source.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -134,7 +138,9 @@ impl Places {
     fn find(pending: &[Arc<Node>], summary: &ConversationSummary) -> Self {
         let mut places = Self::default();
         let (mut user_seen, mut tool_seen, mut is_last) = (false, false, true);
-        for (at, node) in pending.iter().enumerate().rev().filter(|(_, node)| !node.is_placeholder()) {
+        for (at, node) in
+            pending.iter().enumerate().rev().filter(|(_, node)| !node.is_placeholder())
+        {
             // A boundary, or a message that cannot be read, is nothing to reach across.
             let Ok(message) = node.message() else { break };
             let free = message.metadata.get(REMINDERS).is_none();
@@ -146,7 +152,8 @@ impl Places {
                     places.user = free.then_some(at);
                 }
                 Role::Tool => {
-                    let has_result = message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
+                    let has_result =
+                        message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
                     if !tool_seen {
                         places.tool = (free && has_result).then_some(at);
                     }
@@ -172,7 +179,8 @@ fn with_message(node: &Node, message: Message) -> Node {
 
 fn fold_into(mut message: Message, spoken: Vec<Spoken>) -> Message {
     let results = |part: &Part| matches!(part, Part::ToolResult(_));
-    let result = (message.role == Role::Tool).then(|| message.parts.iter().rposition(results)).flatten();
+    let result =
+        (message.role == Role::Tool).then(|| message.parts.iter().rposition(results)).flatten();
     let marks: Vec<Mark> = match result.and_then(|at| Some((at, message.parts.get_mut(at)?))) {
         Some((part, Part::ToolResult(result))) => append(&mut result.output, spoken)
             .into_iter()
@@ -201,11 +209,12 @@ fn mark(message: &mut Message, marks: &[Mark]) {
     }
 }
 
-/// Appends what is spoken to the last text there was before, or as parts of their own. An empty text is none:
-/// a part that holds nothing but reminders is one that was not there.
+/// Appends what is spoken to the last text there was before, or as parts of their own. An empty
+/// text is none: a part that holds nothing but reminders is one that was not there.
 fn append(parts: &mut Vec<Part>, spoken: Vec<Spoken>) -> Vec<Mark> {
     let last = parts.iter().rposition(|part| matches!(part, Part::Text(_)));
-    let last = last.filter(|at| matches!(parts.get(*at), Some(Part::Text(text)) if !text.text.is_empty()));
+    let last =
+        last.filter(|at| matches!(parts.get(*at), Some(Part::Text(text)) if !text.text.is_empty()));
     let mut marks = Vec::with_capacity(spoken.len());
     let mut end = None;
     for Spoken { element, as_part, once } in spoken {

@@ -34,16 +34,19 @@ impl Comparison {
     }
 }
 
-/// When a reminder speaks. Cheap to clone; combined by [`all`](Self::all), [`any`](Self::any) and `!`.
+/// When a reminder speaks. Cheap to clone; combined by [`all`](Self::all), [`any`](Self::any) and
+/// `!`.
 ///
 /// What is wrong with one (a count of 0, an empty id, a pattern that is none) is told by
 /// [`ReminderBuilder::build`](super::ReminderBuilder::build).
 ///
 /// # What each looks at
 ///
-/// Turn, reply and step are those of [`ConversationSummary`](super::ConversationSummary); the *news* is
+/// Turn, reply and step are those of [`ConversationSummary`](super::ConversationSummary); the
+/// *news* is
 /// [`Situation::news`]: the last reply for the target user, the newest step for tool output and steer, so that a
-/// call or a failure is spoken of once and not at every later step. What is about to be saved counts everywhere.
+/// call or a failure is spoken of once and not at every later step. What is about to be saved
+/// counts everywhere.
 ///
 /// | looks at | predicates |
 /// |---|---|
@@ -54,8 +57,8 @@ impl Comparison {
 /// | news | [`tool_called`](Self::tool_called), [`any_tool_called`](Self::any_tool_called), [`tool_failed`](Self::tool_failed), [`any_tool_failed`](Self::any_tool_failed), [`tool_output_contains`](Self::tool_output_contains) |
 /// | last text of the model, of any turn | [`last_assistant_length`](Self::last_assistant_length) |
 ///
-/// Those that are not about news stay true for a while: between the steps of one turn they hold at each, unless
-/// combined with one of the news or with `once`.
+/// Those that are not about news stay true for a while: between the steps of one turn they hold at
+/// each, unless combined with one of the news or with `once`.
 #[derive(Clone, Debug)]
 pub struct Predicate {
     kind: Arc<Kind>,
@@ -112,8 +115,8 @@ impl Predicate {
         Kind::ToolCalled(None).into()
     }
 
-    /// A call of this tool failed in the news. The tool is the one that was called, or where that call is not
-    /// known the one that the result names.
+    /// A call of this tool failed in the news. The tool is the one that was called, or where that
+    /// call is not known the one that the result names.
     pub fn tool_failed(tool: impl Into<String>) -> Self {
         Kind::ToolFailed(Some(tool.into())).into()
     }
@@ -128,8 +131,8 @@ impl Predicate {
         Kind::ToolCallCount(count).into()
     }
 
-    /// With the news, the number of calls in the whole conversation reached or passed a multiple of `n`. A step
-    /// that calls several tools at once does not jump over it.
+    /// With the news, the number of calls in the whole conversation reached or passed a multiple of
+    /// `n`. A step that calls several tools at once does not jump over it.
     pub fn every_n_tool_calls(n: u64) -> Self {
         Self::counted("every_n_tool_calls", n, Kind::EveryNToolCalls)
     }
@@ -139,13 +142,14 @@ impl Predicate {
         Self::counted("tool_failure_streak", n, Kind::ToolFailureStreak)
     }
 
-    /// A message with tool results of the news contains this text, whatever the case (simple Unicode folding).
+    /// A message with tool results of the news contains this text, whatever the case (simple
+    /// Unicode folding).
     pub fn tool_output_contains(text: impl AsRef<str>) -> Self {
         Self::pattern(includes(text.as_ref()), Kind::ToolOutput)
     }
 
-    /// At least this many tokens were used: of the total that the caller of the fold gave, else of what the
-    /// messages of the conversation report.
+    /// At least this many tokens were used: of the total that the caller of the fold gave, else of
+    /// what the messages of the conversation report.
     pub fn usage_exceeds(tokens: u64) -> Self {
         Kind::Usage(tokens).into()
     }
@@ -155,7 +159,8 @@ impl Predicate {
         Kind::Elapsed(time).into()
     }
 
-    /// What the user said in this turn contains this text, whatever the case (simple Unicode folding).
+    /// What the user said in this turn contains this text, whatever the case (simple Unicode
+    /// folding).
     pub fn content_includes(text: impl AsRef<str>) -> Self {
         Self::pattern(includes(text.as_ref()), Kind::Content)
     }
@@ -165,13 +170,15 @@ impl Predicate {
         Self::pattern(Regex::new(pattern.as_ref()), Kind::Content)
     }
 
-    /// How many characters (Unicode scalar values) the last text of the model has; 0 before there is one.
+    /// How many characters (Unicode scalar values) the last text of the model has; 0 before there
+    /// is one.
     pub fn last_assistant_length(characters: Comparison) -> Self {
         Kind::LastAssistantLength(characters).into()
     }
 
-    /// Once per conversation, durably: the id is stored with the message into which a reminder was folded that
-    /// held because of this, and found again in the chain. Reminders that share an id speak once together.
+    /// Once per conversation, durably: the id is stored with the message into which a reminder was
+    /// folded that held because of this, and found again in the chain. Reminders that share an id
+    /// speak once together.
     pub fn once(id: impl Into<String>) -> Self {
         let id = id.into();
         match id.trim().is_empty() {
@@ -237,20 +244,22 @@ impl Predicate {
         pattern.map_or_else(|error| Kind::Invalid(error.into()), kind).into()
     }
 
-    /// Bounded in size, shared ones counted as often as they are named, because evaluation walks all of them.
-    /// What is wrong with one is wrong with the whole.
+    /// Bounded in size, shared ones counted as often as they are named, because evaluation walks
+    /// all of them. What is wrong with one is wrong with the whole.
     fn combined(predicates: Vec<Self>, kind: impl FnOnce(Vec<Self>) -> Kind) -> Self {
         if let Some(invalid) = predicates.iter().find(|predicate| predicate.check().is_err()) {
             return invalid.clone();
         }
-        let size = predicates.iter().fold(1usize, |sum, predicate| sum.saturating_add(predicate.size));
+        let size =
+            predicates.iter().fold(1usize, |sum, predicate| sum.saturating_add(predicate.size));
         if size > LARGEST {
             return Kind::Invalid(ReminderError::PredicateTooLarge { limit: LARGEST }).into();
         }
         Self { kind: Arc::new(kind(predicates)), size }
     }
 
-    /// Whether it holds. If that is as `wanted`, `once` gains the ids that made it so, else it stays as it was.
+    /// Whether it holds. If that is as `wanted`, `once` gains the ids that made it so, else it
+    /// stays as it was.
     fn evaluate(&self, situation: &Situation<'_>, wanted: bool, once: &mut Vec<String>) -> bool {
         let before = once.len();
         let holds = match &*self.kind {
@@ -300,9 +309,11 @@ impl Kind {
                 all / n > all.saturating_sub(situation.news().calls()) / n
             }
             Self::ToolFailureStreak(n) => summary.failure_streak() >= *n,
-            Self::ToolOutput(pattern) => {
-                situation.news().results().iter().any(|result| pattern.is_match(&result.readable_text()))
-            }
+            Self::ToolOutput(pattern) => situation
+                .news()
+                .results()
+                .iter()
+                .any(|result| pattern.is_match(&result.readable_text())),
             Self::Usage(tokens) => situation.usage_tokens() >= *tokens,
             Self::Elapsed(time) => situation.elapsed().is_some_and(|elapsed| elapsed >= *time),
             Self::Content(pattern) => pattern.is_match(&situation.user_text()),

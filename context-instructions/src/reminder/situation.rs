@@ -17,8 +17,8 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// A situation: of a conversation up to the message in question, where something would be said, and when.
-    /// `usage` is the total of tokens used, where somebody keeps one.
+    /// A situation: of a conversation up to the message in question, where something would be said,
+    /// and when. `usage` is the total of tokens used, where somebody keeps one.
     pub fn new(
         summary: &'a ConversationSummary,
         target: ReminderTarget,
@@ -48,8 +48,8 @@ impl<'a> Situation<'a> {
         self.summary.turns()
     }
 
-    /// What tools did since a reminder of this target could last have been said: in the whole last reply for one
-    /// to the user, in the newest step for the others.
+    /// What tools did since a reminder of this target could last have been said: in the whole last
+    /// reply for one to the user, in the newest step for the others.
     pub fn news(&self) -> &'a ToolActivity {
         match self.target {
             ReminderTarget::User => self.summary.reply(),

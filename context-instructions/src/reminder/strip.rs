@@ -7,9 +7,9 @@ use context_core::{Message, Part};
 
 use super::element::{Mark, REMINDERS, is_element, marks};
 
-/// The text without these ranges, which count Unicode scalar values. Ranges may overlap and come in any order;
-/// what lies behind the end is ignored, and so is a range that ends before it starts. If something was removed,
-/// white space at the end goes too.
+/// The text without these ranges, which count Unicode scalar values. Ranges may overlap and come in
+/// any order; what lies behind the end is ignored, and so is a range that ends before it starts. If
+/// something was removed, white space at the end goes too.
 pub fn strip_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     let mut kept = without(text, in_bytes(text, ranges));
     if kept.len() < text.len() {
@@ -20,9 +20,10 @@ pub fn strip_ranges(text: &str, ranges: &[Range<usize>]) -> String {
 
 /// The message as it was before reminders were folded into it, white space included.
 ///
-/// Parts that held nothing but reminders are gone, and so is the metadata that said where they stood. A synthetic
-/// message of reminders comes back without parts and stays marked as synthetic. Where no reminder stands in its
-/// place any more, because the text was changed since, nothing is cut.
+/// Parts that held nothing but reminders are gone, and so is the metadata that said where they
+/// stood. A synthetic message of reminders comes back without parts and stays marked as synthetic.
+/// Where no reminder stands in its place any more, because the text was changed since, nothing is
+/// cut.
 #[must_use]
 pub fn strip_reminders(message: &Message) -> Message {
     let mut message = message.clone();

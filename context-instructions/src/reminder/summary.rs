@@ -56,18 +56,19 @@ impl ToolActivity {
     }
 }
 
-/// What predicates know of a conversation. Built by [`push`](Self::push) from the messages of a chain in their
-/// order; cheap to clone, so that what is pending can be added to a copy.
+/// What predicates know of a conversation. Built by [`push`](Self::push) from the messages of a
+/// chain in their order; cheap to clone, so that what is pending can be added to a copy.
 ///
 /// * A **turn** is a message of the user that is not [synthetic](Message::is_synthetic).
-/// * A **reply** is what the model and its tools did since the last turn; until they have done anything, what
-///   they did before it. So a reminder for the user's next message can look at how the last turn went.
+/// * A **reply** is what the model and its tools did since the last turn; until they have done
+///   anything, what they did before it. So a reminder for the user's next message can look at how
+///   the last turn went.
 /// * A **step** is one answer of the model and the tool results that follow it.
 ///
 /// It keeps counts of everything, texts of the last turn, and tool results of one reply.
 ///
-/// When a message changes what stands in the chain already, the summary has to be built again from there; filling
-/// a placeholder at the end changes nothing that was counted.
+/// When a message changes what stands in the chain already, the summary has to be built again from
+/// there; filling a placeholder at the end changes nothing that was counted.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationSummary {
     messages: u64,
@@ -95,7 +96,8 @@ impl ConversationSummary {
         Self::default()
     }
 
-    /// Adds the next message. Boundaries, placeholders and what cannot be read say nothing and are skipped.
+    /// Adds the next message. Boundaries, placeholders and what cannot be read say nothing and are
+    /// skipped.
     pub fn push(&mut self, node: &Node) {
         if node.role().is_none() || node.is_placeholder() {
             return;
@@ -136,8 +138,8 @@ impl ConversationSummary {
         self.tool_calls
     }
 
-    /// How many tokens the messages say they used: under `usage` of their metadata, `total_tokens` or else input,
-    /// output and cache, in the spellings of the large providers.
+    /// How many tokens the messages say they used: under `usage` of their metadata, `total_tokens`
+    /// or else input, output and cache, in the spellings of the large providers.
     pub fn usage_tokens(&self) -> u64 {
         self.usage
     }
@@ -167,7 +169,8 @@ impl ConversationSummary {
         &self.step
     }
 
-    /// How many of the reply's results, counted from the newest, failed without one between that did not.
+    /// How many of the reply's results, counted from the newest, failed without one between that
+    /// did not.
     pub fn failure_streak(&self) -> u64 {
         self.streak
     }
@@ -193,8 +196,10 @@ impl ConversationSummary {
         for id in marks(message).into_iter().flatten().flat_map(|mark| mark.once) {
             self.use_once(&id);
         }
-        let synthetic =
-            message.metadata.get(Message::SYNTHETIC).and_then(|json| json.parse::<Synthetic>().ok());
+        let synthetic = message
+            .metadata
+            .get(Message::SYNTHETIC)
+            .and_then(|json| json.parse::<Synthetic>().ok());
         for id in synthetic.into_iter().flat_map(|synthetic| synthetic.once) {
             self.use_once(&id);
         }
@@ -277,7 +282,8 @@ fn readable(message: &Arc<Message>) -> Arc<Message> {
 pub fn total_tokens(usage: &Json) -> u64 {
     const TOTAL: [&str; 2] = ["total_tokens", "totalTokens"];
     const INPUT: [&str; 4] = ["input_tokens", "inputTokens", "prompt_tokens", "promptTokens"];
-    const OUTPUT: [&str; 4] = ["output_tokens", "outputTokens", "completion_tokens", "completionTokens"];
+    const OUTPUT: [&str; 4] =
+        ["output_tokens", "outputTokens", "completion_tokens", "completionTokens"];
     // Not part of the input where they are told at this level.
     const CACHE: [&str; 2] = ["cache_read_input_tokens", "cache_creation_input_tokens"];
     let Ok(usage) = usage.parse::<JsonMap>() else { return 0 };

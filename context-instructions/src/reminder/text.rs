@@ -120,8 +120,8 @@ pub fn reminder(text: impl Into<String>) -> ReminderBuilder {
     ReminderBuilder::new(Text::Fixed(text.into().into()))
 }
 
-/// A reminder whose text is made from the situation once its predicate holds. Nothing, or only white space, is
-/// not said and uses up no `once`.
+/// A reminder whose text is made from the situation once its predicate holds. Nothing, or only
+/// white space, is not said and uses up no `once`.
 pub fn reminder_with(
     make: impl Fn(&Situation<'_>) -> Option<String> + Send + Sync + 'static,
 ) -> ReminderBuilder {
@@ -138,7 +138,8 @@ impl ReminderBuilder {
         Self(Reminder { text, target: ReminderTarget::default(), when: None, as_part: false })
     }
 
-    /// Says it only when `predicate` holds. Without one it is always said; [`ReminderTarget::Steer`] needs one.
+    /// Says it only when `predicate` holds. Without one it is always said;
+    /// [`ReminderTarget::Steer`] needs one.
     pub fn when(mut self, predicate: Predicate) -> Self {
         self.0.when = Some(predicate);
         self

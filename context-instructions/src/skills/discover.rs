@@ -45,17 +45,17 @@ pub struct SkillFolders {
 }
 
 impl SkillFolders {
-    /// Roots in order of preference: of two skills with one name, that of the earlier root is taken. A root
-    /// holds skills in its folders, not deeper; one that has a `SKILL.md` of its own is that skill and nothing
-    /// else. Links are followed.
+    /// Roots in order of preference: of two skills with one name, that of the earlier root is
+    /// taken. A root holds skills in its folders, not deeper; one that has a `SKILL.md` of its own
+    /// is that skill and nothing else. Links are followed.
     pub fn new<P: Into<PathBuf>>(roots: impl IntoIterator<Item = P>) -> Self {
         Self { roots: roots.into_iter().map(Into::into).collect(), cache: FileCache::default() }
     }
 
     /// Looks for skills. A root that does not exist has none.
     ///
-    /// `now` is the time of the caller's clock. It only decides which files will be read again: those that
-    /// were modified within the two seconds before, since a later change might not show.
+    /// `now` is the time of the caller's clock. It only decides which files will be read again:
+    /// those that were modified within the two seconds before, since a later change might not show.
     #[must_use]
     pub fn scan(&mut self, now: Timestamp) -> SkillScan {
         let mut scan = SkillScan::default();
@@ -130,7 +130,12 @@ fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
         if seen == MAX_SKILL_ENTRIES {
             let message = format!("only {MAX_SKILL_ENTRIES} entries of the folder were looked at");
             let path = root.to_string_lossy();
-            diagnostics.push(Diagnostic::new(DiagnosticCode::OverLimit, Severity::Error, path, message));
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::OverLimit,
+                Severity::Error,
+                path,
+                message,
+            ));
             break;
         }
         match entry {

@@ -13,11 +13,12 @@ const INSTRUCTIONS: &str = "Skills are instructions for particular kinds of work
 description and the file of each one you have. When a task fits a description, read that file first and follow \
 it; paths in it are relative to its folder. Do not read skills the task does not need.";
 
-/// The fragment `available_skills`: how to use skills, and a fragment `skill` of `name`, `description` and `path`
-/// for each, in the order given. Without skills it holds nothing, and nothing is rendered.
+/// The fragment `available_skills`: how to use skills, and a fragment `skill` of `name`,
+/// `description` and `path` for each, in the order given. Without skills it holds nothing, and
+/// nothing is rendered.
 ///
-/// A description longer than [`MAX_DESCRIPTION_CHARS`] is cut and ends with an ellipsis. Paths that are not
-/// Unicode have replacement characters.
+/// A description longer than [`MAX_DESCRIPTION_CHARS`] is cut and ends with an ellipsis. Paths that
+/// are not Unicode have replacement characters.
 ///
 /// ```
 /// use context_instructions::{Skill, available_skills};
@@ -29,12 +30,16 @@ it; paths in it are relative to its folder. Do not read skills the task does not
 #[must_use]
 pub fn available_skills(skills: &[Skill]) -> Fragment {
     let intro = (!skills.is_empty()).then(|| FragmentData::from(INSTRUCTIONS));
-    fragment("available_skills", intro.into_iter().chain(skills.iter().map(|skill| entry(skill).into())))
+    fragment(
+        "available_skills",
+        intro.into_iter().chain(skills.iter().map(|skill| entry(skill).into())),
+    )
 }
 
 fn entry(skill: &Skill) -> Fragment {
     let path = skill.path.to_string_lossy();
-    let fields = [("name", &*skill.name), ("description", &*shown(&skill.description)), ("path", &*path)];
+    let fields =
+        [("name", &*skill.name), ("description", &*shown(&skill.description)), ("path", &*path)];
     Fragment::new("skill", FragmentData::map(fields))
 }
 

@@ -9,7 +9,8 @@ use super::SkillError;
 
 /// The parts of a file with front matter.
 pub(super) struct Parts<'a> {
-    /// The YAML, with the rest of the first line before it, so that line numbers are those of the file.
+    /// The YAML, with the rest of the first line before it, so that line numbers are those of the
+    /// file.
     yaml: &'a str,
     /// What follows.
     pub(super) body: &'a str,
@@ -42,8 +43,9 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, SkillError> {
 }
 
 impl Parts<'_> {
-    /// Reads the YAML. Files in use often have a colon in a value without quotes, which YAML refuses; such a
-    /// value is taken as the text it was meant to be, and the second result says so.
+    /// Reads the YAML. Files in use often have a colon in a value without quotes, which YAML
+    /// refuses; such a value is taken as the text it was meant to be, and the second result says
+    /// so.
     pub(super) fn parse(&self) -> Result<(FrontMatter, bool), SkillError> {
         let error = match parse(self.yaml) {
             Ok(matter) => return Ok((matter, false)),
@@ -69,8 +71,8 @@ fn parse(yaml: &str) -> Result<FrontMatter, SkillError> {
     })
 }
 
-/// The same with quotes around every value of the top level that has a colon and none. Nothing if there is no
-/// such value.
+/// The same with quotes around every value of the top level that has a colon and none. Nothing if
+/// there is no such value.
 fn quoted(yaml: &str) -> Option<String> {
     let mut out = String::with_capacity(yaml.len() + 16);
     let mut changed = false;
@@ -92,7 +94,8 @@ fn is_key(key: &str) -> bool {
 }
 
 fn needs_quotes(value: &str) -> bool {
-    (value.contains(": ") || value.ends_with(':')) && !value.starts_with(['"', '\'', '|', '>', '[', '{'])
+    (value.contains(": ") || value.ends_with(':'))
+        && !value.starts_with(['"', '\'', '|', '>', '[', '{'])
 }
 
 impl<'de> Deserialize<'de> for FrontMatter {

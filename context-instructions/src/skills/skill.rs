@@ -72,7 +72,11 @@ pub struct Skill {
 impl Skill {
     /// A skill that was not read from front matter.
     #[must_use]
-    pub fn new(name: impl Into<String>, description: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        path: impl Into<PathBuf>,
+    ) -> Self {
         Self {
             name: name.into(),
             description: description.into(),
@@ -88,8 +92,8 @@ impl Skill {
         Found::in_file(&path, &head).map(|found| found.skill)
     }
 
-    /// What the file says behind its front matter, read now and without white space around it: for models
-    /// that cannot read files by themselves.
+    /// What the file says behind its front matter, read now and without white space around it: for
+    /// models that cannot read files by themselves.
     pub fn instructions(&self) -> Result<String, SkillError> {
         let head = FileHead::read(&self.path, MAX_SKILL_BYTES)?;
         let parts = split(text(&head)?)?;
@@ -116,7 +120,8 @@ impl Found {
             diagnostics.push(Diagnostic::new(code, Severity::Warning, path, message));
         };
         if mended {
-            let message = "a value of the front matter has a colon and no quotes; it was taken as text";
+            let message =
+                "a value of the front matter has a colon and no quotes; it was taken as text";
             warn(DiagnosticCode::BrokenInput, message.to_owned());
         }
         let chars = description.chars().count();
@@ -126,7 +131,8 @@ impl Found {
             );
             warn(DiagnosticCode::OverLimit, message);
         }
-        let skill = Skill { name, description, path: path.to_owned(), metadata: matter.rest.into() };
+        let skill =
+            Skill { name, description, path: path.to_owned(), metadata: matter.rest.into() };
         Ok(Self { skill, diagnostics })
     }
 }
@@ -141,5 +147,6 @@ fn text(head: &FileHead) -> Result<&str, SkillError> {
     if head.len > MAX_SKILL_BYTES {
         return Err(SkillError::TooLarge { bytes: head.len });
     }
-    std::str::from_utf8(&head.bytes).map_err(|error| SkillError::NotUtf8 { valid_bytes: error.valid_up_to() })
+    std::str::from_utf8(&head.bytes)
+        .map_err(|error| SkillError::NotUtf8 { valid_bytes: error.valid_up_to() })
 }

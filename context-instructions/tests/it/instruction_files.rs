@@ -1,4 +1,5 @@
-//! Instruction files in folders: which count, in what order, how much of them, and when they are read.
+//! Instruction files in folders: which count, in what order, how much of them, and when they are
+//! read.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -127,7 +128,8 @@ fn extra_files_come_first_and_each_file_once() {
     let home = project.top.path().join("home.md");
     fs::write(&home, "Of the user.").unwrap();
     project.write("AGENTS.md", "Root.");
-    let options = options().with_extra(&home).with_extra(project.path("AGENTS.md")).with_extra("/no/such.md");
+    let options =
+        options().with_extra(&home).with_extra(project.path("AGENTS.md")).with_extra("/no/such.md");
     let scan = project.scan("a", options);
     assert_eq!(scan.diagnostics, []);
     assert_eq!(texts(&scan), ["Of the user.", "Root."]);
@@ -146,7 +148,8 @@ fn links_count_once_and_what_cannot_be_read_is_reported() {
     symlink(project.path("a"), project.path("link")).unwrap();
     let scan = project.scan("link/b", options().with_every_name());
     assert_eq!(texts(&scan), ["Root."]);
-    let places: Vec<_> = scan.diagnostics.iter().map(|d| d.path.rsplit("project/").next().unwrap()).collect();
+    let places: Vec<_> =
+        scan.diagnostics.iter().map(|d| d.path.rsplit("project/").next().unwrap()).collect();
     assert_eq!(places, ["a/b/AGENTS.md", "a/AGENTS.md"], "a folder, and a link to itself");
 }
 
@@ -164,9 +167,13 @@ fn a_link_out_of_the_project_is_read_only_if_that_is_wanted() {
     let scan = project.scan("a", options().without_links_out());
     assert_eq!(texts(&scan), ["Notes."]);
     let said: Vec<_> = scan.diagnostics.iter().map(|d| (d.code, d.message.as_str())).collect();
-    assert_eq!(said, [(DiagnosticCode::Misplaced, "a link leads out of the project; it is not read")]);
+    assert_eq!(
+        said,
+        [(DiagnosticCode::Misplaced, "a link leads out of the project; it is not read")]
+    );
 
-    // Of two names of a folder the second is taken then; a file that is named by itself is read wherever it is.
+    // Of two names of a folder the second is taken then; a file that is named by itself is read
+    // wherever it is.
     project.write("CLAUDE.md", "Claude.");
     let named = options().without_links_out().with_extra(elsewhere.path("keys"));
     assert_eq!(texts(&project.scan("a", named)), ["Secret.", "Claude.", "Notes."]);
@@ -202,7 +209,10 @@ fn the_nearest_file_keeps_its_text_and_notes_say_what_is_missing() {
         ]
     );
     let scan = project.scan("a/b", options().with_max_bytes(0));
-    assert_eq!(texts(&scan)[2], "[… 60 bytes of a/b/AGENTS.md left out: over the limit of 0 bytes]");
+    assert_eq!(
+        texts(&scan)[2],
+        "[… 60 bytes of a/b/AGENTS.md left out: over the limit of 0 bytes]"
+    );
 }
 
 #[test]
@@ -268,12 +278,13 @@ fn touched(path: &Path) -> Timestamp {
         metadata.ctime() * 1_000_000 + metadata.ctime_nsec() / 1000
     };
     #[cfg(not(unix))]
-    let micros = metadata.modified().unwrap().duration_since(UNIX_EPOCH).unwrap().as_micros() as i64;
+    let micros =
+        metadata.modified().unwrap().duration_since(UNIX_EPOCH).unwrap().as_micros() as i64;
     Timestamp::from_micros(micros)
 }
 
-/// Two writes within one step of the file system's clock leave the same stamp. A scan between them must not
-/// take the first text for the file's for ever.
+/// Two writes within one step of the file system's clock leave the same stamp. A scan between them
+/// must not take the first text for the file's for ever.
 #[test]
 fn a_file_read_right_after_it_was_written_is_read_again() {
     let project = Project::new();

@@ -39,7 +39,9 @@ impl Talk {
 
     fn fold(&mut self, reminders: &[Reminder]) -> Folded {
         let (now, id) = (self.now(), format!("steer-{}", self.stored.len()));
-        fold_reminders(reminders, &self.summary, &mut self.pending, now, self.usage, || MessageId::from(id))
+        fold_reminders(reminders, &self.summary, &mut self.pending, now, self.usage, || {
+            MessageId::from(id)
+        })
     }
 
     /// Folds and saves; whether anything spoke.
@@ -47,7 +49,12 @@ impl Talk {
         let folded = self.fold(reminders);
         for node in self.pending.drain(..) {
             // What is saved is read back from its bytes.
-            let read = Node::from_encoded(node.id.clone(), node.kind, node.created_at, node.body().clone());
+            let read = Node::from_encoded(
+                node.id.clone(),
+                node.kind,
+                node.created_at,
+                node.body().clone(),
+            );
             self.summary.push(&read);
             self.stored.push(Arc::new(read));
         }
@@ -79,7 +86,10 @@ fn calls(tools: &[&str]) -> Message {
 /// What the tools answer.
 fn results(tools: &[&str], text: &str) -> Message {
     let results = tools.iter().enumerate();
-    Message::new(Role::Tool, results.map(|(at, tool)| Part::tool_result(format!("{tool}-{at}"), text)))
+    Message::new(
+        Role::Tool,
+        results.map(|(at, tool)| Part::tool_result(format!("{tool}-{at}"), text)),
+    )
 }
 
 /// The same with every call failed.

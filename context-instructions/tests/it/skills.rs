@@ -5,8 +5,8 @@ use std::path::Path;
 
 use context_core::{DiagnosticCode, Timestamp};
 use context_instructions::{
-    MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, Skill, SkillError, SkillFolders, SkillScan, available_skills,
-    discover_skills,
+    MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, Skill, SkillError, SkillFolders, SkillScan,
+    available_skills, discover_skills,
 };
 use tempfile::TempDir;
 
@@ -53,7 +53,8 @@ fn skills_are_found_by_name_and_keep_their_other_keys() {
     assert_eq!(pdf.description, "Fills in forms.");
     assert_eq!(pdf.path, root.path().join("a/SKILL.md"));
     assert_eq!(pdf.instructions().unwrap(), "Use the tools.");
-    let metadata: Vec<_> = pdf.metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let metadata: Vec<_> =
+        pdf.metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(
         metadata,
         ["license=\"MIT\"", "allowed-tools=[\"Read\",\"Bash\"]", "metadata={\"version\":1.1}"]
@@ -87,7 +88,8 @@ fn one_bad_skill_hides_no_other() {
     assert_eq!(names(&scan), ["good"]);
     assert!(scan.diagnostics.iter().all(|d| d.code == DiagnosticCode::BrokenInput));
     let prefix = format!("{}/", root.path().display());
-    let lines: Vec<_> = scan.diagnostics.iter().map(|d| d.to_string().replace(&prefix, "")).collect();
+    let lines: Vec<_> =
+        scan.diagnostics.iter().map(|d| d.to_string().replace(&prefix, "")).collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 
@@ -108,7 +110,9 @@ fn errors_can_be_told_apart() {
 fn an_error_of_yaml_names_the_line_of_the_file() {
     for newline in ["\n", "\r\n"] {
         let text = "---\nname: x\ndescription: y\nother: 'open\n---\n".replace('\n', newline);
-        let SkillError::Yaml { line, .. } = error_of(&text) else { panic!("{:?}", error_of(&text)) };
+        let SkillError::Yaml { line, .. } = error_of(&text) else {
+            panic!("{:?}", error_of(&text))
+        };
         assert!((4..=5).contains(&line), "line {line}");
         let text = "---\nname: x\nname: y\n---\n".replace('\n', newline);
         assert!(matches!(error_of(text), SkillError::Yaml { line: 3, .. }));
@@ -126,12 +130,16 @@ fn byte_order_marks_and_line_ends_do_not_matter() {
     assert_eq!(scan.skills[0].instructions().unwrap(), "# windows\nOne.\nTwo.");
 }
 
-/// Other readers of skills take a value line by line, so many files have a colon without quotes, which is no
-/// YAML. To lose the skill for that would surprise its author.
+/// Other readers of skills take a value line by line, so many files have a colon without quotes,
+/// which is no YAML. To lose the skill for that would surprise its author.
 #[test]
 fn a_colon_without_quotes_is_taken_as_text_and_reported() {
     let root = TempDir::new().unwrap();
-    write(root.path(), "x", "---\nname: x\ndescription: Use it when: it's asked for\nk: [1, 2]\n---\n");
+    write(
+        root.path(),
+        "x",
+        "---\nname: x\ndescription: Use it when: it's asked for\nk: [1, 2]\n---\n",
+    );
     let scan = discover_skills([root.path()]);
     assert_eq!(scan.skills[0].description, "Use it when: it's asked for");
     assert_eq!(scan.skills[0].metadata.get("k").unwrap().as_str(), "[1,2]");
@@ -146,8 +154,11 @@ fn aliases_cannot_make_much_of_little() {
         text += &format!("a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}]\n", level - 1);
     }
     assert!(matches!(error_of(text + "---\n"), SkillError::Yaml { .. }));
-    let deep =
-        format!("---\nname: x\ndescription: y\nd: {}{}\n---\n", "[".repeat(50_000), "]".repeat(50_000));
+    let deep = format!(
+        "---\nname: x\ndescription: y\nd: {}{}\n---\n",
+        "[".repeat(50_000),
+        "]".repeat(50_000)
+    );
     assert!(matches!(error_of(deep), SkillError::Yaml { .. }));
 }
 
@@ -188,7 +199,10 @@ fn unchanged_skills_are_not_read_again() {
     let first = folders.scan(LATER);
     assert_eq!((first.read, first.skills.len(), first.diagnostics.len()), (2, 1, 1));
     let second = folders.scan(LATER);
-    assert_eq!((second.read, &second.skills, &second.diagnostics), (0, &first.skills, &first.diagnostics));
+    assert_eq!(
+        (second.read, &second.skills, &second.diagnostics),
+        (0, &first.skills, &first.diagnostics)
+    );
 
     write(root.path(), "b", skill("b", "Mended."));
     write(root.path(), "c", skill("c", "New."));
@@ -229,7 +243,8 @@ proptest::proptest! {
         write(root.path(), "any", head);
         write(root.path(), "good", skill(&format!("'{name}'"), "Is always found."));
         let scan = discover_skills([root.path()]);
-        proptest::prop_assert_eq!(scan.skills.len() + scan.diagnostics.iter().filter(|d| d.severity == context_core::Severity::Error).count(), 2);
+        proptest::prop_assert_eq!(scan.skills.len() + scan.diagnostics.iter()
+            .filter(|d| d.severity == context_core::Severity::Error).count(), 2);
         proptest::prop_assert!(scan.skills.iter().any(|skill| skill.name == name));
     }
 }

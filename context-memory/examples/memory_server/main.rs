@@ -1,12 +1,13 @@
-//! A server of memories for this machine: what other programs capture comes back to them, over HTTP.
+//! A server of memories for this machine: what other programs capture comes back to them, over
+//! HTTP.
 //!
 //! ```text
 //! MEMORY_KEY=key-of-this-agent cargo run -p context-memory --features remote --example memory_server -- 7171
 //! curl -H 'authorization: Bearer key-of-this-agent' http://127.0.0.1:7171/v1/info
 //! ```
 //!
-//! It listens on loopback only and keeps everything in memory; another store and a proxy with TLS in front of it make
-//! it one for a network.
+//! It listens on loopback only and keeps everything in memory; another store and a proxy with TLS
+//! in front of it make it one for a network.
 
 mod serve;
 
@@ -23,7 +24,8 @@ use tokio::net::TcpListener;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let port = std::env::args().nth(1).map_or(Ok(7171), |port| port.parse::<u16>())?;
-    let key = std::env::var("MEMORY_KEY").map_err(|_| "MEMORY_KEY must hold the key that clients send")?;
+    let key = std::env::var("MEMORY_KEY")
+        .map_err(|_| "MEMORY_KEY must hold the key that clients send")?;
     let store: Arc<dyn Store> = Arc::new(InMemoryStore::default());
     let provider = Arc::new(episodic(&store)?);
     let service = MemoryService::new(provider, "example").key(&key, KeyFor::AllUsers);

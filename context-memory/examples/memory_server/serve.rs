@@ -1,4 +1,5 @@
-//! HTTP around a service of memories: connections, and the limits that keep one client from taking all of it.
+//! HTTP around a service of memories: connections, and the limits that keep one client from taking
+//! all of it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -53,7 +54,9 @@ async fn answer(service: &MemoryService, request: Request<Incoming>) -> Response
     let body = Limited::new(body, MemoryService::MAX_BODY_BYTES).collect();
     let body = match tokio::time::timeout(PATIENCE, body).await {
         Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => return empty(StatusCode::PAYLOAD_TOO_LARGE),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            return empty(StatusCode::PAYLOAD_TOO_LARGE);
+        }
         Ok(Err(_)) => return empty(StatusCode::BAD_REQUEST),
         Err(_) => return empty(StatusCode::REQUEST_TIMEOUT),
     };
@@ -62,7 +65,8 @@ async fn answer(service: &MemoryService, request: Request<Incoming>) -> Response
     // A client that hangs up drops this, and so cancels what is done for it.
     let cancel = CancelOnDrop::default();
     let ServiceReply { status, body, .. } = service.answer(request, &cancel.0.signal()).await;
-    let mut response = empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    let mut response =
+        empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     *response.body_mut() = Full::from(body);
     response

@@ -49,7 +49,8 @@ pub enum Place {
 }
 
 impl BlockEdit {
-    /// Whether it means the same on a text that somebody else has changed meanwhile. Whether it still can be made, making it says.
+    /// Whether it means the same on a text that somebody else has changed meanwhile. Whether it
+    /// still can be made, making it says.
     pub(super) fn commutes(&self) -> bool {
         match self {
             Self::Create { .. } | Self::Replace { .. } => true,
@@ -58,7 +59,8 @@ impl BlockEdit {
         }
     }
 
-    /// What a block says after it; nothing if it is deleted. `now` is what it says, nothing if it is not there.
+    /// What a block says after it; nothing if it is deleted. `now` is what it says, nothing if it
+    /// is not there.
     pub(super) fn apply(
         &self,
         name: &str,
@@ -73,15 +75,19 @@ impl BlockEdit {
             },
             Self::Rewrite { text } => Ok(Some(text.clone())),
             Self::Delete => there().map(|_| None),
-            Self::Insert { place, text } => inserted(name, now.unwrap_or_default(), *place, text).map(Some),
+            Self::Insert { place, text } => {
+                inserted(name, now.unwrap_or_default(), *place, text).map(Some)
+            }
             Self::Replace { old, new } => {
                 let now = there()?;
                 let name = || name.to_owned();
                 if old.is_empty() {
                     return Err(BlockError::NothingToReplace);
                 }
-                // Places may overlap: `aa` stands twice in `aaa`, and which one is meant is not clear either.
-                let mut places = now.char_indices().filter(|(at, _)| now[*at..].starts_with(old.as_str()));
+                // Places may overlap: `aa` stands twice in `aaa`, and which one is meant is not
+                // clear either.
+                let mut places =
+                    now.char_indices().filter(|(at, _)| now[*at..].starts_with(old.as_str()));
                 let Some((at, _)) = places.next() else {
                     return Err(BlockError::NoSuchText { name: name() });
                 };
@@ -100,7 +106,8 @@ fn inserted(name: &str, now: &str, place: Place, text: &str) -> Result<String, B
         return Err(BlockError::NothingToInsert);
     }
     let body = now.strip_suffix('\n').unwrap_or(now);
-    let mut lines: Vec<&str> = if body.is_empty() { Vec::new() } else { body.split('\n').collect() };
+    let mut lines: Vec<&str> =
+        if body.is_empty() { Vec::new() } else { body.split('\n').collect() };
     let at = match place {
         Place::Start => 0,
         Place::End => lines.len(),

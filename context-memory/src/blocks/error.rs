@@ -3,7 +3,8 @@
 use context_core::shown::shown;
 use context_core::{Error, ErrorKind};
 
-/// Why a block cannot be read or changed. Nothing was written. The words are for a model: they say what would be right.
+/// Why a block cannot be read or changed. Nothing was written. The words are for a model: they say
+/// what would be right.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockError {
@@ -66,7 +67,9 @@ pub enum BlockError {
         limit: usize,
     },
     /// There are too many deleted blocks whose history is kept.
-    #[error("the history of {limit} blocks is kept: one has to be forgotten before another is made")]
+    #[error(
+        "the history of {limit} blocks is kept: one has to be forgotten before another is made"
+    )]
     TooManyDeleted {
         /// How many there may be, deleted blocks and others together.
         limit: usize,

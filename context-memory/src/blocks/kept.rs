@@ -3,8 +3,8 @@
 //! Both are one record, so that both are written and forgotten in one step.
 
 use context_core::{
-    Error, ErrorKind, Json, MemoryExpected, MemoryRecord, MemoryScope, MemoryWrite, Result, StoredMemory,
-    Timestamp,
+    Error, ErrorKind, Json, MemoryExpected, MemoryRecord, MemoryScope, MemoryWrite, Result,
+    StoredMemory, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,8 @@ pub(super) const KIND: &str = "block";
 /// Under which the earlier versions stand, the newest first, and whether the block is deleted.
 const EARLIER: &str = "earlier";
 const DELETED: &str = "deleted";
-/// The most bytes of earlier versions, as they are written: with room beside it below what a store takes.
+/// The most bytes of earlier versions, as they are written: with room beside it below what a store
+/// takes.
 const MOST_BYTES: usize = 768 << 10;
 
 /// An earlier version as it is written.
@@ -79,7 +80,8 @@ pub(super) fn write(
         kept.extend(earlier(before)?);
         kept.truncate(most_versions);
         let bug = |error| {
-            Error::new(ErrorKind::Bug, "blocks", "versions cannot be written as JSON").with_source(error)
+            Error::new(ErrorKind::Bug, "blocks", "versions cannot be written as JSON")
+                .with_source(error)
         };
         let written: Vec<Json> =
             kept.iter().map(Json::from_serialize).collect::<Result<_, _>>().map_err(bug)?;

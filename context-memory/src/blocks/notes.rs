@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{Clock, MemoryList, MemoryOutcome, MemoryScope, Result, Store, StoredMemory, limits};
+use context_core::{
+    Clock, MemoryList, MemoryOutcome, MemoryScope, Result, Store, StoredMemory, limits,
+};
 
 use super::rule::check_name;
 use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, kept};
@@ -19,11 +21,11 @@ const DELETED_EACH: usize = 8;
 /// The most blocks that are read at once.
 pub(super) const MOST_READ: usize = 10_000;
 
-/// The blocks of a store: for programs as they are here, for models as [tools](super::BlockTools), for turns as a
-/// [`MemoryProvider`](context_core::MemoryProvider) that recalls all of them.
+/// The blocks of a store: for programs as they are here, for models as [tools](super::BlockTools),
+/// for turns as a [`MemoryProvider`](context_core::MemoryProvider) that recalls all of them.
 ///
-/// A scope in a call is where the call comes from, as narrow as is known; where a block is filed within it, its
-/// [rule](BlockRule) says. `Debug` shows rules, not content.
+/// A scope in a call is where the call comes from, as narrow as is known; where a block is filed
+/// within it, its [rule](BlockRule) says. `Debug` shows rules, not content.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -62,22 +64,25 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of a store, dated by this clock: at most 32 in each scope, with ten earlier versions each, of any name.
-    /// [`Unsupported`](context_core::ErrorKind::Unsupported) if the store keeps no memories.
+    /// The blocks of a store, dated by this clock: at most 32 in each scope, with ten earlier
+    /// versions each, of any name. [`Unsupported`](context_core::ErrorKind::Unsupported) if the
+    /// store keeps no memories.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
         let records = Records::new(store, OPERATION)?;
         let other = Some(BlockRule::new(""));
         Ok(Self { records, clock, rules: BTreeMap::new(), other, most: 32, versions: 10 })
     }
 
-    /// Declares a block; of two with one name the later counts. An error if its name or its limit is bad.
+    /// Declares a block; of two with one name the later counts. An error if its name or its limit
+    /// is bad.
     pub fn declare(mut self, rule: BlockRule) -> Result<Self> {
         rule.check()?;
         self.rules.insert(rule.name.clone(), rule);
         Ok(self)
     }
 
-    /// Other blocks than the declared ones have this limit, in characters, and are seen from there. An error if the limit is bad.
+    /// Other blocks than the declared ones have this limit, in characters, and are seen from there.
+    /// An error if the limit is bad.
     pub fn others(mut self, max_chars: usize, reach: Reach) -> Result<Self> {
         let rule = BlockRule::new("other").max_chars(max_chars).reach(reach);
         rule.check()?;
@@ -99,14 +104,16 @@ impl Blocks {
         self
     }
 
-    /// Keeps so many earlier versions of each block, at most 100, and of large blocks fewer: 768 KiB in all.
+    /// Keeps so many earlier versions of each block, at most 100, and of large blocks fewer: 768
+    /// KiB in all.
     #[must_use]
     pub fn keep_versions(mut self, versions: usize) -> Self {
         self.versions = versions.min(100);
         self
     }
 
-    /// The blocks that are seen from a scope, by name, then the widest first; declared ones that were never written are empty.
+    /// The blocks that are seen from a scope, by name, then the widest first; declared ones that
+    /// were never written are empty.
     pub async fn list(&self, scope: &MemoryScope) -> Result<Vec<Block>> {
         let mut blocks: Vec<Block> =
             self.stored(scope.visible()).await?.iter().map(|s| self.block(s)).collect();
@@ -122,11 +129,14 @@ impl Blocks {
                 + usize::from(scope.agent.is_some())
                 + usize::from(scope.session.is_some())
         };
-        blocks.sort_by_cached_key(|block| (block.name.clone(), width(&block.scope), block.scope.key()));
+        blocks.sort_by_cached_key(|block| {
+            (block.name.clone(), width(&block.scope), block.scope.key())
+        });
         Ok(blocks)
     }
 
-    /// A block. [`Unknown`](BlockError::Unknown) if it is not there or was deleted; one that is declared and was never written is empty.
+    /// A block. [`Unknown`](BlockError::Unknown) if it is not there or was deleted; one that is
+    /// declared and was never written is empty.
     pub async fn view(&self, scope: &MemoryScope, name: &str) -> Result<Block, BlockError> {
         let (rule, filed) = self.filed(scope, name)?;
         match self.read(&filed, name).await? {
@@ -137,7 +147,11 @@ impl Blocks {
     }
 
     /// The versions of a block that are kept, the newest first; also of one that was deleted.
-    pub async fn history(&self, scope: &MemoryScope, name: &str) -> Result<Vec<BlockVersion>, BlockError> {
+    pub async fn history(
+        &self,
+        scope: &MemoryScope,
+        name: &str,
+    ) -> Result<Vec<BlockVersion>, BlockError> {
         let (_, filed) = self.filed(scope, name)?;
         match self.read(&filed, name).await? {
             Some(stored) => Ok(kept::versions(&stored)?),
@@ -157,8 +171,9 @@ impl Blocks {
         found.ok_or_else(|| BlockError::NoSuchVersion { name: name.to_owned(), version })
     }
 
-    /// Changes a block. `seen` is the version that the edit was made for, if there is one: if the block has another by now, an edit
-    /// that means the same on any text is made all the same, and others are a [conflict](BlockError::Changed).
+    /// Changes a block. `seen` is the version that the edit was made for, if there is one: if the
+    /// block has another by now, an edit that means the same on any text is made all the same, and
+    /// others are a [conflict](BlockError::Changed).
     pub async fn edit(
         &self,
         scope: &MemoryScope,
@@ -178,11 +193,14 @@ impl Blocks {
             let now = before.as_ref().and_then(kept::text);
             // A declared block can be edited before it is written; there is nothing to delete yet.
             let declared = before.is_none() && self.rules.contains_key(name);
-            let now = now.or_else(|| (declared && !matches!(edit, BlockEdit::Delete)).then_some(""));
-            let now = now.filter(|now| !(now.is_empty() && matches!(edit, BlockEdit::Create { .. })));
+            let now =
+                now.or_else(|| (declared && !matches!(edit, BlockEdit::Delete)).then_some(""));
+            let now =
+                now.filter(|now| !(now.is_empty() && matches!(edit, BlockEdit::Create { .. })));
             let after = edit.apply(name, version, now)?;
             check_length(rule, name, after.as_deref())?;
-            if let (Some(before), true) = (&before, after.as_deref() == before.as_ref().and_then(kept::text))
+            if let (Some(before), true) =
+                (&before, after.as_deref() == before.as_ref().and_then(kept::text))
             {
                 return Ok(self.block(before));
             }
@@ -191,7 +209,8 @@ impl Blocks {
                 self.check_room(&filed, before.is_some()).await?;
             }
             let at = self.clock.now();
-            let write = kept::write(&filed, name, after.as_deref(), at, before.as_ref(), self.versions)?;
+            let write =
+                kept::write(&filed, name, after.as_deref(), at, before.as_ref(), self.versions)?;
             match self.records.get(OPERATION)?.write_memories(std::slice::from_ref(&write)).await? {
                 MemoryOutcome::Applied(_) => {
                     return Ok(self.block(&StoredMemory::new(write.record, version + 1, 0)));
@@ -205,7 +224,12 @@ impl Blocks {
     }
 
     /// Makes a block. [`Exists`](BlockError::Exists) if there is one that says something.
-    pub async fn create(&self, scope: &MemoryScope, name: &str, text: &str) -> Result<Block, BlockError> {
+    pub async fn create(
+        &self,
+        scope: &MemoryScope,
+        name: &str,
+        text: &str,
+    ) -> Result<Block, BlockError> {
         self.edit(scope, name, &BlockEdit::Create { text: text.to_owned() }, None).await
     }
 
@@ -218,7 +242,8 @@ impl Blocks {
         check_name(name)?;
         let Some(rule) = self.rules.get(name).or(self.other.as_ref()) else {
             let declared: Vec<_> = self.rules.keys().map(|name| format!("`{name}`")).collect();
-            let declared = if declared.is_empty() { "none".to_owned() } else { declared.join(", ") };
+            let declared =
+                if declared.is_empty() { "none".to_owned() } else { declared.join(", ") };
             return Err(BlockError::NotDeclared { name: name.to_owned(), declared });
         };
         Ok((rule, filed(rule.reach, scope, OPERATION)?))

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, MemoriesForgotten, MemoryForget, MemoryProvider,
-    RecallQuery, Recalled, RecalledMemory, Result, Severity,
+    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, MemoriesForgotten, MemoryForget,
+    MemoryProvider, RecallQuery, Recalled, RecalledMemory, Result, Severity,
 };
 
 use super::notes::OPERATION;
@@ -11,8 +11,9 @@ use super::{Block, Blocks, kept};
 use crate::cost;
 use crate::episodic::own;
 
-/// All blocks that are seen from the scope and say something, by name, whatever is asked: the same blocks are the same text in each turn.
-/// Blocks that do not fit the tokens of a query are left out whole. Nothing is captured.
+/// All blocks that are seen from the scope and say something, by name, whatever is asked: the same
+/// blocks are the same text in each turn. Blocks that do not fit the tokens of a query are left out
+/// whole. Nothing is captured.
 #[async_trait]
 impl MemoryProvider for Blocks {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
@@ -27,7 +28,8 @@ impl MemoryProvider for Blocks {
         let left = all - recalled.memories.len();
         if left > 0 {
             let said = format!("{left} of {all} blocks do not fit");
-            let told = Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, OPERATION, said);
+            let told =
+                Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, OPERATION, said);
             recalled.diagnostics.push(told);
         }
         Ok(recalled)

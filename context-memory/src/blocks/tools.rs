@@ -12,8 +12,8 @@ const DELETE: &str = "memory_delete";
 
 /// The tools with which a model reads and edits blocks.
 ///
-/// The program calls them for one scope; nothing a model says leads out of it. Whatever a model says is answered: what it got wrong
-/// in words it can act on, as a failed result.
+/// The program calls them for one scope; nothing a model says leads out of it. Whatever a model
+/// says is answered: what it got wrong in words it can act on, as a failed result.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -191,11 +191,13 @@ impl BlockTools {
             return Ok(format!("block `{name}` at version {version}\n{}", numbered(&kept.text)));
         }
         let block = self.blocks.view(scope, &name).await?;
-        let text = if block.text.is_empty() { "It is empty.\n".to_owned() } else { numbered(&block.text) };
+        let text =
+            if block.text.is_empty() { "It is empty.\n".to_owned() } else { numbered(&block.text) };
         Ok(format!("block `{name}` is at {}\n{text}", size(&block)))
     }
 
-    /// The blocks that can be edited from here: others of the same name, filed elsewhere, are only recalled.
+    /// The blocks that can be edited from here: others of the same name, filed elsewhere, are only
+    /// recalled.
     async fn list(&self, scope: &MemoryScope) -> Result<String, BlockError> {
         let mut blocks = self.blocks.list(scope).await?;
         blocks.retain(|block| {
@@ -205,7 +207,8 @@ impl BlockTools {
             return Ok("there are no blocks yet".to_owned());
         }
         let line = |block: &Block| {
-            let said = block.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            let said =
+                block.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
             format!("- `{}` is at {}{said}", block.name, size(block))
         };
         Ok(blocks.iter().map(line).collect::<Vec<_>>().join("\n"))
@@ -215,7 +218,8 @@ impl BlockTools {
     fn described(&self) -> String {
         let mut said = Vec::new();
         for (name, rule) in &self.blocks.rules {
-            let purpose = rule.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            let purpose =
+                rule.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
             said.push(format!("`{name}` (at most {} characters){purpose}", rule.max_chars));
         }
         if let Some(other) = &self.blocks.other {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use context_core::{
     CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind, MemoryId,
-    MemoryOutcome, MemoryRecord, MemorySource, MemoryVector, MemoryWrite, Result, Role, SessionId, limits,
-    wire,
+    MemoryOutcome, MemoryRecord, MemorySource, MemoryVector, MemoryWrite, Result, Role, SessionId,
+    limits, wire,
 };
 
 use super::{EPISODE, Episodic};
@@ -17,11 +17,16 @@ const OPERATION: &str = "capture";
 const BATCH: usize = 200;
 
 /// Writes what is worth it of a turn. What is there already stays as it is.
-pub(super) async fn capture(memory: &Episodic, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+pub(super) async fn capture(
+    memory: &Episodic,
+    turn: &CapturedTurn,
+    cancel: &CancelSignal,
+) -> Result<()> {
     let session = check(turn)?;
     let mut seen = HashSet::new();
     let once = turn.messages.iter().filter(|said| seen.insert(&said.id));
-    let mut writes: Vec<MemoryWrite> = once.flat_map(|said| records(memory, turn, session, said)).collect();
+    let mut writes: Vec<MemoryWrite> =
+        once.flat_map(|said| records(memory, turn, session, said)).collect();
     let store = memory.records(OPERATION)?;
     for batch in writes.chunks_mut(BATCH) {
         cancel.check(OPERATION)?;
@@ -45,7 +50,9 @@ pub(super) fn check(turn: &CapturedTurn) -> Result<&SessionId> {
     turn.scope.check(OPERATION)?;
     for said in &turn.messages {
         limits::check_id(OPERATION, "message", said.id.as_str())?;
-        said.speaker.iter().try_for_each(|speaker| limits::check_id(OPERATION, "speaker", speaker))?;
+        said.speaker
+            .iter()
+            .try_for_each(|speaker| limits::check_id(OPERATION, "speaker", speaker))?;
     }
     turn.scope.session.as_ref().ok_or_else(|| {
         let said = "episodes are told apart by sessions, and the scope names none";
@@ -73,7 +80,8 @@ fn records(
     let scope = memory.reach.of(&turn.scope);
     let record = |(part, text): (usize, &str)| {
         let id = id(session, said, part);
-        let mut record = MemoryRecord::new(scope.clone(), id, EPISODE, said.at.unwrap_or(turn.at), text);
+        let mut record =
+            MemoryRecord::new(scope.clone(), id, EPISODE, said.at.unwrap_or(turn.at), text);
         record.source = Some(MemorySource::message(session, &said.id));
         record.speaker = Some(said.speaker.clone().unwrap_or_else(|| message.role.to_string()));
         // Who is asked about by name is found by it.
@@ -91,7 +99,8 @@ fn id(session: &SessionId, said: &CapturedMessage, part: usize) -> MemoryId {
     MemoryId::derived("episode", &[session.as_str(), said.id.as_str(), &part.to_string()])
 }
 
-/// Gives records their vectors. One that fails costs no record: what has no vector is found by its words.
+/// Gives records their vectors. One that fails costs no record: what has no vector is found by its
+/// words.
 async fn embed(embedder: &dyn Embedder, batch: &mut [MemoryWrite], cancel: &CancelSignal) {
     let texts: Vec<String> = batch.iter().map(|write| write.record.text.clone()).collect();
     let Ok(vectors) = embedder.embed(&texts, EmbedAs::Passage, cancel).await else { return };

@@ -1,7 +1,7 @@
 //! Questions that are asked again: their vectors and their answers.
 //!
-//! An answer is never given from here without asking the store whether its records are still there and unchanged: what was forgotten
-//! anywhere is forgotten here.
+//! An answer is never given from here without asking the store whether its records are still there
+//! and unchanged: what was forgotten anywhere is forgotten here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use context_core::{MemoryId, MemoryRecordStore, MemoryScope, RecallQuery, RecalledMemory, Result, UserId};
+use context_core::{
+    MemoryId, MemoryRecordStore, MemoryScope, RecallQuery, RecalledMemory, Result, UserId,
+};
 use moka::future::Cache;
 
 /// What was recalled for a question.
@@ -41,7 +43,8 @@ impl Hot {
     pub(super) fn new(lifetime: Duration) -> Self {
         let answers = Cache::builder()
             .weigher(|key: &Key, answer: &Arc<Answer>| {
-                let texts: usize = answer.memories.iter().map(|memory| memory.text.len() + 300).sum();
+                let texts: usize =
+                    answer.memories.iter().map(|memory| memory.text.len() + 300).sum();
                 u32::try_from(key.text.len() + texts + 300).unwrap_or(u32::MAX)
             })
             .max_capacity(4 << 20)
@@ -68,7 +71,8 @@ impl Hot {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// In which state a user's memories are. Of one who was not heard of lately that is a new one: no answer is of it.
+    /// In which state a user's memories are. Of one who was not heard of lately that is a new one:
+    /// no answer is of it.
     pub(super) async fn state(&self, user: &UserId) -> u64 {
         self.states.get_with_by_ref(user, async { self.new_state() }).await
     }
@@ -97,7 +101,10 @@ impl Hot {
             let wanted: Vec<_> = known.iter().map(|(id, _)| id.clone()).collect();
             let stored = store.memories(scope, &wanted).await?;
             let same = stored.len() == known.len()
-                && stored.iter().zip(&known).all(|(stored, (_, version))| stored.version == *version);
+                && stored
+                    .iter()
+                    .zip(&known)
+                    .all(|(stored, (_, version))| stored.version == *version);
             if !same {
                 return Ok(None);
             }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, EmbedAs, MemoryFind, MemoryHit, MemoryId, MemoryRecordStore,
-    MemoryScope, MemoryVector, RecallQuery, Recalled, RecalledMemory, Result, Severity, StoredMemory, limits,
-    wire,
+    CancelSignal, Diagnostic, DiagnosticCode, EmbedAs, MemoryFind, MemoryHit, MemoryId,
+    MemoryRecordStore, MemoryScope, MemoryVector, RecallQuery, Recalled, RecalledMemory, Result,
+    Severity, StoredMemory, limits, wire,
 };
 
 use super::hot::Answer;
@@ -38,8 +38,10 @@ pub(super) async fn recall(
     let answer = match memory.hot.get(store, query, state).await? {
         Some(answer) => answer,
         None => {
-            let answer = Arc::new(answer(memory, store, query, cancel, &mut recalled.diagnostics).await?);
-            // What was answered without vectors, because they could not be had, may be better next time.
+            let answer =
+                Arc::new(answer(memory, store, query, cancel, &mut recalled.diagnostics).await?);
+            // What was answered without vectors, because they could not be had, may be better next
+            // time.
             if recalled.diagnostics.is_empty() {
                 memory.hot.put(query, state, Arc::clone(&answer)).await;
             }
@@ -116,8 +118,8 @@ async fn vector(
     vector
 }
 
-/// Reads what stands beside the best of the candidates, scope by scope. What follows one of them is a candidate too: it may be the answer
-/// to a question, without a word of it.
+/// Reads what stands beside the best of the candidates, scope by scope. What follows one of them is
+/// a candidate too: it may be the answer to a question, without a word of it.
 async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candidate>) -> Result<()> {
     let mut by_scope: HashMap<MemoryScope, Vec<usize>> = HashMap::new();
     for (at, candidate) in candidates.iter().enumerate().take(WITH_NEIGHBOURS) {
@@ -131,8 +133,11 @@ async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candida
             candidates[at].beside = beside;
         }
     }
-    let mut known: HashMap<u64, usize> =
-        candidates.iter().enumerate().map(|(at, candidate)| (candidate.hit.stored.place, at)).collect();
+    let mut known: HashMap<u64, usize> = candidates
+        .iter()
+        .enumerate()
+        .map(|(at, candidate)| (candidate.hit.stored.place, at))
+        .collect();
     for at in 0..candidates.len() {
         let own = candidates[at].hit.stored.clone();
         let behind = candidates[at].beside.iter().find(|stored| stored.place > own.place).cloned();
@@ -163,8 +168,9 @@ fn remembered(candidate: Candidate) -> RecalledMemory {
 /// Takes out what stands in the conversation that asks.
 fn drop_said(memories: &mut Vec<RecalledMemory>, query: &RecallQuery) {
     let Some(session) = &query.scope.session else { return };
-    let is_here =
-        |memory: &RecalledMemory| memory.source.as_ref().is_some_and(|from| from.session == *session);
+    let is_here = |memory: &RecalledMemory| {
+        memory.source.as_ref().is_some_and(|from| from.session == *session)
+    };
     if !memories.iter().any(is_here) {
         return;
     }
@@ -174,5 +180,6 @@ fn drop_said(memories: &mut Vec<RecalledMemory>, query: &RecallQuery) {
         .filter(|message| !message.is_synthetic())
         .map(|message| message.plain_text())
         .collect();
-    memories.retain(|memory| !(is_here(memory) && said.iter().any(|said| said.contains(&memory.text))));
+    memories
+        .retain(|memory| !(is_here(memory) && said.iter().any(|said| said.contains(&memory.text))));
 }

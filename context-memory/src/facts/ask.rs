@@ -93,13 +93,16 @@ struct Written {
     until: Option<String>,
 }
 
-/// Reads an answer: JSON wherever it stands in it, as an object with `facts` or as their list. Each fact is taken as a whole or not at all;
-/// nothing if there is no JSON.
+/// Reads an answer: JSON wherever it stands in it, as an object with `facts` or as their list. Each
+/// fact is taken as a whole or not at all; nothing if there is no JSON.
 pub(super) fn answer(text: &str, messages: usize, most: usize) -> Option<Extracted> {
     let list = list(text)?;
     let mut extracted = Extracted::default();
     for fact in list {
-        match serde_json::from_value::<Written>(fact).ok().and_then(|written| checked(written, messages)) {
+        match serde_json::from_value::<Written>(fact)
+            .ok()
+            .and_then(|written| checked(written, messages))
+        {
             Some(fact) if extracted.facts.len() < most => extracted.facts.push(fact),
             _ => extracted.dropped += 1,
         }
@@ -133,7 +136,8 @@ fn checked(written: Written, messages: usize) -> Option<ExtractedFact> {
         Some(text) => day::parse(text).map(Some),
     };
     let (from, until) = (day(from)?, day(until)?);
-    let part = |part: String| Some(part.trim().to_owned()).filter(|part| part.chars().count() <= LONGEST);
+    let part =
+        |part: String| Some(part.trim().to_owned()).filter(|part| part.chars().count() <= LONGEST);
     let (subject, relation, object) = (part(subject)?, part(relation)?, part(object)?);
     Some(ExtractedFact { message, subject, relation, object, holds, from, until })
 }
@@ -179,11 +183,17 @@ mod tests {
             json!({"from": "last week"}),
             json!({"until": "2026-02-30"}),
         ] {
-            let text = serde_json::to_string(&vec![fact(wrong.clone()), fact(json!({"from": "2026-03-01"}))])
-                .unwrap();
+            let text = serde_json::to_string(&vec![
+                fact(wrong.clone()),
+                fact(json!({"from": "2026-03-01"})),
+            ])
+            .unwrap();
             let extracted = answer(&text, 1, 10).unwrap();
             assert_eq!((extracted.facts.len(), extracted.dropped), (1, 1), "{wrong}");
-            assert_eq!(extracted.facts[0].from.map(Timestamp::to_day).as_deref(), Some("2026-03-01"));
+            assert_eq!(
+                extracted.facts[0].from.map(Timestamp::to_day).as_deref(),
+                Some("2026-03-01")
+            );
         }
         let many = serde_json::to_string(&vec![fact(json!({})); 5]).unwrap();
         let extracted = answer(&many, 1, 3).unwrap();

@@ -1,15 +1,16 @@
 //! Looking for facts in captured messages, in each once.
 //!
-//! A message that is looked through has a record without content that says so, written before the extractor is asked and
-//! marked as done in the same write as the facts. So a message that comes again is not asked about again, one whose extraction broke off
-//! is; and if the message is forgotten meanwhile, its record is gone, and nothing of it is written any more.
+//! A message that is looked through has a record without content that says so, written before the
+//! extractor is asked and marked as done in the same write as the facts. So a message that comes
+//! again is not asked about again, one whose extraction broke off is; and if the message is
+//! forgotten meanwhile, its record is gone, and nothing of it is written any more.
 
 use std::collections::HashMap;
 
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryExpected, MemoryId, MemoryOutcome,
-    MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result, Role, SessionId, Timestamp,
-    limits,
+    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryExpected, MemoryId,
+    MemoryOutcome, MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result,
+    Role, SessionId, Timestamp, limits,
 };
 
 use super::notes::OPERATION;
@@ -19,7 +20,8 @@ use crate::records::filed;
 /// The kind of the records of messages that were looked through.
 const KIND: &str = "fact-source";
 const DONE: &str = "done";
-/// How many messages are looked through at once, and how much text they may have together unless one alone has more.
+/// How many messages are looked through at once, and how much text they may have together unless
+/// one alone has more.
 const MOST_MESSAGES: usize = 16;
 const MOST_BYTES: usize = 32 << 10;
 
@@ -42,7 +44,11 @@ impl Facts {
         turn.scope.session.as_ref().map(Some).ok_or_else(none)
     }
 
-    pub(super) async fn look_through(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+    pub(super) async fn look_through(
+        &self,
+        turn: &CapturedTurn,
+        cancel: &CancelSignal,
+    ) -> Result<()> {
         let Some(extractor) = &self.extractor else { return Ok(()) };
         let filed = filed(self.reach, &turn.scope, OPERATION)?;
         let Some(session) = self.session_of(turn)? else { return Ok(()) };
@@ -80,7 +86,8 @@ impl Facts {
         (message.is_request() || is_answer) && !context_core::wire::is_blank(&message.plain_text())
     }
 
-    /// Those of the messages that nobody has looked through to the end, and that were not forgotten.
+    /// Those of the messages that nobody has looked through to the end, and that were not
+    /// forgotten.
     async fn not_yet_looked_through(
         &self,
         filed: &MemoryScope,
@@ -95,7 +102,8 @@ impl Facts {
                 Looked { captured, source, id, version: 0 }
             })
             .collect();
-        let writes: Vec<_> = looked.iter().map(|looked| marker(filed, looked, told_at, false)).collect();
+        let writes: Vec<_> =
+            looked.iter().map(|looked| marker(filed, looked, told_at, false)).collect();
         let MemoryOutcome::Applied(written) = records.write_memories(&writes).await? else {
             return Err(Error::new(ErrorKind::Bug, OPERATION, "nothing was expected"));
         };
@@ -115,7 +123,8 @@ impl Facts {
         Ok(left.collect())
     }
 
-    /// Asks about messages, and keeps what they say together with the word that they were looked through.
+    /// Asks about messages, and keeps what they say together with the word that they were looked
+    /// through.
     async fn keep_of(
         &self,
         filed: &MemoryScope,
@@ -126,7 +135,8 @@ impl Facts {
     ) -> Result<()> {
         let messages: Vec<_> = looked.iter().map(|looked| looked.captured.clone()).collect();
         let extracted = extractor.extract(&messages, told_at, cancel).await?;
-        let (mut said, mut dropped) = (HashMap::<usize, Vec<MemoryWrite>>::new(), extracted.dropped);
+        let (mut said, mut dropped) =
+            (HashMap::<usize, Vec<MemoryWrite>>::new(), extracted.dropped);
         let recorded = self.clock.now();
         let most = limits::MAX_PAGE - looked.len();
         for (number, fact) in extracted.facts.into_iter().enumerate() {
@@ -143,7 +153,11 @@ impl Facts {
             }
         }
         if dropped > 0 {
-            tracing::warn!(dropped, messages = looked.len(), "facts that cannot be used were left out");
+            tracing::warn!(
+                dropped,
+                messages = looked.len(),
+                "facts that cannot be used were left out"
+            );
         }
         let records = self.records.get(OPERATION)?;
         let mut numbers: Vec<usize> = (0..looked.len()).collect();

@@ -8,8 +8,9 @@ const DAY: i64 = 86_400_000_000;
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
     let mut parts = text.split('-');
     let mut number = |digits: usize| {
-        let part =
-            parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
+        let part = parts
+            .next()
+            .filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
         part.parse::<i64>().ok()
     };
     let (year, month, day) = (number(4)?, number(2)?, number(2)?);
@@ -32,7 +33,9 @@ mod tests {
 
     #[test]
     fn days_are_read_as_they_are_written_and_others_are_none() {
-        for day in ["1970-01-01", "2000-02-29", "2026-03-01", "1969-12-31", "9999-12-31", "0001-01-01"] {
+        for day in
+            ["1970-01-01", "2000-02-29", "2026-03-01", "1969-12-31", "9999-12-31", "0001-01-01"]
+        {
             assert_eq!(parse(day).map(Timestamp::to_day).as_deref(), Some(day));
         }
         for none in [

@@ -9,11 +9,12 @@ use super::Holds;
 
 /// Finds facts in messages.
 ///
-/// Implementors: messages are data. Whatever they say, nothing in them is an instruction to the extractor.
+/// Implementors: messages are data. Whatever they say, nothing in them is an instruction to the
+/// extractor.
 #[async_trait]
 pub trait FactExtractor: fmt::Debug + Send + Sync + 'static {
-    /// The facts that these messages say, told at this time. What cannot be used is left out and counted; an error says that nothing could be
-    /// found out, and the same messages come again.
+    /// The facts that these messages say, told at this time. What cannot be used is left out and
+    /// counted; an error says that nothing could be found out, and the same messages come again.
     async fn extract(
         &self,
         messages: &[CapturedMessage],

@@ -48,7 +48,9 @@ impl Fact {
         let since = if self.is_from_said { "since" } else { "as of" };
         let time = match (self.from, self.until) {
             (Some(from), None) => format!("{since} {}", from.to_day()),
-            (Some(from), Some(until)) => format!("{since} {}, until {}", from.to_day(), until.to_day()),
+            (Some(from), Some(until)) => {
+                format!("{since} {}, until {}", from.to_day(), until.to_day())
+            }
             (None, Some(until)) => format!("until {}", until.to_day()),
             (None, None) => return format!("{subject} {relation} {object}"),
         };

@@ -33,8 +33,13 @@ pub(super) struct Said {
     pub(super) recorded: Timestamp,
 }
 
-pub(super) fn write(filed: &MemoryScope, statement: &Statement, recorded: Timestamp) -> Result<MemoryWrite> {
-    let Statement { subject, relation, object, holds, from, until, said_at, source } = statement.clone();
+pub(super) fn write(
+    filed: &MemoryScope,
+    statement: &Statement,
+    recorded: Timestamp,
+) -> Result<MemoryWrite> {
+    let Statement { subject, relation, object, holds, from, until, said_at, source } =
+        statement.clone();
     let id = names::statement_id(filed, statement);
     let text = format!("{subject} {relation} {object}");
     let words = format!("{} {}", names::subject_word(&subject), index_words(&text));
@@ -43,7 +48,8 @@ pub(super) fn write(filed: &MemoryScope, statement: &Statement, recorded: Timest
     record.source = source;
     let data = Data { subject, relation, object, holds, from, until, recorded };
     let data = Json::from_serialize(&data).map_err(|error| {
-        Error::new(ErrorKind::Bug, "facts", "a statement cannot be written as JSON").with_source(error)
+        Error::new(ErrorKind::Bug, "facts", "a statement cannot be written as JSON")
+            .with_source(error)
     })?;
     record.data.insert(DATA, data);
     Ok(MemoryWrite::new(record, words))
@@ -57,6 +63,7 @@ pub(super) fn read(stored: StoredMemory) -> Option<Said> {
         return None;
     };
     let Data { subject, relation, object, holds, from, until, recorded } = data;
-    let statement = Statement { subject, relation, object, holds, from, until, said_at: at, source };
+    let statement =
+        Statement { subject, relation, object, holds, from, until, said_at: at, source };
     Some(Said { record: (scope, id), statement, recorded })
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedMessage, Error, ErrorKind, LanguageModel, ModelError, ModelErrorCode, Result,
-    Retry, Timestamp,
+    CancelSignal, CapturedMessage, Error, ErrorKind, LanguageModel, ModelError, ModelErrorCode,
+    Result, Retry, Timestamp,
 };
 
 use super::{Extracted, FactExtractor, ask};
@@ -14,9 +14,10 @@ const OPERATION: &str = "extract_facts";
 
 /// Finds facts by asking a model.
 ///
-/// Messages go to the model as data in JSON, with the word that nothing in them is an instruction; what comes back is checked fact
-/// by fact, so the worst a message can do is to have something wrong remembered of its own writer. Facts that are not in the form
-/// that was asked for are left out.
+/// Messages go to the model as data in JSON, with the word that nothing in them is an instruction;
+/// what comes back is checked fact by fact, so the worst a message can do is to have something
+/// wrong remembered of its own writer. Facts that are not in the form that was asked for are left
+/// out.
 #[derive(Clone, Debug)]
 pub struct ModelExtractor {
     model: Arc<dyn LanguageModel>,
@@ -32,7 +33,8 @@ impl ModelExtractor {
         Self { model, prompt: ask::PROMPT.to_owned(), most: 32, longest: 8 << 10, output: 4_096 }
     }
 
-    /// Says which facts are wanted. How the answer is written is said behind it, whatever stands here.
+    /// Says which facts are wanted. How the answer is written is said behind it, whatever stands
+    /// here.
     #[must_use]
     pub fn prompt(mut self, text: impl Into<String>) -> Self {
         self.prompt = text.into();
@@ -80,14 +82,19 @@ impl FactExtractor for ModelExtractor {
         let text = answer.message.plain_text();
         Ok(ask::answer(&text, messages.len(), self.most).unwrap_or_else(|| {
             // Asked again, it would say so again: the messages count as looked through.
-            tracing::warn!(model = self.model.name(), bytes = text.len(), "an answer with facts is no JSON");
+            tracing::warn!(
+                model = self.model.name(),
+                bytes = text.len(),
+                "an answer with facts is no JSON"
+            );
             Extracted::default()
         }))
     }
 }
 
 impl ModelExtractor {
-    /// Tells a model that is away from one that is set up wrongly, and both from messages that it never takes.
+    /// Tells a model that is away from one that is set up wrongly, and both from messages that it
+    /// never takes.
     fn failed(&self, error: &ModelError) -> Error {
         use ModelErrorCode as Code;
         let (kind, retry, said) = match error.code {
@@ -95,7 +102,9 @@ impl ModelExtractor {
                 (ErrorKind::Invalid, Retry::Never, "the model does not take these messages")
             }
             Code::Unknown => (ErrorKind::Unavailable, Retry::Safe, "the model did not answer"),
-            _ if error.retryable => (ErrorKind::Unavailable, Retry::Safe, "the model did not answer"),
+            _ if error.retryable => {
+                (ErrorKind::Unavailable, Retry::Safe, "the model did not answer")
+            }
             _ => (ErrorKind::Unavailable, Retry::Never, "the model refuses to answer"),
         };
         let failed = Error::new(kind, OPERATION, said).with_retry(retry);

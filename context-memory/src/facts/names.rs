@@ -7,11 +7,14 @@ use super::Statement;
 /// Signs between words that make no difference between names.
 const IDLE: &str = ".,;:!?'\"`()[]{}-_‐–—’‘“”…·";
 
-/// The form in which names are compared: words folded as search does, and between them the signs that tell names apart, as in `C++`.
+/// The form in which names are compared: words folded as search does, and between them the signs
+/// that tell names apart, as in `C++`.
 pub(super) fn folded(name: &str) -> String {
     let (mut form, mut end) = (String::new(), 0);
     let signs = |gap: &str, form: &mut String| {
-        form.extend(gap.chars().filter(|c| !c.is_whitespace() && !c.is_control() && !IDLE.contains(*c)));
+        form.extend(
+            gap.chars().filter(|c| !c.is_whitespace() && !c.is_control() && !IDLE.contains(*c)),
+        );
     };
     for word in search::words(name) {
         signs(&name[end..word.range.start], &mut form);
@@ -75,14 +78,22 @@ mod tests {
 
     #[test]
     fn names_are_the_same_whatever_their_case_accents_and_spaces() {
-        for (a, b) in
-            [("Café Nero", "CAFE  nero"), ("O'Neil", "O’Neil"), ("Works  at", "works at."), ("Ａｄａ", "ada")]
-        {
+        for (a, b) in [
+            ("Café Nero", "CAFE  nero"),
+            ("O'Neil", "O’Neil"),
+            ("Works  at", "works at."),
+            ("Ａｄａ", "ada"),
+        ] {
             assert_eq!(folded(a), folded(b));
         }
-        for (a, b) in
-            [("C", "C++"), ("C", "C#"), ("C++", "C#"), ("5", "5%"), ("Bob", "Robert"), ("ab c", "a bc")]
-        {
+        for (a, b) in [
+            ("C", "C++"),
+            ("C", "C#"),
+            ("C++", "C#"),
+            ("5", "5%"),
+            ("Bob", "Robert"),
+            ("ab c", "a bc"),
+        ] {
             assert_ne!(folded(a), folded(b));
         }
         for nothing in ["", " ", "…", "++", "()"] {
@@ -92,7 +103,13 @@ mod tests {
 
     #[test]
     fn names_of_records_never_change() {
-        let said = Statement::new("Ada", "works at", "Initech", super::super::Holds::One, Default::default());
+        let said = Statement::new(
+            "Ada",
+            "works at",
+            "Initech",
+            super::super::Holds::One,
+            Default::default(),
+        );
         let (scope, source) = (MemoryScope::new("ada"), MemorySource::message("s", "m"));
         let names = [
             statement_id(&scope, &said).to_string(),

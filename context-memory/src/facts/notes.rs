@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    Clock, Error, ErrorKind, MemoryId, MemoryOutcome, MemoryScope, MemoryWrite, MemoryWritten, Result, Store,
-    Timestamp, limits,
+    Clock, Error, ErrorKind, MemoryId, MemoryOutcome, MemoryScope, MemoryWrite, MemoryWritten,
+    Result, Store, Timestamp, limits,
 };
 
 use super::statement::check_part;
@@ -17,7 +17,8 @@ use crate::records::{Records, filed};
 pub(super) const OPERATION: &str = "facts";
 
 /// The facts of a store: for programs as they are here, for turns as a
-/// [`MemoryProvider`](context_core::MemoryProvider) that recalls what fits the question and is true at its time.
+/// [`MemoryProvider`](context_core::MemoryProvider) that recalls what fits the question and is true
+/// at its time.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -89,17 +90,21 @@ impl Facts {
         self
     }
 
-    /// Looks for facts in what the model answers as well. What a model says may be what it read somewhere: it is not asked by
-    /// itself, and results of tools never are.
+    /// Looks for facts in what the model answers as well. What a model says may be what it read
+    /// somewhere: it is not asked by itself, and results of tools never are.
     #[must_use]
     pub fn from_answers(mut self, wanted: bool) -> Self {
         self.answers = wanted;
         self
     }
 
-    /// Keeps statements, all or none: at most 1,000. `scope` is where they come from. An error if one is
-    /// [bad](Statement::check).
-    pub async fn state(&self, scope: &MemoryScope, statements: &[Statement]) -> Result<Vec<Stated>> {
+    /// Keeps statements, all or none: at most 1,000. `scope` is where they come from. An error if
+    /// one is [bad](Statement::check).
+    pub async fn state(
+        &self,
+        scope: &MemoryScope,
+        statements: &[Statement],
+    ) -> Result<Vec<Stated>> {
         let filed = filed(self.reach, scope, OPERATION)?;
         limits::check_page(OPERATION, statements.len())?;
         statements.iter().try_for_each(|statement| statement.check(OPERATION))?;
@@ -120,7 +125,8 @@ impl Facts {
                 "a write that expects nothing has no conflict",
             ));
         };
-        let became: BTreeMap<_, _> = writes.iter().map(|write| &write.record.id).zip(written).collect();
+        let became: BTreeMap<_, _> =
+            writes.iter().map(|write| &write.record.id).zip(written).collect();
         let stated = ids.iter().map(|id| match became.get(id) {
             Some(MemoryWritten::Written(_)) => Stated::Kept(id.clone()),
             Some(MemoryWritten::Forgotten) => Stated::Forgotten,
@@ -129,8 +135,9 @@ impl Facts {
         Ok(stated.collect())
     }
 
-    /// All that is seen from a scope about a subject, or about one relation of it: what is true, what was, and what will be, in the
-    /// order of when it began. Of a subject without a relation at most 1,000 statements are read.
+    /// All that is seen from a scope about a subject, or about one relation of it: what is true,
+    /// what was, and what will be, in the order of when it began. Of a subject without a relation
+    /// at most 1,000 statements are read.
     pub async fn about(
         &self,
         scope: &MemoryScope,
@@ -151,7 +158,8 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What is true at a time of what is seen from a scope about a subject, or about one relation of it.
+    /// What is true at a time of what is seen from a scope about a subject, or about one relation
+    /// of it.
     pub async fn as_of(
         &self,
         scope: &MemoryScope,

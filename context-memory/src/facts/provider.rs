@@ -4,19 +4,21 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryFind, MemoryForget, MemoryId, MemoryProvider,
-    MemoryScope, RecallQuery, Recalled, RecalledMemory, Result, limits,
+    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryFind, MemoryForget, MemoryId,
+    MemoryProvider, MemoryScope, RecallQuery, Recalled, RecalledMemory, Result, limits,
 };
 
 use super::{Fact, Facts, kept, read};
 use crate::cost;
 use crate::words::content_words;
 
-/// How many statements are looked for, and of how many subjects and relations the facts are worked out.
+/// How many statements are looked for, and of how many subjects and relations the facts are worked
+/// out.
 const MOST_HITS: usize = 64;
 const MOST_KEYS: usize = 16;
 
-/// Recalls what fits the words of a question and is true at its time, or now; the best first, of equally good ones what began last.
+/// Recalls what fits the words of a question and is true at its time, or now; the best first, of
+/// equally good ones what began last.
 #[async_trait]
 impl MemoryProvider for Facts {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
@@ -48,7 +50,8 @@ impl MemoryProvider for Facts {
         found.sort_by(|(a, one, _), (b, two, _)| {
             b.total_cmp(a).then(two.from.cmp(&one.from)).then(one.statements.cmp(&two.statements))
         });
-        let memories = found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
+        let memories =
+            found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
         let mut recalled = Recalled::new(memories);
         // Half of one would say something else: one that is too long alone is left out as well.
         cost::fit(&mut recalled.memories, query.max_tokens);
@@ -64,8 +67,8 @@ impl MemoryProvider for Facts {
         self.look_through(turn, cancel).await
     }
 
-    /// A fact that several messages say has a record for each: forgetting one of them by its id forgets all of that scope, forgetting a
-    /// message forgets only that it said so.
+    /// A fact that several messages say has a record for each: forgetting one of them by its id
+    /// forgets all of that scope, forgetting a message forgets only that it said so.
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         forget.check()?;
         let records = self.records.get("forget")?;
@@ -80,7 +83,8 @@ impl MemoryProvider for Facts {
         for fact in lines.into_iter().flatten() {
             let own: Vec<MemoryId> = fact.statements.into_iter().map(|(_, id)| id).collect();
             if own.iter().any(|id| ids.contains(id)) {
-                let others: Vec<MemoryId> = own.into_iter().filter(|id| !all.contains(id)).collect();
+                let others: Vec<MemoryId> =
+                    own.into_iter().filter(|id| !all.contains(id)).collect();
                 all.extend(others);
             }
         }
@@ -97,7 +101,8 @@ type Named = (MemoryScope, MemoryId);
 
 /// A fact with the score of the statement of it that fits best; nothing if none was found.
 fn scored(fact: Fact, scores: &HashMap<Named, f64>) -> Option<(f64, Fact, Named)> {
-    let found = fact.statements.iter().filter_map(|named| scores.get(named).map(|score| (*score, named)));
+    let found =
+        fact.statements.iter().filter_map(|named| scores.get(named).map(|score| (*score, named)));
     let (score, named) = found.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let named = named.clone();
     Some((score, fact, named))

@@ -31,8 +31,8 @@ pub struct Statement {
     pub relation: String,
     /// To whom or what, such as `Initech`.
     pub object: String,
-    /// How many values the relation has at one time. If statements of one relation differ, it has many; what the
-    /// program [said](super::Facts::relation) of the relation goes first.
+    /// How many values the relation has at one time. If statements of one relation differ, it has
+    /// many; what the program [said](super::Facts::relation) of the relation goes first.
     pub holds: Holds,
     /// Since when it is true, if that was said; else it is as of when it was said.
     pub from: Option<Timestamp>,
@@ -83,7 +83,8 @@ impl Statement {
         self.from.or(self.until.is_none().then_some(self.said_at))
     }
 
-    /// Refuses parts that are empty, too long or more than a line, and a time that ends before it begins.
+    /// Refuses parts that are empty, too long or more than a line, and a time that ends before it
+    /// begins.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         check_part(operation, "subject", &self.subject)?;
         check_part(operation, "relation", &self.relation)?;

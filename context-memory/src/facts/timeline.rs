@@ -14,11 +14,13 @@ enum Turn {
     Begins,
 }
 
-/// The facts of one subject and relation, in the order of their beginnings. The order of the statements makes no difference.
+/// The facts of one subject and relation, in the order of their beginnings. The order of the
+/// statements makes no difference.
 pub(super) fn timeline(said: Vec<Said>, rule: Option<Holds>) -> Vec<Fact> {
     let is_many = said.iter().any(|said| said.statement.holds == Holds::Many);
     let holds = rule.unwrap_or(if is_many { Holds::Many } else { Holds::One });
-    let objects: Vec<String> = said.iter().map(|said| names::folded(&said.statement.object)).collect();
+    let objects: Vec<String> =
+        said.iter().map(|said| names::folded(&said.statement.object)).collect();
     let mut turns: Vec<(Timestamp, Turn, usize)> = Vec::with_capacity(said.len());
     for (at, Said { statement, .. }) in said.iter().enumerate() {
         turns.extend(statement.start().map(|time| (time, Turn::Begins, at)));
@@ -113,7 +115,9 @@ fn add(fact: &mut Fact, said: &Said) {
     fact.statements.push(said.record.clone());
     fact.said_at = fact.said_at.max(said.statement.said_at);
     fact.recorded_at = fact.recorded_at.min(said.recorded);
-    if let Some(source) = said.statement.source.as_ref().filter(|source| !fact.sources.contains(source)) {
+    if let Some(source) =
+        said.statement.source.as_ref().filter(|source| !fact.sources.contains(source))
+    {
         fact.sources.push(source.clone());
     }
 }

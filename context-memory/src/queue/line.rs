@@ -47,7 +47,8 @@ impl Line {
         Self { limits, state: Mutex::default(), changed: Notify::new() }
     }
 
-    /// Whoever panicked while it held the lock left a queue that is whole: nothing is written in two steps.
+    /// Whoever panicked while it held the lock left a queue that is whole: nothing is written in
+    /// two steps.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,7 +59,9 @@ impl Line {
 
     /// Takes a turn; whether a task has to be started for it.
     pub(super) fn take(&self, turn: &CapturedTurn) -> Result<bool> {
-        let bytes = turn.messages.iter().map(|said| said.message.encode().bytes().len()).sum::<usize>() + 256;
+        let bytes =
+            turn.messages.iter().map(|said| said.message.encode().bytes().len()).sum::<usize>()
+                + 256;
         let mut state = self.state();
         let is_full = state.waiting.len() >= self.limits.turns
             || (!state.waiting.is_empty() && state.bytes.saturating_add(bytes) > self.limits.bytes);
@@ -78,7 +81,8 @@ impl Line {
         Ok(starts)
     }
 
-    /// Lets the first of them be tried again: whether a task has to be started, and how many were ever taken.
+    /// Lets the first of them be tried again: whether a task has to be started, and how many were
+    /// ever taken.
     pub(super) fn wake(&self) -> (bool, u64) {
         let mut state = self.state();
         state.rests = false;
@@ -143,8 +147,11 @@ impl Line {
         let waiting = state.waiting.len();
         let done = state.taken - waiting as u64;
         if done < taken && state.rests {
-            let error =
-                Error::new(ErrorKind::Unavailable, "flush", "turns that were captured are not kept yet");
+            let error = Error::new(
+                ErrorKind::Unavailable,
+                "flush",
+                "turns that were captured are not kept yet",
+            );
             // With a wrong key it says the same until somebody changes the key.
             let retry = state.trouble.as_ref().map_or(Retry::Safe, |trouble| trouble.retry());
             let error = error.with("waiting", waiting).with_retry(retry);
@@ -156,9 +163,10 @@ impl Line {
         Some(match state.dropped.take() {
             None => Ok(()),
             Some((count, cause)) => {
-                let error = Error::new(cause.kind(), "flush", "turns that were captured cannot be kept")
-                    .with("turns", count)
-                    .with_retry(Retry::Never);
+                let error =
+                    Error::new(cause.kind(), "flush", "turns that were captured cannot be kept")
+                        .with("turns", count)
+                        .with_retry(Retry::Never);
                 Err(with_cause(error, Some(&cause)))
             }
         })

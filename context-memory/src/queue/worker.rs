@@ -32,8 +32,11 @@ async fn keep(provider: &dyn MemoryProvider, line: &Line) {
             let kept = provider.capture(&turn, &CancelSignal::never()).await;
             match kept {
                 Ok(()) => line.done(None),
-                // The memory refuses to work, as it does with a wrong key. The turn has nothing to do with it.
-                Err(error) if error.retry() == Retry::Never && error.kind() == ErrorKind::Unavailable => {
+                // The memory refuses to work, as it does with a wrong key. The turn has nothing to
+                // do with it.
+                Err(error)
+                    if error.retry() == Retry::Never && error.kind() == ErrorKind::Unavailable =>
+                {
                     line.rest(error);
                     return;
                 }
@@ -53,7 +56,8 @@ async fn keep(provider: &dyn MemoryProvider, line: &Line) {
     }
 }
 
-/// Says that the work rests if the task is dropped with its runtime, or its provider panics: so nobody waits for it for ever.
+/// Says that the work rests if the task is dropped with its runtime, or its provider panics: so
+/// nobody waits for it for ever.
 struct Watch {
     line: Arc<Line>,
     ended: bool,

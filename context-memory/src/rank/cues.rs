@@ -27,8 +27,10 @@ pub(super) fn asked(question: &str) -> Vec<Cue> {
     let cues = [
         (
             Cue::Money,
-            has(&["cost", "costs", "price", "pay", "paid", "spend", "spent", "budget", "salary", "worth"])
-                || follows("how", &["much"]),
+            has(&[
+                "cost", "costs", "price", "pay", "paid", "spend", "spent", "budget", "salary",
+                "worth",
+            ]) || follows("how", &["much"]),
         ),
         (Cue::Percent, has(&["percent", "percentage", "rate", "discount"])),
         (Cue::Number, has(&["many", "number", "count", "often"])),
@@ -93,7 +95,10 @@ impl<'a> Sentence<'a> {
             Cue::Age => self.any(&["age", "aged", "old"]) && self.number() || self.says_age(),
             Cue::Duration => self.number() && self.any(UNITS),
             Cue::Time => {
-                let year = |word: &String| matches!(word.as_bytes(), [b'1', b'9', ..] | [b'2', b'0', ..] if word.len() == 4);
+                let year = |word: &String| {
+                    matches!(word.as_bytes(),
+                    [b'1', b'9', ..] | [b'2', b'0', ..] if word.len() == 4)
+                };
                 self.any(TIMES) || self.words.iter().any(year) || (self.number() && self.any(CLOCK))
             }
             Cue::Name => names(self.text).next().is_some(),
@@ -104,7 +109,8 @@ impl<'a> Sentence<'a> {
 
     fn number(&self) -> bool {
         let is_number = |word: &String| {
-            word.bytes().any(|byte| byte.is_ascii_digit()) || NUMBERS.binary_search(&word.as_str()).is_ok()
+            word.bytes().any(|byte| byte.is_ascii_digit())
+                || NUMBERS.binary_search(&word.as_str()).is_ok()
         };
         self.words.iter().any(is_number)
     }
@@ -115,8 +121,9 @@ impl<'a> Sentence<'a> {
             let digits = word.trim_end_matches('s');
             digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit())
         };
-        let before =
-            |word: &str| matches!(word, "m" | "am" | "mid" | "early" | "late" | "turned" | "turning" | "my");
+        let before = |word: &str| {
+            matches!(word, "m" | "am" | "mid" | "early" | "late" | "turned" | "turning" | "my")
+        };
         self.words.windows(2).any(|pair| before(&pair[0]) && two_digits(&pair[1]))
     }
 }
@@ -156,8 +163,10 @@ const COLOURS: &[&str] = &[
     "white",
     "yellow",
 ];
-const CURRENCIES: &[&str] =
-    &["bucks", "cents", "dollar", "dollars", "eur", "euro", "euros", "gbp", "pound", "pounds", "usd", "yen"];
+const CURRENCIES: &[&str] = &[
+    "bucks", "cents", "dollar", "dollars", "eur", "euro", "euros", "gbp", "pound", "pounds", "usd",
+    "yen",
+];
 const NUMBERS: &[&str] = &[
     "eight",
     "eighteen",
@@ -231,8 +240,8 @@ const TIMES: &[&str] = &[
     "yesterday",
 ];
 const UNITS: &[&str] = &[
-    "day", "days", "decade", "decades", "hour", "hours", "minute", "minutes", "month", "months", "second",
-    "seconds", "week", "weeks", "year", "years",
+    "day", "days", "decade", "decades", "hour", "hours", "minute", "minutes", "month", "months",
+    "second", "seconds", "week", "weeks", "year", "years",
 ];
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 
 use super::score::Candidate;
 
-/// What keeps the first places from counting for everything: the constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009).
+/// What keeps the first places from counting for everything: the constant of reciprocal rank fusion
+/// (Cormack, Clarke and Büttcher, 2009).
 const K: f64 = 60.0;
 
-/// Orders candidates, the best first: by their score, and if they have vectors, by the sum of the inverted places in both orders. Of equal
-/// ones the newest comes first.
+/// Orders candidates, the best first: by their score, and if they have vectors, by the sum of the
+/// inverted places in both orders. Of equal ones the newest comes first.
 pub(crate) fn fuse(candidates: &mut [Candidate]) {
     let newest = |candidate: &Candidate| std::cmp::Reverse(candidate.hit.stored.place);
     if candidates.iter().any(|candidate| candidate.hit.similarity.is_some()) {
         let by_words = places(candidates, |candidate| candidate.score);
-        let by_meaning = places(candidates, |candidate| candidate.hit.similarity.map_or(f64::MIN, f64::from));
+        let by_meaning =
+            places(candidates, |candidate| candidate.hit.similarity.map_or(f64::MIN, f64::from));
         for ((candidate, words), meaning) in candidates.iter_mut().zip(by_words).zip(by_meaning) {
             let by_words = if candidate.fits { 1.0 / (K + words as f64) } else { 0.0 };
             let by_meaning =

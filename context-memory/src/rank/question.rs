@@ -11,8 +11,8 @@ use crate::words;
 
 /// Words, as they are indexed, that say how something is asked and not what about, in order.
 const ASKING: &[&str] = &[
-    "ever", "give", "kind", "know", "long", "mani", "many", "much", "often", "pleas", "rememb", "remember",
-    "sort", "tell", "typ", "type",
+    "ever", "give", "kind", "know", "long", "mani", "many", "much", "often", "pleas", "rememb",
+    "remember", "sort", "tell", "typ", "type",
 ];
 
 /// How many short forms of names are looked for.
@@ -28,7 +28,8 @@ pub(crate) struct Question {
     /// Pairs of words that follow each other.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) cues: Vec<Cue>,
-    /// What two to four words that follow each other may be written as in short, and the places of these words.
+    /// What two to four words that follow each other may be written as in short, and the places of
+    /// these words.
     pub(super) short: HashMap<String, Vec<usize>>,
     /// The places of what is written in short itself: two to four capitals.
     pub(super) capitals: HashMap<String, usize>,
@@ -40,10 +41,12 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The words by which records are looked for: its own, and what several of them may be written as in short.
+    /// The words by which records are looked for: its own, and what several of them may be written
+    /// as in short.
     pub(crate) fn looked_for(&self) -> Vec<String> {
         let mut wanted = self.words.clone();
-        let mut short: Vec<_> = self.short.keys().filter(|short| !self.places.contains_key(*short)).collect();
+        let mut short: Vec<_> =
+            self.short.keys().filter(|short| !self.places.contains_key(*short)).collect();
         short.sort();
         wanted.extend(short.into_iter().take(SHORT_NAMES).cloned());
         wanted.truncate(limits::MAX_MEMORY_TERMS);
@@ -70,12 +73,15 @@ impl Question {
             }
             order.push(place);
         }
-        let pairs = order.windows(2).map(|pair| (pair[0], pair[1])).filter(|(a, b)| a != b).collect();
+        let pairs =
+            order.windows(2).map(|pair| (pair[0], pair[1])).filter(|(a, b)| a != b).collect();
         let of_words: Vec<&str> = order.iter().map(|place| kept[*place].as_str()).collect();
         let short = initials(&of_words).map(|(short, at)| (short, order[at].to_vec())).collect();
         let capitals = capitals(text).map(str::to_lowercase);
         let capitals = capitals
-            .filter_map(|word| places.get(words::stem(&word).as_ref()).map(|at| (word.clone(), *at)))
+            .filter_map(|word| {
+                places.get(words::stem(&word).as_ref()).map(|at| (word.clone(), *at))
+            })
             .collect();
         let said: Vec<String> = search::words(text).map(|word| word.folded).collect();
         let asks_for_newest = said.iter().any(|word| {
@@ -103,8 +109,8 @@ impl Question {
     }
 }
 
-/// The initials of all runs of two to four words, with where these stand: `emergency room` is `er`. Not those that are words which say
-/// nothing.
+/// The initials of all runs of two to four words, with where these stand: `emergency room` is `er`.
+/// Not those that are words which say nothing.
 pub(super) fn initials<'a>(words: &'a [&str]) -> impl Iterator<Item = (String, Range<usize>)> + 'a {
     let run = |at: usize, length: usize| {
         let run = words.get(at..at + length)?;

@@ -10,7 +10,8 @@ use super::question::{Question, initials, is_short};
 use super::sentences::sentences;
 use crate::words;
 
-/// How much the length of a sentence counts: less than that of a record, since a long sentence says more of one thing.
+/// How much the length of a sentence counts: less than that of a record, since a long sentence says
+/// more of one thing.
 const SENTENCE_B: f64 = 0.35;
 /// What the best sentence counts beside the record as a whole.
 const SENTENCE: f64 = 0.5;
@@ -55,7 +56,8 @@ struct Looked {
     whole: f64,
     /// The best sentence, by BM25 and cues.
     sentence: f64,
-    /// How many pairs of words of the question follow each other in it as they do there, from 0 to 1.
+    /// How many pairs of words of the question follow each other in it as they do there, from 0 to
+    /// 1.
     pairs: f64,
 }
 
@@ -65,13 +67,15 @@ pub(crate) fn score(question: &Question, bm25: &Bm25, candidates: &mut [Candidat
     let looked: Vec<Looked> =
         candidates.iter().map(|candidate| look(question, bm25, length, candidate.text())).collect();
     let best = looked.iter().map(|looked| looked.whole).fold(f64::MIN_POSITIVE, f64::max);
-    let best_sentence = looked.iter().map(|looked| looked.sentence).fold(f64::MIN_POSITIVE, f64::max);
+    let best_sentence =
+        looked.iter().map(|looked| looked.sentence).fold(f64::MIN_POSITIVE, f64::max);
     let named = candidates.iter().any(|candidate| is_named(question, candidate));
     let weight = if question.asks_for_newest { NEWEST_IF_ASKED } else { NEWEST };
     let (oldest, span) = lifetime(candidates);
     for (candidate, looked) in candidates.iter_mut().zip(&looked) {
         let record = &candidate.hit.stored.record;
-        let mut score = (1.0 - SENTENCE) * looked.whole / best + SENTENCE * looked.sentence / best_sentence;
+        let mut score =
+            (1.0 - SENTENCE) * looked.whole / best + SENTENCE * looked.sentence / best_sentence;
         score += PAIR * looked.pairs;
         score += if named && is_named(question, candidate) { SPEAKER } else { 0.0 };
         score += if question.spans.iter().any(|span| span.has(record.at)) { TIME } else { 0.0 };
@@ -172,7 +176,8 @@ fn counted(question: &Question, sentence: &str) -> Counted {
     Counted { counts, pairs: follow.len(), length: kept.len() as u64 }
 }
 
-/// How well the question fits that somebody else asked just before: a record may answer it without a word of it.
+/// How well the question fits that somebody else asked just before: a record may answer it without
+/// a word of it.
 fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Candidate) -> f64 {
     let own = &candidate.hit.stored;
     let before = candidate.beside.iter().rev().find(|stored| stored.place < own.place);
@@ -187,7 +192,8 @@ fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Cand
     fits.fold(0.0, f64::max)
 }
 
-/// How well the best of what stands beside a record fits: a question and its answer stand next to each other.
+/// How well the best of what stands beside a record fits: a question and its answer stand next to
+/// each other.
 fn neighbours(question: &Question, bm25: &Bm25, beside: &[StoredMemory]) -> f64 {
     let score = |stored: &StoredMemory| {
         let counted = counted(question, &stored.record.text);

@@ -1,7 +1,7 @@
 //! Cutting a text into sentences.
 
-/// The sentences of a text, without blanks around them: cut behind what ends one, and at line breaks. Numbers and abbreviations of one
-/// letter end none.
+/// The sentences of a text, without blanks around them: cut behind what ends one, and at line
+/// breaks. Numbers and abbreviations of one letter end none.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

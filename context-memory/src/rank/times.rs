@@ -19,14 +19,15 @@ impl Span {
     }
 }
 
-/// The spans that a question names: days (`2023-05-07`, `7 May 2023`), months (`May 2023`), years, and, if one knows when it was asked,
-/// `yesterday`, `today`, `last week`, `last month`, `last year`, and months without a year, the last one of that name.
+/// The spans that a question names: days (`2023-05-07`, `7 May 2023`), months (`May 2023`), years,
+/// and, if one knows when it was asked, `yesterday`, `today`, `last week`, `last month`,
+/// `last year`, and months without a year, the last one of that name.
 pub(super) fn named(question: &str, asked_at: Option<Timestamp>) -> Vec<Span> {
     let words: Vec<String> = search::words(question).map(|word| word.folded).collect();
     let number = |at: usize| {
-        words
-            .get(at)
-            .and_then(|word| word.trim_end_matches(['s', 't', 'n', 'd', 'r', 'h']).parse::<i64>().ok())
+        words.get(at).and_then(|word| {
+            word.trim_end_matches(['s', 't', 'n', 'd', 'r', 'h']).parse::<i64>().ok()
+        })
     };
     let year = |at: usize| number(at).filter(|year| (1900..2200).contains(year));
     let day = |at: usize| number(at).filter(|day| (1..=31).contains(day));
@@ -47,7 +48,9 @@ pub(super) fn named(question: &str, asked_at: Option<Timestamp>) -> Vec<Span> {
                     taken[after] = true;
                 }
                 let last = || {
-                    today.filter(|_| word != "may" || day.is_some()).map(|today| last_year_of(month, today))
+                    today
+                        .filter(|_| word != "may" || day.is_some())
+                        .map(|today| last_year_of(month, today))
                 };
                 named_year.or_else(last).map(|year| match day {
                     Some(day) => Span::days(days(year, month, day), 1),
@@ -65,7 +68,9 @@ pub(super) fn named(question: &str, asked_at: Option<Timestamp>) -> Vec<Span> {
         if let Some(year) = year(at) {
             let iso = number(at + 1).filter(|month| (1..=12).contains(month)).zip(day(at + 2));
             spans.push(match iso {
-                Some((month, day)) if words[at + 1].len() == 2 => Span::days(days(year, month, day), 1),
+                Some((month, day)) if words[at + 1].len() == 2 => {
+                    Span::days(days(year, month, day), 1)
+                }
                 _ => Span::days(days(year, 1, 1), days(year + 1, 1, 1) - days(year, 1, 1)),
             });
         }

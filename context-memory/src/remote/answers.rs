@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryForget, MemoryScope, MemorySource,
-    Message, RecallQuery, RecalledMemory, limits,
+    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryForget, MemoryScope,
+    MemorySource, Message, RecallQuery, RecalledMemory, limits,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,7 +52,9 @@ async fn route(
         return Err(no(413, ErrorKind::Invalid, "the body is too long"));
     }
     match (request.method, request.path) {
-        ("GET", "/v1/info") => write(&wire::Info { name: service.name.clone(), protocol: wire::PROTOCOL }),
+        ("GET", "/v1/info") => {
+            write(&wire::Info { name: service.name.clone(), protocol: wire::PROTOCOL })
+        }
         ("POST", "/v1/recall") => recall(service, opens, read(request.body)?, cancel).await,
         ("POST", "/v1/capture") => capture(service, opens, read(request.body)?, cancel).await,
         ("POST", "/v1/flush") => {
@@ -81,7 +83,8 @@ async fn recall(
     (query.max_tokens, query.at) = (body.max_tokens, body.at);
     let mut memories = service.provider.recall(&query, cancel).await?.memories;
     // A provider that mixes up scopes is stopped here already.
-    let strange = |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
+    let strange =
+        |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
     if memories.iter().any(strange) {
         let said = "the memory gave what belongs to another scope".to_owned();
         return Err(No(500, ErrorKind::Bug, said));
@@ -109,7 +112,11 @@ async fn capture(
     write(&wire::Done { scope: wire::Scope::from(&scope) })
 }
 
-async fn forget(service: &MemoryService, opens: &KeyFor, body: wire::Forget) -> Result<Vec<u8>, No> {
+async fn forget(
+    service: &MemoryService,
+    opens: &KeyFor,
+    body: wire::Forget,
+) -> Result<Vec<u8>, No> {
     let scope = scope(opens, body.scope)?;
     let forget = match (body.ids, body.source, body.all) {
         (Some(ids), None, None) => MemoryForget::ids(scope.clone(), ids),
@@ -120,9 +127,11 @@ async fn forget(service: &MemoryService, opens: &KeyFor, body: wire::Forget) -> 
         }
         (None, None, Some(true)) => MemoryForget::Scope(scope.clone()),
         _ => {
-            return Err(
-                Error::invalid(OPERATION, "what is to be forgotten is said in exactly one way").into()
-            );
+            return Err(Error::invalid(
+                OPERATION,
+                "what is to be forgotten is said in exactly one way",
+            )
+            .into());
         }
     };
     forget.check()?;
@@ -154,6 +163,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, No> {
 }
 
 fn write(reply: &impl Serialize) -> Result<Vec<u8>, No> {
-    serde_json::to_vec(reply)
-        .map_err(|_| Error::new(ErrorKind::Bug, OPERATION, "the answer cannot be written as JSON").into())
+    serde_json::to_vec(reply).map_err(|_| {
+        Error::new(ErrorKind::Bug, OPERATION, "the answer cannot be written as JSON").into()
+    })
 }

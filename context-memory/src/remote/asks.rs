@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, RecallQuery, Recalled,
-    Result,
+    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, RecallQuery,
+    Recalled, Result,
 };
 use context_http::{Client, ClientOptions, HttpError, Request};
 use serde::Serialize;
@@ -16,9 +16,9 @@ const REPLY_BYTES: usize = 8 << 20;
 
 /// A memory that another process keeps: a provider over the [protocol](crate::remote).
 ///
-/// What the server answers is checked before it is used; see [`RemoteError`] for what is refused. A call that fails changes
-/// nothing here, and a turn goes on without what would have been recalled. It captures at once: wrap it in
-/// [`Queued`](crate::Queued), so that no turn waits for a server.
+/// What the server answers is checked before it is used; see [`RemoteError`] for what is refused. A
+/// call that fails changes nothing here, and a turn goes on without what would have been recalled.
+/// It captures at once: wrap it in [`Queued`](crate::Queued), so that no turn waits for a server.
 ///
 /// ```no_run
 /// use context_http::{ClientOptions, Secret};
@@ -49,15 +49,15 @@ impl RemoteMemory {
         Self { client }
     }
 
-    /// The memory at this address; of each answer at most 8 MiB are read. An error if the address or the options cannot be used.
-    /// Connects nowhere.
+    /// The memory at this address; of each answer at most 8 MiB are read. An error if the address
+    /// or the options cannot be used. Connects nowhere.
     pub fn at(address: &str, options: ClientOptions) -> Result<Self> {
         let client = Client::new(address, options.max_reply_bytes(REPLY_BYTES));
         client.map(Self::new).map_err(|error| RemoteError::from(error).of("connect"))
     }
 
-    /// Asks the server for its name. An error if it cannot be reached, does not take the key, or speaks another version of the
-    /// protocol.
+    /// Asks the server for its name. An error if it cannot be reached, does not take the key, or
+    /// speaks another version of the protocol.
     pub async fn info(&self, cancel: &CancelSignal) -> Result<RemoteInfo> {
         let info = self.send::<wire::Info>(&Request::get("v1/info"), cancel).await;
         let checked = info.and_then(|info| match info.protocol {
@@ -128,7 +128,8 @@ impl MemoryProvider for RemoteMemory {
         const OPERATION: &str = "forget";
         forget.check()?;
         let scope = forget.scope();
-        let mut body = wire::Forget { scope: wire::Scope::from(scope), ids: None, source: None, all: None };
+        let mut body =
+            wire::Forget { scope: wire::Scope::from(scope), ids: None, source: None, all: None };
         match forget {
             MemoryForget::Ids { ids, .. } => body.ids = Some(ids.clone()),
             MemoryForget::Source { source, .. } => {
@@ -139,7 +140,11 @@ impl MemoryProvider for RemoteMemory {
             // Wider than what is known here is never asked for.
             _ => {
                 let kind = context_core::ErrorKind::Unsupported;
-                return Err(context_core::Error::new(kind, OPERATION, "the protocol has no word for this"));
+                return Err(context_core::Error::new(
+                    kind,
+                    OPERATION,
+                    "the protocol has no word for this",
+                ));
             }
         }
         let reply = self.post::<wire::Forgotten>("v1/forget", &body, &CancelSignal::never()).await;

@@ -10,7 +10,10 @@ pub(super) fn same_scope(asked: &MemoryScope, answered: wire::Scope) -> Result<(
 }
 
 /// The memories of an answer, if all of them may be shown to whoever asked from this scope.
-pub(super) fn recalled(asked: &MemoryScope, reply: wire::RecallReply) -> Result<Recalled, RemoteError> {
+pub(super) fn recalled(
+    asked: &MemoryScope,
+    reply: wire::RecallReply,
+) -> Result<Recalled, RemoteError> {
     same_scope(asked, reply.scope)?;
     let (count, limit) = (reply.memories.len(), limits::MAX_PAGE);
     if count > limit {
@@ -31,10 +34,11 @@ fn checked(
     if !filed.is_some_and(|filed| asked.sees(filed)) {
         return Err(RemoteError::NotVisible { number });
     }
-    let name = |what, name: Option<&str>| match name.map(|name| limits::check_id(OPERATION, what, name)) {
-        Some(Err(_)) => Err(RemoteError::BadMemory { number, what }),
-        _ => Ok(()),
-    };
+    let name =
+        |what, name: Option<&str>| match name.map(|name| limits::check_id(OPERATION, what, name)) {
+            Some(Err(_)) => Err(RemoteError::BadMemory { number, what }),
+            _ => Ok(()),
+        };
     name("the kind", Some(&memory.kind))?;
     name("the id", memory.id.as_ref().map(|id| id.as_str()))?;
     name("the speaker", memory.speaker.as_deref())?;

@@ -5,7 +5,8 @@ use context_http::{HttpError, Refused};
 
 use super::wire;
 
-/// Why an answer of a remote memory is not used: the cause of the [`Error`] that a call gives. Shows no content.
+/// Why an answer of a remote memory is not used: the cause of the [`Error`] that a call gives.
+/// Shows no content.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -82,13 +83,16 @@ fn of_http(error: &HttpError) -> (ErrorKind, Retry) {
         HttpError::BadAddress { .. } | HttpError::BadProxy | HttpError::BadHeader { .. } => {
             ErrorKind::Invalid
         }
-        HttpError::PlainHttp { .. } | HttpError::BadPath | HttpError::Write { .. } => ErrorKind::Invalid,
+        HttpError::PlainHttp { .. } | HttpError::BadPath | HttpError::Write { .. } => {
+            ErrorKind::Invalid
+        }
         _ => ErrorKind::Unavailable,
     };
     (kind, error.retry(true))
 }
 
-/// What kind of refusal it is: by what the server says, if it speaks the protocol, else by the status.
+/// What kind of refusal it is: by what the server says, if it speaks the protocol, else by the
+/// status.
 fn of_refusal(refused: &Refused) -> ErrorKind {
     let said = serde_json::from_str::<wire::Failure>(&refused.body).ok();
     let said = said.and_then(|said| kind(&said.error.kind));

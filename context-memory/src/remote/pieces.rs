@@ -30,7 +30,8 @@ pub(super) fn of_turn(turn: &CapturedTurn) -> Vec<wire::Capture> {
         let length = captured.message.encode().bytes().len();
         bytes += length;
         let is_full = |piece: &wire::Capture| {
-            piece.messages.len() >= PIECE_MESSAGES || (bytes > PIECE_BYTES && !piece.messages.is_empty())
+            piece.messages.len() >= PIECE_MESSAGES
+                || (bytes > PIECE_BYTES && !piece.messages.is_empty())
         };
         if pieces.last().is_none_or(is_full) {
             pieces.push(piece());

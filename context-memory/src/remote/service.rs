@@ -1,4 +1,5 @@
-//! The side that answers, without a server: whoever has one hands in what came and sends back what is answered.
+//! The side that answers, without a server: whoever has one hands in what came and sends back what
+//! is answered.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub enum KeyFor {
     User(UserId),
 }
 
-/// Answers the [protocol](crate::remote) out of a provider. Without a key it answers nobody. `Debug` shows no key.
+/// Answers the [protocol](crate::remote) out of a provider. Without a key it answers nobody.
+/// `Debug` shows no key.
 ///
 /// It is no server: connections, TLS, limits of time and of bytes are those of whoever calls it.
 /// `examples/memory_server` is one, for loopback.
@@ -94,7 +96,12 @@ impl KeyFor {
 
 impl<'a> ServiceRequest<'a> {
     /// A request of this method and path.
-    pub fn new(method: &'a str, path: &'a str, authorization: Option<&'a str>, body: &'a [u8]) -> Self {
+    pub fn new(
+        method: &'a str,
+        path: &'a str,
+        authorization: Option<&'a str>,
+        body: &'a [u8],
+    ) -> Self {
         Self { method, path, authorization, body }
     }
 }
@@ -113,7 +120,10 @@ impl fmt::Debug for MemoryService {
 impl fmt::Debug for ServiceRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ServiceRequest");
-        shown.field("method", &self.method).field("path", &self.path).field("bytes", &self.body.len());
+        shown
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("bytes", &self.body.len());
         shown.finish_non_exhaustive()
     }
 }

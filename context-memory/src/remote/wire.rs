@@ -1,8 +1,9 @@
-//! The bodies. What a server reads has no unknown fields; a client passes over those it does not know, but in scopes.
+//! The bodies. What a server reads has no unknown fields; a client passes over those it does not
+//! know, but in scopes.
 
 use context_core::{
-    MemoryId, MemoryScope, MemorySource, Message, MessageId, RecalledMemory, Role, SessionId, Timestamp,
-    UserId,
+    MemoryId, MemoryScope, MemorySource, Message, MessageId, RecalledMemory, Role, SessionId,
+    Timestamp, UserId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +81,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A memory as it is sent; one whose scope the provider does not say is filed under the scope that asked.
+    /// A memory as it is sent; one whose scope the provider does not say is filed under the scope
+    /// that asked.
     pub(super) fn of(memory: RecalledMemory, asked: &MemoryScope) -> Self {
         let RecalledMemory { kind, text, id, scope, source, speaker, at, score, .. } = memory;
         let scope = Scope::from(scope.as_ref().unwrap_or(asked));

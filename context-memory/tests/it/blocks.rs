@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_conformance::{FixedClock, Random};
 use context_core::{
-    CancelSignal, ErrorKind, FragmentStore, HistoryStore, MemoryForget, MemoryProvider, MemoryScope,
-    RecallQuery, Store, StoreInfo, Tool, ToolInput,
+    CancelSignal, ErrorKind, FragmentStore, HistoryStore, MemoryForget, MemoryProvider,
+    MemoryScope, RecallQuery, Store, StoreInfo, Tool, ToolInput,
 };
 use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, Place, Reach};
 use context_store_inmem::InMemoryStore;
@@ -84,7 +84,10 @@ async fn the_program_says_where_a_block_lives() {
         blocks.edit(&here, name, &append(name), None).await.unwrap();
     }
     assert_eq!(recalled(&blocks, &here).await.len(), 3);
-    assert_eq!(recalled(&blocks, &ada().project("p").session("t")).await, ["other:\nother", "user:\nuser"]);
+    assert_eq!(
+        recalled(&blocks, &ada().project("p").session("t")).await,
+        ["other:\nother", "user:\nuser"]
+    );
     assert_eq!(recalled(&blocks, &ada()).await, ["user:\nuser"]);
     assert!(recalled(&blocks, &MemoryScope::new("bob").project("p").session("s")).await.is_empty());
     // Nothing is filed wider than it was meant.
@@ -97,11 +100,15 @@ async fn earlier_versions_stay_until_the_block_is_forgotten() {
     let store = Arc::new(InMemoryStore::default());
     let blocks = blocks(Arc::clone(&store) as _).keep_versions(2);
     for text in ["a", "b", "c", "d"] {
-        blocks.edit(&ada(), "n", &BlockEdit::Rewrite { text: text.to_owned() }, None).await.unwrap();
+        blocks
+            .edit(&ada(), "n", &BlockEdit::Rewrite { text: text.to_owned() }, None)
+            .await
+            .unwrap();
     }
     assert!(blocks.edit(&ada(), "n", &BlockEdit::Delete, None).await.unwrap().is_deleted);
     let history = blocks.history(&ada(), "n").await.unwrap();
-    let shown: Vec<_> = history.iter().map(|v| (v.version, v.text.as_str(), v.is_deleted)).collect();
+    let shown: Vec<_> =
+        history.iter().map(|v| (v.version, v.text.as_str(), v.is_deleted)).collect();
     assert_eq!(shown, [(5, "", true), (4, "d", false), (3, "c", false)]);
     assert_eq!(blocks.view_version(&ada(), "n", 3).await.unwrap().text, "c");
     let gone = blocks.view_version(&ada(), "n", 1).await.unwrap_err();
@@ -124,7 +131,8 @@ async fn earlier_versions_stay_until_the_block_is_forgotten() {
 #[tokio::test]
 async fn the_history_of_large_blocks_is_shorter_and_never_in_the_way() {
     let store = Arc::new(InMemoryStore::default());
-    let blocks = blocks(store).declare(BlockRule::new("n").max_chars(32_000)).unwrap().keep_versions(100);
+    let blocks =
+        blocks(store).declare(BlockRule::new("n").max_chars(32_000)).unwrap().keep_versions(100);
     // As JSON these are six times as long.
     for letter in ["\u{1}", "\u{2}", "\u{3}", "\u{4}", "\u{5}", "\u{6}", "\u{7}"] {
         let edit = BlockEdit::Rewrite { text: letter.repeat(32_000) };
@@ -148,7 +156,10 @@ async fn an_edit_of_an_old_version_is_made_only_if_it_means_the_same() {
     }
     let refused = blocks.edit(&ada(), "n", &replace("two", "2"), Some(old)).await.unwrap_err();
     assert!(matches!(refused, BlockError::NoSuchText { .. }));
-    assert!(matches!(blocks.create(&ada(), "n", "").await, Err(BlockError::Exists { version: 3, .. })));
+    assert!(matches!(
+        blocks.create(&ada(), "n", "").await,
+        Err(BlockError::Exists { version: 3, .. })
+    ));
 }
 
 #[tokio::test]
@@ -242,12 +253,14 @@ async fn nothing_shows_what_a_block_says() {
     let block = blocks.create(&ada(), "n", "hush-hush").await.unwrap();
     let history = blocks.history(&ada(), "n").await.unwrap();
     let refused = blocks.edit(&ada(), "n", &replace("hush", "psst"), None).await.unwrap_err();
-    let shown = format!("{blocks:?} {block:?} {history:?} {refused} {refused:?} {:?}", append("hush"));
+    let shown =
+        format!("{blocks:?} {block:?} {history:?} {refused} {refused:?} {:?}", append("hush"));
     assert!(!shown.contains("hush"), "{shown}");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_a_model_says_is_answered(input in "\\PC{0,60}", seed in any::<u64>()) {
@@ -259,14 +272,16 @@ proptest! {
             let mut word = || words[random.below(words.len())];
             let written = serde_json::json!({"block": "user", "text": word(), "old": word(), "new": word(), "line": word().len()});
             let mut fields = written.as_object().unwrap().clone();
-            let name = ["memory_view", "memory_insert", "memory_replace", "memory_delete"][random.below(4)];
+            let name = ["memory_view", "memory_insert", "memory_replace",
+                "memory_delete"][random.below(4)];
             let taken: &[&str] = match name {
                 "memory_insert" => &["block", "text", "line"],
                 "memory_replace" => &["block", "old", "new"],
                 _ => &["block"],
             };
             fields.retain(|field, _| taken.contains(&field.as_str()));
-            let written = if random.below(8) == 0 { input.clone() } else { serde_json::to_string(&fields).unwrap() };
+            let written = if random.below(8) == 0 { input.clone() } else {
+                serde_json::to_string(&fields).unwrap() };
             let written = ToolInput::from_written(written);
             prop_assert!(runtime.block_on(tools.call(&ada(), name, &written)).fault.is_none());
         }

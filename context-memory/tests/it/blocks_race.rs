@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use crate::blocks::{append, replace};
 use crate::slow::Slow;
 
-/// Adds lines of its own, and changes those it added; says which lines were acknowledged and not changed since.
+/// Adds lines of its own, and changes those it added; says which lines were acknowledged and not
+/// changed since.
 async fn write(blocks: Blocks, who: &str, seed: u64, edits: usize) -> (Vec<String>, usize) {
     let scope = MemoryScope::new("ada");
     let mut random = Random::new(seed);
@@ -45,7 +46,8 @@ async fn write(blocks: Blocks, who: &str, seed: u64, edits: usize) -> (Vec<Strin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn no_acknowledged_edit_of_two_writers_is_lost(seeds in any::<[u64; 2]>()) {
@@ -59,7 +61,8 @@ proptest! {
                 write(blocks.clone(), "two", seeds[1], 12),
             );
             let scope = MemoryScope::new("ada");
-            let mut there: Vec<_> = blocks.view(&scope, "n").await.unwrap().text.lines().map(str::to_owned).collect();
+            let mut there: Vec<_> = blocks.view(&scope,
+                "n").await.unwrap().text.lines().map(str::to_owned).collect();
             let mut expected = [one.0, two.0].concat();
             there.sort();
             expected.sort();

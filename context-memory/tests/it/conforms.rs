@@ -48,7 +48,8 @@ async fn facts_conform() {
 async fn blocks_conform() {
     let open = || {
         let store = Arc::new(InMemoryStore::default());
-        Arc::new(Blocks::new(store, Arc::new(FixedClock::at(0))).unwrap()) as Arc<dyn MemoryProvider>
+        Arc::new(Blocks::new(store, Arc::new(FixedClock::at(0))).unwrap())
+            as Arc<dyn MemoryProvider>
     };
     let mut claims = MemoryClaims::default();
     claims.captures = false;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_conformance::{FixedClock, Random};
 use context_core::{
-    CancelSignal, ErrorKind, MemoryForget, MemoryId, MemoryProvider, MemoryScope, MemorySource, RecallQuery,
-    Store, Timestamp,
+    CancelSignal, ErrorKind, MemoryForget, MemoryId, MemoryProvider, MemoryScope, MemorySource,
+    RecallQuery, Store, Timestamp,
 };
 use context_memory::{Fact, Facts, Holds, Reach, Stated, Statement};
 use context_store_inmem::InMemoryStore;
@@ -96,8 +96,11 @@ async fn saying_it_again_adds_a_source() {
     let history = facts.about(&ada(), "Ada", None).await.unwrap();
     assert_eq!(shown(&history), ["Ada works at Initech (as of 2026-01-11)"]);
     assert_eq!(history[0].sources, [source("Initech-10"), source("INITECH-20")]);
-    let memories =
-        facts.recall(&RecallQuery::new(ada(), "Initech"), &CancelSignal::never()).await.unwrap().memories;
+    let memories = facts
+        .recall(&RecallQuery::new(ada(), "Initech"), &CancelSignal::never())
+        .await
+        .unwrap()
+        .memories;
     assert_eq!(memories.len(), 1);
     let memory = &memories[0];
     assert_eq!(
@@ -173,8 +176,11 @@ async fn forgetting_a_message_forgets_what_it_said_and_no_more() {
     assert!(matches!(&stated[..], [Stated::Forgotten, Stated::Known(_), Stated::Forgotten]));
     // By its id the whole fact goes.
     facts.state(&ada(), &[works("Initech", 40)]).await.unwrap();
-    let memories =
-        facts.recall(&RecallQuery::new(ada(), "Initech"), &CancelSignal::never()).await.unwrap().memories;
+    let memories = facts
+        .recall(&RecallQuery::new(ada(), "Initech"), &CancelSignal::never())
+        .await
+        .unwrap()
+        .memories;
     let id = memories[0].id.clone().unwrap();
     let forgotten = facts.forget(&MemoryForget::ids(ada(), [id])).await.unwrap();
     assert_eq!((forgotten.removed, forgotten.remaining), (2, 0));
@@ -213,8 +219,10 @@ async fn nothing_shows_what_a_fact_says() {
     let said = Statement::new("hush", "hush", "hush", Holds::One, day(0));
     facts.state(&ada(), std::slice::from_ref(&said)).await.unwrap();
     let history = facts.about(&ada(), "hush", None).await.unwrap();
-    let refused =
-        facts.state(&ada(), &[Statement::new("hush", "hu\nsh", "", Holds::One, day(0))]).await.unwrap_err();
+    let refused = facts
+        .state(&ada(), &[Statement::new("hush", "hu\nsh", "", Holds::One, day(0))])
+        .await
+        .unwrap_err();
     let shown = format!("{said:?} {history:?} {facts:?} {refused:?}");
     assert!(!shown.contains("hu"), "{shown}");
 }
@@ -224,17 +232,23 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
     let time = || proptest::option::of(0..8_i64);
     let said = (0..4_usize, time(), time(), 0..8_i64, any::<bool>(), 0..30_u32);
     proptest::collection::vec(said, 1..14).prop_map(|said| {
-        let statement =
-            |(object, from, until, at, many, message): (usize, Option<i64>, Option<i64>, i64, bool, u32)| {
-                let holds = if many { Holds::Many } else { Holds::One };
-                let object = ["A", "a", "B", "C"][object];
-                let mut statement = Statement::new("x", "is", object, holds, day(at));
-                statement.from = from.map(day);
-                statement.until =
-                    until.map(day).filter(|until| statement.from.is_none_or(|from| from < *until));
-                // A message is said at one time.
-                statement.source(source(&format!("{message}-{at}")))
-            };
+        let statement = |(object, from, until, at, many, message): (
+            usize,
+            Option<i64>,
+            Option<i64>,
+            i64,
+            bool,
+            u32,
+        )| {
+            let holds = if many { Holds::Many } else { Holds::One };
+            let object = ["A", "a", "B", "C"][object];
+            let mut statement = Statement::new("x", "is", object, holds, day(at));
+            statement.from = from.map(day);
+            statement.until =
+                until.map(day).filter(|until| statement.from.is_none_or(|from| from < *until));
+            // A message is said at one time.
+            statement.source(source(&format!("{message}-{at}")))
+        };
         said.into_iter().map(statement).collect()
     })
 }
@@ -252,7 +266,8 @@ async fn told(order: &[Statement], rule: Option<Holds>) -> (Arc<InMemoryStore>, 
 }
 
 fn unique(statements: Vec<Statement>) -> Vec<Statement> {
-    // Of two statements that are the same but for spelling and cardinality the first is kept: that is no question of order.
+    // Of two statements that are the same but for spelling and cardinality the first is kept: that
+    // is no question of order.
     let mut kept: Vec<Statement> = Vec::new();
     for statement in statements {
         let same = |there: &Statement| {
@@ -268,11 +283,13 @@ fn unique(statements: Vec<Statement>) -> Vec<Statement> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn any_order_of_arrival_gives_the_same_history(
-        said in statements().prop_map(unique), seed in any::<u64>(), rule in proptest::option::of(prop_oneof![Just(Holds::One), Just(Holds::Many)]),
+        said in statements().prop_map(unique), seed in any::<u64>(),
+            rule in proptest::option::of(prop_oneof![Just(Holds::One), Just(Holds::Many)]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -286,14 +303,16 @@ proptest! {
             let (_, other) = told(&mixed, rule).await;
             assert_eq!(other.about(&ada(), "x", None).await.unwrap(), expected);
 
-            // Every statement is the provenance of a fact, and what holds one value has one at each time.
+            // Every statement is the provenance of a fact, and what holds one value has one at each
+            // time.
             let sources: Vec<_> = expected.iter().flat_map(|fact| &fact.statements).collect();
             assert!(said.len() <= sources.len());
             let is_one = expected[0].holds == Holds::One;
             for at in 0..10 {
                 let now: Vec<_> = expected.iter().filter(|fact| fact.holds_at(day(at))).collect();
                 assert!(!is_one || now.len() <= 1);
-                let mut objects: Vec<_> = now.iter().map(|fact| fact.object.to_lowercase()).collect();
+                let mut objects: Vec<_> =
+                    now.iter().map(|fact| fact.object.to_lowercase()).collect();
                 objects.sort();
                 objects.dedup();
                 assert_eq!(objects.len(), now.len());
@@ -302,7 +321,8 @@ proptest! {
     }
 
     #[test]
-    fn what_is_forgotten_is_as_if_it_had_never_been_said(said in statements().prop_map(unique), pick in any::<prop::sample::Index>()) {
+    fn what_is_forgotten_is_as_if_it_had_never_been_said(said in statements().prop_map(unique),
+        pick in any::<prop::sample::Index>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let gone = said[pick.index(said.len())].source.clone().unwrap();
@@ -323,7 +343,8 @@ proptest! {
             // And all goes with the user.
             let all = facts.forget(&MemoryForget::Scope(ada())).await.unwrap();
             assert_eq!((all.removed as usize, all.remaining), (left.len(), 0));
-            assert!(store.memories().unwrap().memory_stats(&"ada".into(), 9, None).await.unwrap().items.is_empty());
+            assert!(store.memories().unwrap().memory_stats(&"ada".into(), 9,
+                None).await.unwrap().items.is_empty());
         });
     }
 
@@ -335,9 +356,12 @@ proptest! {
             let facts = facts(&Arc::new(InMemoryStore::default())).reach(reach);
             facts.state(&filed, &[works("Initech", 0)]).await.unwrap();
             let is_seen = asked.sees(&filed);
-            assert_eq!(recalled(&facts, RecallQuery::new(asked.clone(), "works Initech")).await.len(), usize::from(is_seen));
+            assert_eq!(recalled(&facts,
+                RecallQuery::new(asked.clone(), "works Initech")).await.len(),
+                usize::from(is_seen));
             assert_eq!(facts.about(&asked, "Ada", None).await.unwrap().len(), usize::from(is_seen));
-            assert_eq!(facts.about(&asked, "Ada", Some("works at")).await.unwrap().len(), usize::from(is_seen));
+            assert_eq!(facts.about(&asked, "Ada", Some("works at")).await.unwrap().len(),
+                usize::from(is_seen));
         });
     }
 }
@@ -354,5 +378,8 @@ async fn a_narrower_scope_supersedes_for_those_who_see_both() {
     };
     assert_eq!(now(project).await, ["Ada works at Globex (as of 2026-01-11)"]);
     assert_eq!(now(user).await, ["Ada works at Initech (as of 2026-01-01)"]);
-    assert_eq!(facts.forget(&MemoryForget::ids(ada(), [MemoryId::from("none")])).await.unwrap().removed, 0);
+    assert_eq!(
+        facts.forget(&MemoryForget::ids(ada(), [MemoryId::from("none")])).await.unwrap().removed,
+        0
+    );
 }

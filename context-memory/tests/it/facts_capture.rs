@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use context_conformance::FixedClock;
 use context_core::{
     Answer, CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, LanguageModel, MemoryForget,
-    MemoryProvider, MemorySource, Message, ModelError, ModelErrorCode, ModelRequest, Part, RecallQuery, Role,
-    Store,
+    MemoryProvider, MemorySource, Message, ModelError, ModelErrorCode, ModelRequest, Part,
+    RecallQuery, Role, Store,
 };
 use context_memory::{Facts, ModelExtractor};
 use context_store_inmem::InMemoryStore;
@@ -15,7 +15,8 @@ use context_store_inmem::InMemoryStore;
 use crate::facts::{ada, day, facts, recalled, shown};
 use crate::slow::Slow;
 
-/// A model that answers what it is told, or with what the text says behind `fact:`, and notes what it was asked.
+/// A model that answers what it is told, or with what the text says behind `fact:`, and notes what
+/// it was asked.
 #[derive(Debug, Default)]
 struct Told {
     answers: Mutex<Vec<Result<String, ModelErrorCode>>>,
@@ -39,7 +40,11 @@ impl LanguageModel for Told {
         "told"
     }
 
-    async fn complete(&self, request: &ModelRequest, _cancel: &CancelSignal) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _cancel: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         assert!(request.output.is_some() && request.max_output_tokens.is_some());
         let text = request.messages[0].plain_text().into_owned();
         self.asked.lock().unwrap().push(text.clone());
@@ -86,8 +91,19 @@ async fn capture(facts: &Facts, turn: &CapturedTurn) -> context_core::Result<()>
 #[tokio::test]
 async fn without_an_extractor_nothing_is_captured() {
     let store = Arc::new(InMemoryStore::default());
-    capture(&facts(&store), &turn(vec![said("m", Role::User, "fact: Ada, is, here", 0)])).await.unwrap();
-    assert!(store.memories().unwrap().memory_stats(&"ada".into(), 9, None).await.unwrap().items.is_empty());
+    capture(&facts(&store), &turn(vec![said("m", Role::User, "fact: Ada, is, here", 0)]))
+        .await
+        .unwrap();
+    assert!(
+        store
+            .memories()
+            .unwrap()
+            .memory_stats(&"ada".into(), 9, None)
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -133,8 +149,10 @@ async fn a_forgotten_message_is_not_looked_through_again() {
     let store = Arc::new(InMemoryStore::default());
     let model = Arc::new(Told::default());
     let facts = with(&store, &model);
-    let told =
-        turn(vec![said("m1", Role::User, "fact: Ada, is, tired", 0), said("m2", Role::User, "hello", 0)]);
+    let told = turn(vec![
+        said("m1", Role::User, "fact: Ada, is, tired", 0),
+        said("m2", Role::User, "hello", 0),
+    ]);
     capture(&facts, &told).await.unwrap();
     for message in ["m1", "m2"] {
         let forget = MemoryForget::source(ada(), MemorySource::message("s", message));
@@ -192,7 +210,10 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
     let facts = with(&store, &model);
     let told = turn(vec![said("m1", Role::User, "fact: Ada, is, tired", 0)]);
     let failed = capture(&facts, &told).await.unwrap_err();
-    assert_eq!((failed.kind(), failed.retry()), (ErrorKind::Unavailable, context_core::Retry::Safe));
+    assert_eq!(
+        (failed.kind(), failed.retry()),
+        (ErrorKind::Unavailable, context_core::Retry::Safe)
+    );
     assert!(!format!("{failed:?}").contains("tired"));
     capture(&facts, &told).await.unwrap();
     assert_eq!(facts.about(&ada(), "Ada", None).await.unwrap().len(), 1);
@@ -213,7 +234,11 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
     };
     let nonsense = [
         "I would rather not.".to_owned(),
-        format!(r#"{{"facts": [{}, {}, 3]}}"#, fact(r#""object": """#), fact(r#""object": "a\nb""#)),
+        format!(
+            r#"{{"facts": [{}, {}, 3]}}"#,
+            fact(r#""object": """#),
+            fact(r#""object": "a\nb""#)
+        ),
         format!("[{}]", fact(r#""object": "x", "from": "2026-02-01", "until": "2026-01-01""#)),
         format!("[{}]", fact(r#""object": "x", "message": 9"#)),
     ];
@@ -233,12 +258,15 @@ async fn a_long_turn_is_asked_about_in_pieces_and_a_cancel_stops_it() {
     let store = Arc::new(InMemoryStore::default());
     let model = Arc::new(Told::default());
     let facts = with(&store, &model);
-    let messages =
-        (0..40).map(|at| said(&format!("m{at}"), Role::User, &format!("fact: Ada, knows {at}, it"), 0));
+    let messages = (0..40)
+        .map(|at| said(&format!("m{at}"), Role::User, &format!("fact: Ada, knows {at}, it"), 0));
     let told = turn(messages.collect());
     let source = context_core::CancelSource::new();
     source.cancel();
-    assert_eq!(facts.capture(&told, &source.signal()).await.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(
+        facts.capture(&told, &source.signal()).await.unwrap_err().kind(),
+        ErrorKind::Cancelled
+    );
     capture(&facts, &told).await.unwrap();
     assert_eq!(model.asked(), 3);
     assert_eq!(facts.about(&ada(), "Ada", None).await.unwrap().len(), 40);

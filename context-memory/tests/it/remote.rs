@@ -11,9 +11,9 @@ use async_trait::async_trait;
 use context_conformance::FixedClock;
 use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
-    MemoryScope, MemorySource, Message, Part, Reasoning, RecallQuery, Recalled, Result, Role, Store,
-    Timestamp,
+    CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, MemoriesForgotten, MemoryForget,
+    MemoryProvider, MemoryScope, MemorySource, Message, Part, Reasoning, RecallQuery, Recalled,
+    Result, Role, Store, Timestamp,
 };
 use context_http::{ClientOptions, Retries, Secret};
 use context_memory::remote::{KeyFor, MemoryService, RemoteMemory};
@@ -75,7 +75,8 @@ async fn what_is_captured_on_one_side_is_recalled_on_the_other() {
     let served = Served::start(Arc::new(Episodic::new(Arc::clone(&store) as _).unwrap())).await;
     let memory = served.client(KEY);
     assert_eq!(memory.info(&never()).await.unwrap().name, "test");
-    let thought = Part::Reasoning(Reasoning { text: "a secret thought".to_owned(), ..Default::default() });
+    let thought =
+        Part::Reasoning(Reasoning { text: "a secret thought".to_owned(), ..Default::default() });
     let said = Message::new(Role::User, [thought, Part::text("My cat is called Tom.")]);
     let said = CapturedMessage::new("m", said).at(Timestamp::from_micros(7)).speaker("Ada");
     memory.capture(&turn(vec![said.clone()]), &never()).await.unwrap();
@@ -129,19 +130,26 @@ async fn any_provider_can_be_served() {
     let query = RecallQuery::new(ada(), "boat");
     let recalled = served.client(KEY).recall(&query, &never()).await.unwrap();
     assert_eq!(recalled.memories[0].text, "Ada owns a boat (as of 1970-01-01)");
-    let forgotten = served.client(KEY).forget(&MemoryForget::Scope(MemoryScope::new("ada"))).await.unwrap();
+    let forgotten =
+        served.client(KEY).forget(&MemoryForget::Scope(MemoryScope::new("ada"))).await.unwrap();
     assert_eq!((forgotten.removed, forgotten.remaining), (1, 0));
 }
 
 #[tokio::test]
 async fn a_key_opens_what_it_is_for() {
-    let served = Served::start(Arc::new(Episodic::new(Arc::new(InMemoryStore::default())).unwrap())).await;
-    for (client, user) in
-        [(served.client(KEY), "bob"), (served.client("another-key"), "ada"), (served.client("x"), "ada")]
-    {
+    let served =
+        Served::start(Arc::new(Episodic::new(Arc::new(InMemoryStore::default())).unwrap())).await;
+    for (client, user) in [
+        (served.client(KEY), "bob"),
+        (served.client("another-key"), "ada"),
+        (served.client("x"), "ada"),
+    ] {
         let query = RecallQuery::new(MemoryScope::new(user), "cat");
         let refused = client.recall(&query, &never()).await.unwrap_err();
-        assert_eq!((refused.kind(), refused.retry()), (ErrorKind::Unavailable, context_core::Retry::Never));
+        assert_eq!(
+            (refused.kind(), refused.retry()),
+            (ErrorKind::Unavailable, context_core::Retry::Never)
+        );
         assert!(client.forget(&MemoryForget::Scope(MemoryScope::new(user))).await.is_err());
         assert!(!format!("{client:?} {refused:?}").contains("key-of"));
     }
@@ -152,8 +160,9 @@ async fn a_long_turn_is_sent_in_pieces() {
     let store = Arc::new(InMemoryStore::default());
     let served = Served::start(Arc::new(Episodic::new(Arc::clone(&store) as _).unwrap())).await;
     let text = |number: usize| format!("{number} {}", "word ".repeat(1_000));
-    let message =
-        |number| CapturedMessage::new(format!("m{number}"), Message::text(Role::User, text(number)));
+    let message = |number| {
+        CapturedMessage::new(format!("m{number}"), Message::text(Role::User, text(number)))
+    };
     let long = turn((0..300).map(message).collect());
     served.client(KEY).capture(&long, &never()).await.unwrap();
     let stats = store.memories().unwrap().memory_stats(&"ada".into(), 9, None).await.unwrap();
@@ -165,7 +174,8 @@ async fn what_is_cancelled_is_not_asked() {
     let source = context_core::CancelSource::new();
     source.cancel();
     let memory = client("http://127.0.0.1:1", KEY);
-    let cancelled = memory.recall(&RecallQuery::new(ada(), "x"), &source.signal()).await.unwrap_err();
+    let cancelled =
+        memory.recall(&RecallQuery::new(ada(), "x"), &source.signal()).await.unwrap_err();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
     // Nobody is there.
     let gone = memory.recall(&RecallQuery::new(ada(), "x"), &never()).await.unwrap_err();
@@ -205,7 +215,8 @@ impl MemoryProvider for Both {
 async fn what_conforms_does_so_over_http() {
     let open = async || {
         let served = Served::start(crate::conforms::parcels()).await;
-        Arc::new(Both { client: served.client(KEY_FOR_ALL), _served: served }) as Arc<dyn MemoryProvider>
+        Arc::new(Both { client: served.client(KEY_FOR_ALL), _served: served })
+            as Arc<dyn MemoryProvider>
     };
     let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;
     assert!(asked.skipped.is_empty(), "{asked:?}");

@@ -1,10 +1,11 @@
-//! A store that lets others go first, before each call and behind it: so every race between two tasks happens.
+//! A store that lets others go first, before each call and behind it: so every race between two
+//! tasks happens.
 
 use async_trait::async_trait;
 use context_core::{
-    Cursor, FragmentStore, HistoryStore, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget,
-    MemoryId, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page,
-    Result, Store, StoreInfo, StoredMemory, UserId,
+    Cursor, FragmentStore, HistoryStore, MemoriesForgotten, MemoriesFound, MemoryFind,
+    MemoryForget, MemoryId, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats,
+    MemoryWrite, Page, Result, Store, StoreInfo, StoredMemory, UserId,
 };
 use context_store_inmem::InMemoryStore;
 

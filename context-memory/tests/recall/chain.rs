@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Clock, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, RecallQuery, Timestamp,
+    Clock, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, RecallQuery,
+    Timestamp,
 };
 use context_memory::{Chain, Episodic, Facts, Holds, Statement};
 use context_store_inmem::InMemoryStore;
@@ -22,8 +23,11 @@ async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
 
 #[tokio::test]
 async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
-    let chain =
-        Chain::new().with("good", episodic(), 1).with("shaky", Shaky::failing(1, ErrorKind::Unavailable), 1);
+    let chain = Chain::new().with("good", episodic(), 1).with(
+        "shaky",
+        Shaky::failing(1, ErrorKind::Unavailable),
+        1,
+    );
     let told = turn(&ada("s"), 0, &["The harbour is closed."]);
     let error = chain.capture(&told, &never()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -46,13 +50,17 @@ async fn each_has_its_share_and_what_one_leaves_over_is_for_those_behind_it() {
     let (small, large): (Arc<InMemoryStore>, Arc<InMemoryStore>) = Default::default();
     let tell = async |memory: Episodic, times: usize, word: &str| {
         for at in 0..times {
-            let said = format!("{word} number {at} of the harbour has {} boats and more to say {at}", at * 7);
+            let said = format!(
+                "{word} number {at} of the harbour has {} boats and more to say {at}",
+                at * 7
+            );
             memory.capture(&turn(&ada(word), at * 2, &[&said]), &never()).await.unwrap();
         }
     };
     tell(over(&small), 1, "pier").await;
     tell(over(&large), 20, "quay").await;
-    let chain = Chain::new().with("small", over(&small), 1).with("large", over(&large).limit(20), 1);
+    let chain =
+        Chain::new().with("small", over(&small), 1).with("large", over(&large).limit(20), 1);
     let query = RecallQuery::new(ada("t"), "harbour").max_tokens(600);
     let recalled = chain.recall(&query, &never()).await.unwrap().memories;
     assert!(recalled[0].text.starts_with("pier"));
@@ -70,7 +78,8 @@ impl Clock for Still {
     }
 }
 
-/// Episodes once removed every name they were given, before facts could look which statements belong together: half of a fact stayed.
+/// Episodes once removed every name they were given, before facts could look which statements
+/// belong together: half of a fact stayed.
 #[tokio::test]
 async fn memories_that_share_a_store_forget_their_own_names_alone() {
     let store: Arc<InMemoryStore> = Arc::default();
@@ -83,7 +92,8 @@ async fn memories_that_share_a_store_forget_their_own_names_alone() {
     facts.state(&scope, &[state("m1"), state("m2")]).await.unwrap();
     let chain = Chain::new().with("episodes", over(&store), 1).with("facts", Arc::clone(&facts), 1);
     chain.capture(&turn(&ada("s"), 0, &["I live in Lisbon."]), &never()).await.unwrap();
-    let recalled = chain.recall(&RecallQuery::new(ada("t"), "Lisbon"), &never()).await.unwrap().memories;
+    let recalled =
+        chain.recall(&RecallQuery::new(ada("t"), "Lisbon"), &never()).await.unwrap().memories;
     let fact = recalled.iter().find(|memory| memory.kind == "fact").unwrap();
     let forgotten = chain.forget(&MemoryForget::ids(scope, fact.id.iter())).await.unwrap();
     assert_eq!((forgotten.removed, forgotten.remaining), (2, 0));
@@ -101,7 +111,11 @@ impl MemoryProvider for Refuses {
         _query: &RecallQuery,
         _cancel: &context_core::CancelSignal,
     ) -> context_core::Result<context_core::Recalled> {
-        Err(context_core::Error::new(ErrorKind::Unsupported, "recall", "this memory knows no sessions"))
+        Err(context_core::Error::new(
+            ErrorKind::Unsupported,
+            "recall",
+            "this memory knows no sessions",
+        ))
     }
 
     async fn capture(
@@ -112,7 +126,10 @@ impl MemoryProvider for Refuses {
         Ok(())
     }
 
-    async fn forget(&self, _forget: &MemoryForget) -> context_core::Result<context_core::MemoriesForgotten> {
+    async fn forget(
+        &self,
+        _forget: &MemoryForget,
+    ) -> context_core::Result<context_core::MemoriesForgotten> {
         Ok(context_core::MemoriesForgotten::default())
     }
 }

@@ -1,4 +1,5 @@
-//! The contract of memories, by the suite that proves it of any: alone, behind the queue, and in a chain.
+//! The contract of memories, by the suite that proves it of any: alone, behind the queue, and in a
+//! chain.
 
 use std::sync::Arc;
 

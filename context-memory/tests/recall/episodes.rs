@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::{
-    CapturedMessage, CapturedTurn, Durability, ErrorKind, FragmentStore, HistoryStore, MemoryForget,
-    MemoryProvider, MemoryScope, MemorySource, Message, RecallQuery, Role, Store, StoreInfo,
+    CapturedMessage, CapturedTurn, Durability, ErrorKind, FragmentStore, HistoryStore,
+    MemoryForget, MemoryProvider, MemoryScope, MemorySource, Message, RecallQuery, Role, Store,
+    StoreInfo,
 };
 use context_memory::{Episodic, Reach};
 use context_store_inmem::InMemoryStore;
@@ -25,7 +26,10 @@ async fn what_was_said_comes_back_in_another_session_with_where_and_when_and_who
     assert_eq!(first.text, "My cat is called Tom.");
     assert_eq!(first.source, Some(MemorySource::message("monday", "monday-0")));
     assert_eq!((first.at, first.speaker.as_deref()), (Some(minute(0)), Some("user")));
-    assert_eq!((first.kind.as_str(), first.scope.as_ref()), ("episode", Some(&MemoryScope::new("ada"))));
+    assert_eq!(
+        (first.kind.as_str(), first.scope.as_ref()),
+        ("episode", Some(&MemoryScope::new("ada")))
+    );
     assert!(recalled.diagnostics.is_empty());
 }
 
@@ -35,9 +39,10 @@ async fn a_message_that_is_told_again_counts_once_and_what_was_only_shown_never(
     let memory = over(&store);
     let told = turn(&ada("s"), 0, &["The code is 4711.", "Noted."]);
     let mut longer = turn(&ada("s"), 0, &["The code is 4711.", "Noted.", "Thanks."]);
-    longer
-        .messages
-        .push(CapturedMessage::new("shown", Message::text(Role::User, "shown").marked(Message::SYNTHETIC)));
+    longer.messages.push(CapturedMessage::new(
+        "shown",
+        Message::text(Role::User, "shown").marked(Message::SYNTHETIC),
+    ));
     for told in [&told, &longer, &told] {
         memory.capture(told, &never()).await.unwrap();
     }
@@ -138,9 +143,13 @@ async fn an_embedder_that_is_down_costs_nothing_but_meaning() {
 async fn a_recall_keeps_within_its_tokens_and_says_a_thing_once() {
     let memory = episodic();
     for at in 0..20 {
-        let said =
-            format!("Trip {at}: the hotel in town number {at} had a garden with {at} trees and a pool.");
-        memory.capture(&turn(&ada("s"), at * 2, &[&said, "The hotel is fine."]), &never()).await.unwrap();
+        let said = format!(
+            "Trip {at}: the hotel in town number {at} had a garden with {at} trees and a pool."
+        );
+        memory
+            .capture(&turn(&ada("s"), at * 2, &[&said, "The hotel is fine."]), &never())
+            .await
+            .unwrap();
     }
     let few = RecallQuery::new(ada("t"), "hotel garden").max_tokens(200);
     let few = memory.recall(&few, &never()).await.unwrap().memories;
@@ -153,7 +162,10 @@ async fn a_recall_keeps_within_its_tokens_and_says_a_thing_once() {
 #[tokio::test]
 async fn a_turn_without_a_session_and_a_store_without_memories_are_refused() {
     let told = CapturedTurn::new(MemoryScope::new("ada"), "t", minute(0), Vec::new());
-    assert_eq!(episodic().capture(&told, &never()).await.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        episodic().capture(&told, &never()).await.unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
     let error = Episodic::new(Arc::new(Forgetful(InMemoryStore::default()))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("keeps no memories"), "{error}");
@@ -193,7 +205,8 @@ fn reach() -> impl Strategy<Value = Reach> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn a_recall_has_exactly_what_is_visible_and_not_forgotten(
@@ -219,8 +232,10 @@ proptest! {
                 filed.retain(|(filed, _)| !scope.covers(filed));
             }
             for scope in asked {
-                let found: BTreeSet<String> = recall(&memory, scope.clone(), "common").await.into_iter().collect();
-                let visible = filed.iter().filter(|(filed, _)| scope.sees(filed)).map(|(_, said)| said.clone());
+                let found: BTreeSet<String> = recall(&memory, scope.clone(),
+                    "common").await.into_iter().collect();
+                let visible = filed.iter().filter(|(filed, _)| scope.sees(filed)).map(|(_,
+                    said)| said.clone());
                 assert_eq!(found, visible.collect(), "from {scope}");
             }
         });

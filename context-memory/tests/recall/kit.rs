@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind, MemoriesForgotten,
-    MemoryForget, MemoryProvider, MemoryScope, Message, ModelError, ModelErrorCode, RecallQuery, Recalled,
-    Result, Retry, Role, Timestamp,
+    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind,
+    MemoriesForgotten, MemoryForget, MemoryProvider, MemoryScope, Message, ModelError,
+    ModelErrorCode, RecallQuery, Recalled, Result, Retry, Role, Timestamp,
 };
 use context_memory::Episodic;
 use context_store_inmem::InMemoryStore;
@@ -21,7 +21,8 @@ pub(crate) fn ada(session: &str) -> MemoryScope {
     MemoryScope::new("ada").session(session)
 }
 
-/// A turn in which these were said, by the user and the assistant in turns. Ids are the session's name and a number.
+/// A turn in which these were said, by the user and the assistant in turns. Ids are the session's
+/// name and a number.
 pub(crate) fn turn(scope: &MemoryScope, first: usize, said: &[&str]) -> CapturedTurn {
     let session = scope.session.as_ref().unwrap().as_str();
     let message = |(at, text): (usize, &&str)| {
@@ -46,7 +47,11 @@ pub(crate) fn over(store: &Arc<InMemoryStore>) -> Episodic {
 }
 
 /// What is recalled, as texts.
-pub(crate) async fn recall(memory: &dyn MemoryProvider, scope: MemoryScope, text: &str) -> Vec<String> {
+pub(crate) async fn recall(
+    memory: &dyn MemoryProvider,
+    scope: MemoryScope,
+    text: &str,
+) -> Vec<String> {
     let recalled = memory.recall(&RecallQuery::new(scope, text), &never()).await.unwrap();
     recalled.memories.into_iter().map(|memory| memory.text).collect()
 }

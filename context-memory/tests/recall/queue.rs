@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use context_core::{CancelSource, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, Retry};
+use context_core::{
+    CancelSource, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, Retry,
+};
 use context_memory::Queued;
 
 use crate::kit::{Shaky, ada, never, recall, turn};
@@ -12,7 +14,10 @@ async fn a_capture_is_taken_at_once_and_kept_behind() {
     let queue = Queued::new(Shaky::failing(0, ErrorKind::Unavailable));
     let held = queue.inner().held.lock().await;
     for at in 0..3 {
-        queue.capture(&turn(&ada("s"), at * 2, &["The harbour is closed."]), &never()).await.unwrap();
+        queue
+            .capture(&turn(&ada("s"), at * 2, &["The harbour is closed."]), &never())
+            .await
+            .unwrap();
     }
     assert_eq!(queue.waiting(), 3);
     assert!(recall(&queue, ada("t"), "harbour").await.is_empty());
@@ -72,7 +77,10 @@ async fn a_full_queue_refuses_and_takes_the_same_turn_later() {
 async fn what_can_never_be_kept_is_dropped_and_said_once() {
     let queue = Queued::new(Shaky::failing(1, ErrorKind::Invalid));
     for at in 0..2 {
-        queue.capture(&turn(&ada("s"), at * 2, &["The harbour is closed."]), &never()).await.unwrap();
+        queue
+            .capture(&turn(&ada("s"), at * 2, &["The harbour is closed."]), &never())
+            .await
+            .unwrap();
     }
     let error = queue.flush(&never()).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Invalid, Retry::Never));

@@ -1,7 +1,8 @@
 //! What comes first.
 
 use context_core::{
-    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Role, Timestamp,
+    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Role,
+    Timestamp,
 };
 
 use crate::kit::{ada, episodic, minute, never, turn};
@@ -15,7 +16,8 @@ fn first(said: &[&str], question: &str, expected: &str) {
         for (at, text) in said.iter().enumerate() {
             memory.capture(&turn(&ada("s"), at * 2, &[text]), &never()).await.unwrap();
         }
-        let recalled = memory.recall(&RecallQuery::new(ada("t"), question), &never()).await.unwrap();
+        let recalled =
+            memory.recall(&RecallQuery::new(ada("t"), question), &never()).await.unwrap();
         recalled.memories.into_iter().next().map(|memory| memory.text)
     });
     assert_eq!(found.as_deref(), Some(expected), "{question}");
@@ -23,7 +25,8 @@ fn first(said: &[&str], question: &str, expected: &str) {
 
 #[test]
 fn an_answer_has_what_is_asked_for() {
-    let said = ["The grinder was worth it.", "The grinder was $89, I think.", "I like the grinder."];
+    let said =
+        ["The grinder was worth it.", "The grinder was $89, I think.", "I like the grinder."];
     first(&said, "How much was the grinder?", said[1]);
     let said = ["My sister is far away.", "My sister moved to Oslo.", "My sister and I talk."];
     first(&said, "Where does my sister live now?", said[1]);
@@ -33,14 +36,14 @@ fn an_answer_has_what_is_asked_for() {
 fn one_sentence_that_answers_beats_a_long_turn_with_all_the_words() {
     let long = "The espresso was late. The machine is shiny. We talked about the warranty of a car. The months went by. \
                 Espresso is what I drink. My machine hums.";
-    let short =
-        "Anyway, the weather is bad. The warranty of the espresso machine is 19 months. See you soon.";
+    let short = "Anyway, the weather is bad. The warranty of the espresso machine is 19 months. See you soon.";
     first(&[long, short], "How long is the warranty of the espresso machine?", short);
 }
 
 #[test]
 fn short_names_are_those_of_what_they_stand_for() {
-    let said = ["I ended up in the ER that night.", "The room was dark.", "It was an emergency landing."];
+    let said =
+        ["I ended up in the ER that night.", "The room was dark.", "It was an emergency landing."];
     first(&said, "Have I been to the emergency room?", said[0]);
     let said = ["The World Trade Organization wrote to me.", "My trade is what I write about."];
     first(&said, "What did the WTO write?", said[0]);
@@ -48,7 +51,11 @@ fn short_names_are_those_of_what_they_stand_for() {
 
 #[test]
 fn forms_of_a_word_are_the_word() {
-    first(&["We went hiking.", "I bought two kittens."], "What did she buy?", "I bought two kittens.");
+    first(
+        &["We went hiking.", "I bought two kittens."],
+        "What did she buy?",
+        "I bought two kittens.",
+    );
 }
 
 #[tokio::test]
@@ -65,7 +72,8 @@ async fn a_reply_answers_what_was_asked_before_it() {
     memory.capture(&turn(&ada("s"), 0, &said), &never()).await.unwrap();
     let query = RecallQuery::new(ada("t"), "Which instruments are played?");
     let recalled = memory.recall(&query, &never()).await.unwrap();
-    let texts: Vec<_> = recalled.memories.iter().take(3).map(|memory| memory.text.as_str()).collect();
+    let texts: Vec<_> =
+        recalled.memories.iter().take(3).map(|memory| memory.text.as_str()).collect();
     assert!(texts.contains(&said[1]), "{texts:?}");
 }
 
@@ -92,9 +100,11 @@ async fn who_is_named_is_who_is_asked_about() {
 async fn when_it_was_said_counts_if_one_asks() {
     let memory = episodic();
     const DAY: i64 = 24 * 60;
-    for (at, text) in
-        [(0, "I was at the dentist."), (40 * DAY, "I was at the dentist.  "), (41 * DAY, "It rained.")]
-    {
+    for (at, text) in [
+        (0, "I was at the dentist."),
+        (40 * DAY, "I was at the dentist.  "),
+        (41 * DAY, "It rained."),
+    ] {
         let id = format!("m{at}");
         let said = CapturedMessage::new(id, Message::text(Role::User, text)).at(minute(at));
         let told = CapturedTurn::new(ada("s"), "t", minute(at), vec![said]);

@@ -21,7 +21,8 @@ async fn an_answer_is_the_same_over_http() {
     for form in FORMS {
         for in_events in [false, true] {
             let server = served(talkative(form)).await;
-            let answer = complete(&model(form, &server.url(), |e| e).in_events(in_events)).await.unwrap();
+            let answer =
+                complete(&model(form, &server.url(), |e| e).in_events(in_events)).await.unwrap();
             assert_eq!(answer, direct(form, in_events).await, "{form}");
             assert!(answer.complete && answer.error.is_none());
             assert_eq!(answer.stop, Some(StopReason::ToolCalls));
@@ -53,11 +54,18 @@ async fn what_is_handed_out_adds_up_to_the_answer() {
             }
         }
         assert!(deltas.len() > 6, "{form}: {deltas:?}");
-        assert_eq!((text, calls), (answer.message.plain_text().into_owned(), vec!["look"]), "{form}");
+        assert_eq!(
+            (text, calls),
+            (answer.message.plain_text().into_owned(), vec!["look"]),
+            "{form}"
+        );
         let [Part::Reasoning(thinks), _, Part::ToolCall(call)] = &answer.message.parts[..] else {
             panic!("{form}")
         };
-        assert_eq!((thought.as_str(), input.as_str()), (thinks.text.as_str(), call.input.as_written()));
+        assert_eq!(
+            (thought.as_str(), input.as_str()),
+            (thinks.text.as_str(), call.input.as_written())
+        );
     }
 }
 
@@ -91,9 +99,12 @@ async fn a_conversation_goes_on_over_one_connection_kept() {
         let mut asked = request();
         for step in 1..=3 {
             let answer = model.complete(&asked, &CancelSignal::never()).await.unwrap();
-            let Some(Part::ToolCall(call)) = answer.message.parts.last().cloned() else { panic!("a call") };
+            let Some(Part::ToolCall(call)) = answer.message.parts.last().cloned() else {
+                panic!("a call")
+            };
             asked.messages.push(answer.message.into());
-            let result = Message::new(Role::Tool, [Part::tool_result(call.id, format!("result {step}"))]);
+            let result =
+                Message::new(Role::Tool, [Part::tool_result(call.id, format!("result {step}"))]);
             asked.messages.push(result.into());
         }
         let answer = model.complete(&asked, &CancelSignal::never()).await.unwrap();
@@ -129,7 +140,10 @@ async fn a_request_goes_out_with_the_manners_of_its_provider() {
                     assert_eq!(request.header("authorization"), None);
                 }
                 _ => {
-                    assert_eq!(request.header("authorization"), Some(&*format!("Bearer {}", crate::KEY)));
+                    assert_eq!(
+                        request.header("authorization"),
+                        Some(&*format!("Bearer {}", crate::KEY))
+                    );
                     assert_eq!(request.header("x-api-key"), None);
                 }
             }
@@ -143,7 +157,10 @@ async fn a_request_goes_out_with_the_manners_of_its_provider() {
         assert_eq!(seen[0].header("accept"), Some("application/json"));
         assert_eq!(seen[1].header("accept"), Some("text/event-stream"));
         let usage = if form == "openai" { json!({"include_usage": true}) } else { Value::Null };
-        assert_eq!((&body(0)["stream_options"], &body(1)["stream_options"]), (&Value::Null, &usage));
+        assert_eq!(
+            (&body(0)["stream_options"], &body(1)["stream_options"]),
+            (&Value::Null, &usage)
+        );
     }
 }
 
@@ -176,9 +193,9 @@ async fn usage_in_events_is_asked_for_as_the_caller_wants() {
 
 #[tokio::test]
 async fn a_server_that_knows_no_events_is_understood() {
-    let body =
-        json!({"choices": [{"finish_reason": "stop", "message": {"content": "Which day?"}}], "model": "m"});
-    let server = crate::bad(context_conformance::simulator::http::Bad::says(200, body.to_string())).await;
+    let body = json!({"choices": [{"finish_reason": "stop", "message": {"content": "Which day?"}}], "model": "m"});
+    let server =
+        crate::bad(context_conformance::simulator::http::Bad::says(200, body.to_string())).await;
     let (answer, deltas) = stream(&model("openai", &server.url(), |e| e)).await;
     assert_eq!(answer.unwrap().message.plain_text(), "Which day?");
     assert_eq!(deltas, [AnswerDelta::Text("Which day?".into())]);
@@ -191,9 +208,15 @@ async fn what_the_request_says_of_events_counts() {
     for (says, in_events) in [(Some(true), false), (Some(false), true)] {
         let mut asked = request();
         asked.stream = says;
-        let _ = model.clone().in_events(in_events).complete(&asked, &CancelSignal::never()).await.unwrap();
+        let _ = model
+            .clone()
+            .in_events(in_events)
+            .complete(&asked, &CancelSignal::never())
+            .await
+            .unwrap();
     }
-    let accepts: Vec<_> = server.requests().iter().map(|r| r.header("accept").unwrap().to_owned()).collect();
+    let accepts: Vec<_> =
+        server.requests().iter().map(|r| r.header("accept").unwrap().to_owned()).collect();
     assert_eq!(accepts, ["text/event-stream", "application/json"]);
 }
 
@@ -205,17 +228,24 @@ async fn keys_of_a_model_go_with_every_body_that_does_not_name_them() {
             "anthropic" => ("top_k", json!(7)),
             _ => ("service_tier", json!("flex")),
         };
-        let model =
-            model(form, &server.url(), |e| e).body_key(key, value.clone()).body_key("metadata", json!({}));
+        let model = model(form, &server.url(), |e| e)
+            .body_key(key, value.clone())
+            .body_key("metadata", json!({}));
         let mut named = request();
         named.metadata.insert(format!("{form}.body"), json!({"metadata": {"user_id": "u"}}));
         for asked in [request(), named] {
             let _ = model.complete(&asked, &CancelSignal::never()).await.unwrap();
         }
-        let bodies: Vec<Value> =
-            server.requests().iter().map(|seen| serde_json::from_str(&seen.body).unwrap()).collect();
+        let bodies: Vec<Value> = server
+            .requests()
+            .iter()
+            .map(|seen| serde_json::from_str(&seen.body).unwrap())
+            .collect();
         assert_eq!([&bodies[0][key], &bodies[1][key]], [&value; 2], "{form}");
-        assert_eq!([&bodies[0]["metadata"], &bodies[1]["metadata"]], [&json!({}), &json!({"user_id": "u"})]);
+        assert_eq!(
+            [&bodies[0]["metadata"], &bodies[1]["metadata"]],
+            [&json!({}), &json!({"user_id": "u"})]
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! A key is shown nowhere: not by values, not by errors, not in traces, and not where a service repeats it.
+//! A key is shown nowhere: not by values, not by errors, not in traces, and not where a service
+//! repeats it.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -65,7 +66,9 @@ async fn a_service_that_repeats_the_key_is_not_quoted() {
                 in_events(&error),
                 in_events(&failed),
                 in_events(&quoted),
-                in_events(&format!(r#"{{"type":{quoted},"choices":[{{"finish_reason":{quoted}}}]}}"#)),
+                in_events(&format!(
+                    r#"{{"type":{quoted},"choices":[{{"finish_reason":{quoted}}}]}}"#
+                )),
             ] {
                 let server = bad(behaves.clone()).await;
                 let model = crate::model(form, &server.url(), |e| {
@@ -81,10 +84,13 @@ async fn a_service_that_repeats_the_key_is_not_quoted() {
                     assert_silent(&text, key);
                 }
                 let endpoint = Endpoint::at(format!("{}/v1", server.url())).key(key);
-                let endpoint = endpoint.with(|options| options.retries(context_http::Retries::none()));
+                let endpoint =
+                    endpoint.with(|options| options.retries(context_http::Retries::none()));
                 let embedder = HttpEmbedder::new("e", endpoint).unwrap();
                 let texts = ["a".to_owned()];
-                if let Err(error) = embedder.embed(&texts, EmbedAs::Query, &CancelSignal::never()).await {
+                if let Err(error) =
+                    embedder.embed(&texts, EmbedAs::Query, &CancelSignal::never()).await
+                {
                     assert_silent(&format!("{} {embedder:?}", shown(&error)), key);
                 }
             }
@@ -98,7 +104,8 @@ fn whoever_holds_a_key_does_not_show_it() {
         let endpoints = [
             Endpoint::openai(key),
             Endpoint::anthropic(key).bearer(key),
-            Endpoint::at(format!("https://u:{}@a.example/v1?key={}", "hush-hush", "hush-hush")).key(key),
+            Endpoint::at(format!("https://u:{}@a.example/v1?key={}", "hush-hush", "hush-hush"))
+                .key(key),
             Endpoint::at("https://a.example").secret_header("x-key", key),
             Endpoint::at("https://a.example")
                 .with(|o| o.proxy(Proxy::at(format!("http://u:{key}@p.example:1")))),
@@ -107,7 +114,8 @@ fn whoever_holds_a_key_does_not_show_it() {
             let text = format!("{endpoint:?} {endpoint:#?}");
             assert_silent(&text, key);
             assert!(!text.contains("hush-hush"), "{text}");
-            for made in [HttpModel::chat("m", endpoint.clone()), HttpModel::messages("m", endpoint)] {
+            for made in [HttpModel::chat("m", endpoint.clone()), HttpModel::messages("m", endpoint)]
+            {
                 let text = match &made {
                     Ok(model) => format!("{model:?} {model:#?}"),
                     Err(error) => shown(error),

@@ -30,11 +30,18 @@ async fn vectors_are_those_of_the_texts_in_either_form() {
     let list = texts(&["a train to Lisbon", "prices are in euro", "Fenster oder Gang?"]);
     let expected: Vec<_> = list.iter().map(|text| hashed_vector(text, 16)).collect();
     for form in [VectorForm::Unsaid, VectorForm::Float, VectorForm::Base64] {
-        assert_eq!(embed(&embedder(&server.url()).form(form), &list).await.unwrap(), expected, "{form:?}");
+        assert_eq!(
+            embed(&embedder(&server.url()).form(form), &list).await.unwrap(),
+            expected,
+            "{form:?}"
+        );
     }
     assert_eq!(embed(&embedder(&server.url()), &[]).await.unwrap(), Vec::<Vec<f32>>::new());
-    let asked: Vec<Value> =
-        server.requests().iter().map(|seen| serde_json::from_str::<Value>(&seen.body).unwrap()).collect();
+    let asked: Vec<Value> = server
+        .requests()
+        .iter()
+        .map(|seen| serde_json::from_str::<Value>(&seen.body).unwrap())
+        .collect();
     let forms: Vec<&Value> = asked.iter().map(|body| &body["encoding_format"]).collect();
     assert_eq!(forms, [&Value::Null, &json!("float"), &json!("base64")]);
     assert_eq!(asked[0]["model"], "words");
@@ -76,7 +83,12 @@ async fn batches_are_cut_by_number_and_by_size() {
         assert_eq!(found, expected);
         let sent: Vec<usize> = server.requests()[before..]
             .iter()
-            .map(|seen| serde_json::from_str::<Value>(&seen.body).unwrap()["input"].as_array().unwrap().len())
+            .map(|seen| {
+                serde_json::from_str::<Value>(&seen.body).unwrap()["input"]
+                    .as_array()
+                    .unwrap()
+                    .len()
+            })
             .collect();
         assert_eq!(sent, sizes);
     }
@@ -87,23 +99,31 @@ async fn refusals_have_their_codes() {
     let server = served().await;
     let empty = embed(&embedder(&server.url()), &texts(&[""])).await.unwrap_err();
     assert_eq!((empty.code, empty.status), (Code::InvalidRequest, Some(400)));
-    let stranger = HttpEmbedder::new("words", Endpoint::at(format!("{}/v1", server.url()))).unwrap();
+    let stranger =
+        HttpEmbedder::new("words", Endpoint::at(format!("{}/v1", server.url()))).unwrap();
     assert_eq!(embed(&stranger, &texts(&["a"])).await.unwrap_err().code, Code::Authentication);
     let said = r#"{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}"#;
     let server = bad(Bad::says(200, said)).await;
-    assert_eq!(embed(&embedder(&server.url()), &texts(&["a"])).await.unwrap_err().code, Code::RateLimit);
+    assert_eq!(
+        embed(&embedder(&server.url()), &texts(&["a"])).await.unwrap_err().code,
+        Code::RateLimit
+    );
 }
 
 #[tokio::test]
 async fn vectors_in_any_order_find_their_texts() {
-    let body = json!({"data": [{"embedding": [2.0], "index": 1}, {"embedding": [1.0], "index": 0}]});
+    let body =
+        json!({"data": [{"embedding": [2.0], "index": 1}, {"embedding": [1.0], "index": 0}]});
     let server = bad(Bad::says(200, body.to_string())).await;
     let found = embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap();
     assert_eq!(found, [vec![1.0], vec![2.0]]);
     // Servers that number nothing send them in order.
     let body = json!({"data": [{"embedding": [2]}, {"embedding": "AACAPw=="}]});
     let server = bad(Bad::says(200, body.to_string())).await;
-    assert_eq!(embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap(), [vec![2.0], vec![1.0]]);
+    assert_eq!(
+        embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap(),
+        [vec![2.0], vec![1.0]]
+    );
 }
 
 #[tokio::test]
@@ -117,11 +137,26 @@ async fn vectors_that_are_not_what_was_asked_for_are_refused() {
             "2 numbers where others have 1",
         ),
         (r#"{"data":[{"embedding":[],"index":0},{"embedding":[],"index":1}]}"#, "empty"),
-        (r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":"AADAfw==","index":1}]}"#, "not finite"),
-        (r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":"AADA","index":1}]}"#, "no list of vectors"),
-        (r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":[null],"index":1}]}"#, "no list of vectors"),
-        (r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":[1e39],"index":1}]}"#, "no list of vectors"),
-        (r#"{"data":[{"embedding":[1.0],"index":-1},{"embedding":[1.0],"index":1}]}"#, "no list of vectors"),
+        (
+            r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":"AADAfw==","index":1}]}"#,
+            "not finite",
+        ),
+        (
+            r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":"AADA","index":1}]}"#,
+            "no list of vectors",
+        ),
+        (
+            r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":[null],"index":1}]}"#,
+            "no list of vectors",
+        ),
+        (
+            r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":[1e39],"index":1}]}"#,
+            "no list of vectors",
+        ),
+        (
+            r#"{"data":[{"embedding":[1.0],"index":-1},{"embedding":[1.0],"index":1}]}"#,
+            "no list of vectors",
+        ),
         (r#"{"data":{}}"#, "no list of vectors"),
         ("{}", "no list of vectors"),
         ("", "no list of vectors"),
@@ -136,7 +171,8 @@ async fn vectors_that_are_not_what_was_asked_for_are_refused() {
 #[tokio::test]
 async fn a_model_does_not_change_its_length_unseen() {
     let says = |vector: Value| Bad::says(200, json!({"data": [{"embedding": vector}]}).to_string());
-    let turns = vec![says(json!([1.0, 2.0])), says(json!([1.0, 2.0, 3.0])), says(json!([3.0, 4.0]))];
+    let turns =
+        vec![says(json!([1.0, 2.0])), says(json!([1.0, 2.0, 3.0])), says(json!([3.0, 4.0]))];
     let server = bad(Bad::InTurn(turns)).await;
     let one = embedder(&server.url());
     let list = texts(&["a"]);
@@ -149,7 +185,8 @@ async fn a_model_does_not_change_its_length_unseen() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn any_texts_in_any_batches_have_their_vectors(

@@ -1,4 +1,5 @@
-//! Servers that behave badly cost a bounded time and bounded memory, and are told by the right code.
+//! Servers that behave badly cost a bounded time and bounded memory, and are told by the right
+//! code.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use crate::{FORMS, bad, complete, model, stream};
 fn careful(form: &str, url: &str, patience: Duration) -> HttpModel {
     model(form, url, |endpoint| {
         endpoint.with(|options| {
-            let options = options.retries(Retries::none()).head_timeout(patience).idle_timeout(patience);
+            let options =
+                options.retries(Retries::none()).head_timeout(patience).idle_timeout(patience);
             options.max_reply_bytes(50_000).max_event_bytes(20_000)
         })
     })
@@ -115,5 +117,9 @@ async fn a_server_that_is_not_there_is_the_network() {
     // The port is given back when its task is gone.
     tokio::task::yield_now().await;
     let error = complete(&careful("openai", &url, PATIENT)).await.unwrap_err();
-    assert_eq!((error.code, error.retryable, error.status), (Code::Network, true, None), "{error:?}");
+    assert_eq!(
+        (error.code, error.retryable, error.status),
+        (Code::Network, true, None),
+        "{error:?}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Models and embedders over real connections: to the kit's simulator, and to servers that behave badly.
+//! Models and embedders over real connections: to the kit's simulator, and to servers that behave
+//! badly.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -24,8 +25,8 @@ use context_codec_openai::responses::ResponsesCodec;
 use context_conformance::simulator::http::{Bad, BadServer, HttpFace, HttpServer};
 use context_conformance::simulator::{Say, Simulator};
 use context_core::{
-    Answer, AnswerDelta, CancelSignal, FunctionTool, Json, LanguageModel, Media, Message, ModelCodec,
-    ModelError, ModelRequest, TokenCount, TokenCounter,
+    Answer, AnswerDelta, CancelSignal, FunctionTool, Json, LanguageModel, Media, Message,
+    ModelCodec, ModelError, ModelRequest, TokenCount, TokenCounter,
 };
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpModel};
@@ -73,7 +74,10 @@ pub(crate) fn talkative(form: &str) -> Simulator {
         vec![
             Say::thought("They did not say which seat. I ask, and look meanwhile."),
             Say::text("Window or aisle? „Fenster oder Gang?“ 🚆 I look up the trains."),
-            Say::call("look", json!({"from": "Berlin", "to": "Lisbon", "note": "a \"quoted\" word"})),
+            Say::call(
+                "look",
+                json!({"from": "Berlin", "to": "Lisbon", "note": "a \"quoted\" word"}),
+            ),
         ]
     })
 }
@@ -116,7 +120,9 @@ pub(crate) async fn complete(model: &HttpModel) -> Result<Answer, ModelError> {
 }
 
 /// Streams an answer, and gives what was handed out with it.
-pub(crate) async fn stream(model: &dyn LanguageModel) -> (Result<Answer, ModelError>, Vec<AnswerDelta>) {
+pub(crate) async fn stream(
+    model: &dyn LanguageModel,
+) -> (Result<Answer, ModelError>, Vec<AnswerDelta>) {
     let mut deltas = Vec::new();
     let mut show = |delta| deltas.push(delta);
     let answer = model.stream(&request(), &CancelSignal::never(), &mut show).await;

@@ -46,13 +46,17 @@ async fn a_named_proxy_is_asked_for_everything() {
     let through = |url: &str| {
         let proxy = Proxy::at(format!("http://user:{KEY}@{address}"));
         let endpoint = Endpoint::at(url).key(KEY);
-        let endpoint = endpoint.with(|o| o.proxy(proxy).allow_plain_http(true).retries(Retries::none()));
+        let endpoint =
+            endpoint.with(|o| o.proxy(proxy).allow_plain_http(true).retries(Retries::none()));
         HttpModel::chat("a-model", endpoint).unwrap()
     };
     let model = through("http://provider.test/v1");
     assert!(complete(&model).await.unwrap().complete);
     assert!(stream(&model).await.0.unwrap().complete);
-    assert!(heard.lock().unwrap()[0].starts_with("POST http://provider.test/v1/chat/completions HTTP/1.1"));
+    assert!(
+        heard.lock().unwrap()[0]
+            .starts_with("POST http://provider.test/v1/chat/completions HTTP/1.1")
+    );
 
     // What is encrypted goes through a tunnel; a proxy that makes none sees no request and no key.
     let error = complete(&through("https://provider.test/v1")).await.unwrap_err();

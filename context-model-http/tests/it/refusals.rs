@@ -34,10 +34,15 @@ async fn every_refusal_has_its_code() {
             (Fault::Overloaded, Code::Overloaded),
             (Fault::Server, Code::Server),
         ] {
-            let simulator = simulator(form).window(9_000).max_output(100_000).script([fault, fault]);
+            let simulator =
+                simulator(form).window(9_000).max_output(100_000).script([fault, fault]);
             let direct = simulator.clone();
             let error = refused(form, simulator).await;
-            assert_eq!((error.code, error.provider.as_str()), (code, form), "{form} {fault:?}: {error:?}");
+            assert_eq!(
+                (error.code, error.provider.as_str()),
+                (code, form),
+                "{form} {fault:?}: {error:?}"
+            );
             assert!(error.status.is_some_and(|status| status >= 400));
             assert_eq!(direct.log()[0].refused, Some(code));
             if fault == rate {
@@ -55,15 +60,23 @@ async fn every_refusal_has_its_code() {
 async fn a_body_that_is_too_large_is_refused_with_a_page() {
     for form in FORMS {
         let error = refused(form, simulator(form).max_request_bytes(50)).await;
-        assert_eq!((error.code, error.status), (Code::RequestTooLarge, Some(413)), "{form}: {error:?}");
+        assert_eq!(
+            (error.code, error.status),
+            (Code::RequestTooLarge, Some(413)),
+            "{form}: {error:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_wrong_key_and_a_missing_one_are_authentication() {
     for form in FORMS {
-        let server =
-            HttpFace::default().simulator(simulator(form)).key("another-0123456789").start().await.unwrap();
+        let server = HttpFace::default()
+            .simulator(simulator(form))
+            .key("another-0123456789")
+            .start()
+            .await
+            .unwrap();
         let with_key = model(form, &server.url(), |e| e);
         let endpoint = Endpoint::at(format!("{}/v1", server.url()));
         let without = match form {
@@ -73,7 +86,10 @@ async fn a_wrong_key_and_a_missing_one_are_authentication() {
         };
         for model in [with_key, without.unwrap()] {
             let error = complete(&model).await.unwrap_err();
-            assert_eq!((error.code, error.status, error.retryable), (Code::Authentication, Some(401), false));
+            assert_eq!(
+                (error.code, error.status, error.retryable),
+                (Code::Authentication, Some(401), false)
+            );
         }
         assert_eq!(server.requests().len(), 2, "nobody tries a key twice");
     }
@@ -94,7 +110,8 @@ async fn an_error_that_comes_as_an_answer_is_an_error() {
     for (form, body, code) in [
         (
             "openai",
-            r#"{"error":{"message":"Rate limit reached for m.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+            r#"{"error":{"message":"Rate limit reached for
+                m.","type":"tokens","code":"rate_limit_exceeded"}}"#,
             Code::RateLimit,
         ),
         (

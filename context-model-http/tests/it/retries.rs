@@ -61,7 +61,8 @@ async fn a_provider_that_stays_busy_is_left_alone() {
 async fn who_tries_again_himself_sees_every_refusal() {
     for form in FORMS {
         let server = served(talkative(form).script([Fault::Overloaded])).await;
-        let model = model(form, &server.url(), |e| e.with(|options| options.retries(Retries::none())));
+        let model =
+            model(form, &server.url(), |e| e.with(|options| options.retries(Retries::none())));
         assert_eq!(complete(&model).await.unwrap_err().code, Code::Overloaded);
         assert_eq!(server.requests().len(), 1);
         let _ = complete(&model).await.unwrap();
@@ -82,7 +83,8 @@ async fn a_whole_answer_that_was_lost_is_asked_for_again() {
 async fn what_is_wrong_with_the_request_is_not_asked_again() {
     for form in FORMS {
         for fault in [Fault::Overflow, Fault::ImageTooLarge, Fault::OutputTooLarge] {
-            let (server, notes) = (served(talkative(form).script([fault; 3])).await, Noted::default());
+            let (server, notes) =
+                (served(talkative(form).script([fault; 3])).await, Noted::default());
             complete(&noted(form, &server.url(), &notes)).await.unwrap_err();
             assert_eq!((server.requests().len(), notes.waits().len()), (1, 0), "{form} {fault:?}");
         }

@@ -25,7 +25,10 @@ fn the_environment_names_services_and_keys() {
 
     let anthropic = |set: &[(&str, &str)]| Endpoint::anthropic_from(variables(set)).map(address);
     assert_eq!(anthropic(&[("ANTHROPIC_API_KEY", "k")]).unwrap(), "https://api.anthropic.com/v1");
-    assert_eq!(anthropic(&[("ANTHROPIC_AUTH_TOKEN", "k")]).unwrap(), "https://api.anthropic.com/v1");
+    assert_eq!(
+        anthropic(&[("ANTHROPIC_AUTH_TOKEN", "k")]).unwrap(),
+        "https://api.anthropic.com/v1"
+    );
     for given in ["https://a.example", "https://a.example/", "https://a.example/v1"] {
         assert_eq!(anthropic(&[("ANTHROPIC_BASE_URL", given)]).unwrap(), "https://a.example/v1");
     }
@@ -43,7 +46,8 @@ async fn what_the_environment_says_is_sent() {
         ("OPENAI_ORG_ID", "org-1"),
         ("OPENAI_PROJECT_ID", "proj-1"),
     ];
-    let model = HttpModel::chat("a-model", Endpoint::openai_from(variables(&set)).unwrap()).unwrap();
+    let model =
+        HttpModel::chat("a-model", Endpoint::openai_from(variables(&set)).unwrap()).unwrap();
     let _ = crate::complete(&model).await.unwrap();
     let seen = server.requests().remove(0);
     assert_eq!(seen.header("openai-organization"), Some("org-1"));
@@ -62,18 +66,25 @@ fn what_cannot_be_used_is_refused_before_anything_is_sent() {
     assert_eq!((named.name(), named.codec().name()), ("gpt-5", "openai-responses"));
 }
 
-/// An address that was copied with its path was asked for `…/chat/completions/chat/completions`, and said only 404.
+/// An address that was copied with its path was asked for `…/chat/completions/chat/completions`,
+/// and said only 404.
 #[test]
 fn an_address_with_the_path_and_a_model_without_a_name_are_refused_with_what_to_do() {
-    for path in ["chat/completions", "completions/", "responses", "messages?beta=true", "embeddings"] {
-        let refused = HttpModel::chat("m", Endpoint::at(format!("https://a.example/v1/{path}"))).unwrap_err();
+    for path in
+        ["chat/completions", "completions/", "responses", "messages?beta=true", "embeddings"]
+    {
+        let refused =
+            HttpModel::chat("m", Endpoint::at(format!("https://a.example/v1/{path}"))).unwrap_err();
         assert!(matches!(refused, SetupError::FullPath { .. }), "{path}: {refused}");
     }
     let set = [("ANTHROPIC_BASE_URL", "https://a.example/v1/messages"), ("ANTHROPIC_API_KEY", "k")];
-    let refused = HttpModel::messages("m", Endpoint::anthropic_from(variables(&set)).unwrap()).unwrap_err();
+    let refused =
+        HttpModel::messages("m", Endpoint::anthropic_from(variables(&set)).unwrap()).unwrap_err();
     let said = "the address ends in `v1/messages`, which is put behind it: leave that out, as in `https://api.openai.com/v1`";
     assert_eq!((refused.to_string(), format!("{refused:?}")), (said.to_owned(), said.to_owned()));
-    for address in ["https://responses", "https://a.example/my-responses", "https://a.example/messages"] {
+    for address in
+        ["https://responses", "https://a.example/my-responses", "https://a.example/messages"]
+    {
         assert!(HttpModel::chat("m", Endpoint::at(address)).is_ok(), "{address}");
     }
     let nameless = [

@@ -20,10 +20,15 @@ fn text_of(deltas: &[AnswerDelta]) -> String {
 async fn wherever_a_connection_breaks_the_answer_says_so() {
     for form in FORMS {
         let whole = served(talkative(form)).await;
-        let said =
-            complete(&model(form, &whole.url(), |e| e)).await.unwrap().message.plain_text().into_owned();
+        let said = complete(&model(form, &whole.url(), |e| e))
+            .await
+            .unwrap()
+            .message
+            .plain_text()
+            .into_owned();
         for after_events in 0..24 {
-            let server = served(talkative(form).script([Fault::BrokenStream { after_events }])).await;
+            let server =
+                served(talkative(form).script([Fault::BrokenStream { after_events }])).await;
             let notes = Noted::default();
             let (answer, deltas) = stream(&noted(form, &server.url(), &notes)).await;
             let place = format!("{form} behind {after_events}: {answer:?}");
@@ -31,7 +36,8 @@ async fn wherever_a_connection_breaks_the_answer_says_so() {
             match answer {
                 Err(error) => {
                     assert_eq!((error.code, error.retryable), (Code::Network, true), "{place}");
-                    // A thought that is not signed and a call that is cut off cannot be kept; a text can.
+                    // A thought that is not signed and a call that is cut off cannot be kept; a
+                    // text can.
                     assert_eq!(text_of(&deltas), "", "{place}");
                 }
                 Ok(answer) => {
@@ -43,7 +49,8 @@ async fn wherever_a_connection_breaks_the_answer_says_so() {
                     assert_eq!(answer.message.plain_text(), text_of(&deltas), "{place}");
                     let whole = |part: &Part| match part {
                         Part::ToolCall(call) => {
-                            serde_json::from_str::<serde_json::Value>(call.input.as_written()).is_ok()
+                            serde_json::from_str::<serde_json::Value>(call.input.as_written())
+                                .is_ok()
                         }
                         _ => true,
                     };
@@ -58,7 +65,8 @@ async fn wherever_a_connection_breaks_the_answer_says_so() {
 async fn an_error_in_the_middle_stands_beside_what_came() {
     for form in FORMS {
         for after_events in [0, 1, 4, 9] {
-            let server = served(talkative(form).script([Fault::FailsMidway { after_events }])).await;
+            let server =
+                served(talkative(form).script([Fault::FailsMidway { after_events }])).await;
             let (answer, _) = stream(&model(form, &server.url(), |e| e)).await;
             let error = match answer {
                 Err(error) => error,
@@ -95,7 +103,8 @@ async fn a_stream_that_goes_silent_ends_in_time_and_keeps_what_came() {
 async fn an_event_that_cannot_be_read_ends_the_answer() {
     let delta = r#"{"choices":[{"index":0,"delta":{"content":"Window"}}]}"#;
     let server =
-        bad(Bad::BreaksOffBehind(vec![delta.to_owned(), "{oh no".to_owned(), delta.to_owned()])).await;
+        bad(Bad::BreaksOffBehind(vec![delta.to_owned(), "{oh no".to_owned(), delta.to_owned()]))
+            .await;
     let (answer, _) = stream(&model("openai", &server.url(), |e| e)).await;
     let answer = answer.unwrap();
     assert_eq!((answer.message.plain_text().as_ref(), answer.complete), ("Window", false));

@@ -9,7 +9,8 @@ use context_policy_microcompact::Microcompact;
 use context_tokens::ModelCounter;
 
 use crate::helpers::{
-    changed, counter, goal, history, is_nothing, left, long, plan, result, results, step, steps, text, tokens,
+    changed, counter, goal, history, is_nothing, left, long, plan, result, results, step, steps,
+    text, tokens,
 };
 
 #[test]
@@ -18,12 +19,18 @@ fn a_short_result_shows_its_ends_and_says_what_it_was() {
     let left = left(&Microcompact::new().bound(40), &messages);
     let first = text(results(&left)[0]);
     let (note, shown) = first.split_once('\n').unwrap();
-    assert!(note.starts_with("[Result shortened: 2,00") && note.ends_with(" bytes are shown]"), "{note}");
+    assert!(
+        note.starts_with("[Result shortened: 2,00") && note.ends_with(" bytes are shown]"),
+        "{note}"
+    );
     let (head, tail) = shown.split_once("\n[…]\n").unwrap();
     assert!(head.starts_with("alpha beta") && tail.ends_with("delta. "));
     let share = head.len() * 100 / (head.len() + tail.len());
     assert!((68..=72).contains(&share), "{share} percent are the beginning");
-    assert!(note.contains(&format!("the first {} and the last {} bytes", head.len(), tail.len())), "{note}");
+    assert!(
+        note.contains(&format!("the first {} and the last {} bytes", head.len(), tail.len())),
+        "{note}"
+    );
 }
 
 #[test]
@@ -34,8 +41,10 @@ fn shortened_results_have_at_most_the_bound_and_a_little() {
         "漢字".repeat(4_000),
         format!("{}{}", "a ".repeat(9_000), "é🦀".repeat(3_000)),
     ];
-    let steps =
-        texts.iter().enumerate().flat_map(|(n, text)| step(&format!("c{n}"), "bash", vec![Part::text(text)]));
+    let steps = texts
+        .iter()
+        .enumerate()
+        .flat_map(|(n, text)| step(&format!("c{n}"), "bash", vec![Part::text(text)]));
     let messages = history(steps.chain(step("last", "bash", Vec::new())));
     for bound in [0, 1, 16, 128, 256, 768] {
         let left = left(&Microcompact::new().bound(bound).keep_results(1), &messages);
@@ -57,7 +66,8 @@ fn a_result_of_just_the_bound_and_what_a_note_takes_stays() {
     let of = |tokens: u64| {
         let text = format!("x{}", " x".repeat(tokens as usize - 1));
         assert_eq!(counter().count(&text).tokens(), tokens);
-        let parts = [("c0", text.as_str()), ("c1", "brief")].map(|(id, text)| Part::tool_result(id, text));
+        let parts =
+            [("c0", text.as_str()), ("c1", "brief")].map(|(id, text)| Part::tool_result(id, text));
         let calls = ["c0", "c1"].map(|id| Part::tool_call(id, "bash", serde_json::json!({})));
         history([
             Message::new(Role::Assistant, calls),
@@ -88,16 +98,18 @@ impl TokenCounter for Asked {
     }
 }
 
-/// The first text that is tried is good enough where a text is as dense at its ends as in its middle; where it is not, the next one knows how
-/// dense the ends are.
+/// The first text that is tried is good enough where a text is as dense at its ends as in its
+/// middle; where it is not, the next one knows how dense the ends are.
 #[test]
 fn a_preview_is_found_in_few_tries() {
     let tries = |text: String| {
         let [first, second] = [("c0", vec![Part::text(text)]), ("c1", Vec::new())];
-        let messages = history([first, second].into_iter().flat_map(|(id, output)| step(id, "bash", output)));
+        let messages =
+            history([first, second].into_iter().flat_map(|(id, output)| step(id, "bash", output)));
         let asked = Asked(counter(), AtomicUsize::new(0));
-        let plan =
-            Microcompact::new().keep_results(1).plan(&HistoryView::new(&messages, &asked), &goal(1_000));
+        let plan = Microcompact::new()
+            .keep_results(1)
+            .plan(&HistoryView::new(&messages, &asked), &goal(1_000));
         let left = plan.into_plan().unwrap().apply(&messages).unwrap().messages;
         let shown = tokens(results(&left)[0]);
         assert!((720..=800).contains(&shown), "{shown} tokens are shown");
@@ -113,7 +125,8 @@ fn a_preview_is_found_in_few_tries() {
 fn each_result_of_a_message_is_measured_by_itself() {
     let results_of = |texts: [String; 2]| {
         let parts = texts.into_iter().enumerate();
-        let parts = parts.map(|(n, text)| Part::ToolResult(result(&format!("c{n}"), vec![Part::text(text)])));
+        let parts = parts
+            .map(|(n, text)| Part::ToolResult(result(&format!("c{n}"), vec![Part::text(text)])));
         Message::new(Role::Tool, parts)
     };
     let calls = ["c0", "c1"].map(|id| Part::tool_call(id, "bash", serde_json::json!({})));
@@ -132,7 +145,8 @@ fn each_result_of_a_message_is_measured_by_itself() {
 fn a_second_pass_does_nothing_and_a_smaller_bound_shortens_once() {
     let first = left(&Microcompact::new(), &steps(6, "grep"));
     assert!(
-        is_nothing(&Microcompact::new(), &first) && is_nothing(&Microcompact::new().bound(2_000), &first)
+        is_nothing(&Microcompact::new(), &first)
+            && is_nothing(&Microcompact::new().bound(2_000), &first)
     );
     let tight = Microcompact::new().bound(200);
     let second = left(&tight, &first);

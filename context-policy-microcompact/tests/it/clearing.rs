@@ -16,7 +16,8 @@ fn all_but_the_newest_message_of_results_is_cleared() {
     assert!(is_nothing(&Microcompact::clearing(), &left));
 }
 
-/// A history that came back through another program has no metadata: the note itself is not cleared again.
+/// A history that came back through another program has no metadata: the note itself is not cleared
+/// again.
 #[test]
 fn a_note_is_known_by_its_words() {
     let policy = Microcompact::clearing().clear_above(10);
@@ -52,7 +53,10 @@ fn the_bound_can_be_another_one() {
     let at = |units| {
         let text = vec![Part::text("word ".repeat(100))];
         let steps = [step("c0", "bash", text), step("c1", "bash", Vec::new())];
-        is_nothing(&Microcompact::clearing().clear_above(units), &history(steps.into_iter().flatten()))
+        is_nothing(
+            &Microcompact::clearing().clear_above(units),
+            &history(steps.into_iter().flatten()),
+        )
     };
     assert!(at(500) && !at(499));
 }

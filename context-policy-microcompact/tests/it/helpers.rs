@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Budget, CompactionPolicy, Goal, HistoryView, Media, MediaSource, Message, Metadata, Part, Plan, Proposal,
-    Role, TokenCounter, ToolResult,
+    Budget, CompactionPolicy, Goal, HistoryView, Media, MediaSource, Message, Metadata, Part, Plan,
+    Proposal, Role, TokenCounter, ToolResult,
 };
 use context_tokens::{ModelCounter, ModelTable};
 use serde_json::json;
@@ -22,7 +22,13 @@ pub(crate) fn counter() -> ModelCounter {
 }
 
 pub(crate) fn result(id: &str, output: Vec<Part>) -> ToolResult {
-    ToolResult { call_id: id.into(), name: None, output, is_error: false, metadata: Metadata::default() }
+    ToolResult {
+        call_id: id.into(),
+        name: None,
+        output,
+        is_error: false,
+        metadata: Metadata::default(),
+    }
 }
 
 /// A call and its result.
@@ -93,7 +99,10 @@ pub(crate) fn text(result: &ToolResult) -> String {
 /// The ids of results that have changed.
 pub(crate) fn changed(before: &[Arc<Message>], after: &[Arc<Message>]) -> Vec<String> {
     let pairs = results(before).into_iter().zip(results(after));
-    pairs.filter(|(before, after)| before != after).map(|(before, _)| before.call_id.clone()).collect()
+    pairs
+        .filter(|(before, after)| before != after)
+        .map(|(before, _)| before.call_id.clone())
+        .collect()
 }
 
 pub(crate) fn tokens(result: &ToolResult) -> u64 {

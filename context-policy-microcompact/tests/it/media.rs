@@ -1,8 +1,8 @@
 //! Pictures and documents.
 
 use context_core::{
-    BlobId, CompactionPolicy, HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part, Role,
-    TokenCount, TokenCounter,
+    BlobId, CompactionPolicy, HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part,
+    Role, TokenCount, TokenCounter,
 };
 use context_policy_microcompact::Microcompact;
 
@@ -10,7 +10,8 @@ use crate::helpers::{counter, goal, history, image, is_nothing, left, long, resu
 
 fn with_images() -> Vec<std::sync::Arc<Message>> {
     let asked = Message::new(Role::User, [Part::text("look"), image()]);
-    let steps = (0..6).flat_map(|n| step(&format!("c{n}"), "read_file", vec![Part::text("png"), image()]));
+    let steps =
+        (0..6).flat_map(|n| step(&format!("c{n}"), "read_file", vec![Part::text("png"), image()]));
     history([asked].into_iter().chain(steps).chain([Message::from("and now?")]))
 }
 
@@ -57,7 +58,8 @@ fn only_what_the_user_attached_is_cleared_for_being_attached() {
     let made = Message::new(Role::Assistant, [Part::text("here"), image()]);
     let sent = Message::new(Role::User, [image()]);
     let steps = (0..6).flat_map(|n| step(&format!("c{n}"), "bash", vec![Part::text("x")]));
-    let messages = history([sent, made].into_iter().chain(steps).chain([Message::from("and now?")]));
+    let messages =
+        history([sent, made].into_iter().chain(steps).chain([Message::from("and now?")]));
     let left = left(&Microcompact::new().clear_attached(), &messages);
     assert_eq!((left[0].plain_text().as_ref(), &left[1..]), ("[image cleared]", &messages[1..]));
 }
@@ -93,7 +95,8 @@ fn a_picture_that_costs_no_more_than_its_note_stays() {
 fn what_is_kept_elsewhere_can_still_be_found() {
     let blob = BlobId::of(b"a picture").to_reference();
     let source = MediaSource::Reference(blob.clone());
-    let kept = Part::Image(Media { source, media_type: None, name: None, metadata: Metadata::default() });
+    let kept =
+        Part::Image(Media { source, media_type: None, name: None, metadata: Metadata::default() });
     let first = step("c", "read_file", vec![kept]);
     let rest = (0..4).flat_map(|n| step(&format!("d{n}"), "read_file", vec![Part::text("x")]));
     let left = left(&Microcompact::new(), &history(first.into_iter().chain(rest)));

@@ -11,7 +11,9 @@ use proptest::test_runner::Config;
 #[test]
 fn previews_keep_the_contract() {
     assert_policy_conforms(&Microcompact::new());
-    assert_policy_conforms(&Microcompact::new().bound(0).keep_results(0).protect(ToolNames::default()));
+    assert_policy_conforms(
+        &Microcompact::new().bound(0).keep_results(0).protect(ToolNames::default()),
+    );
 }
 
 #[test]
@@ -29,7 +31,9 @@ fn skeleton(messages: &[Arc<Message>]) -> Vec<(String, Vec<String>)> {
     let of = |message: &Arc<Message>| {
         let halves = message.parts.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(format!("call {} of {}", call.id, call.name)),
-            Part::ToolResult(result) => Some(format!("result {} {}", result.call_id, result.is_error)),
+            Part::ToolResult(result) => {
+                Some(format!("result {} {}", result.call_id, result.is_error))
+            }
             _ => None,
         });
         (message.role.to_string(), halves.collect())

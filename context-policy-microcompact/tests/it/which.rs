@@ -3,7 +3,9 @@
 use context_core::{CacheState, CompactionPolicy, HistoryView, Message, Part, Role, ToolNames};
 use context_policy_microcompact::{Microcompact, Tools};
 
-use crate::helpers::{changed, counter, goal, history, is_nothing, left, long, result, step, steps};
+use crate::helpers::{
+    changed, counter, goal, history, is_nothing, left, long, result, step, steps,
+};
 
 #[test]
 fn the_newest_four_stay() {
@@ -20,10 +22,14 @@ fn the_newest_four_stay() {
 #[test]
 fn what_the_model_has_not_answered_to_stays() {
     let messages = steps(3, "read_file");
-    assert_eq!(changed(&messages, &left(&Microcompact::new().keep_results(0), &messages)), ["c0", "c1"]);
+    assert_eq!(
+        changed(&messages, &left(&Microcompact::new().keep_results(0), &messages)),
+        ["c0", "c1"]
+    );
 }
 
-/// Results of one round come in a message each from some agents, and within the answer from tools that the provider runs.
+/// Results of one round come in a message each from some agents, and within the answer from tools
+/// that the provider runs.
 #[test]
 fn what_the_model_has_not_answered_to_may_be_in_several_messages_or_in_its_own() {
     let policy = Microcompact::new().keep_results(0);
@@ -43,7 +49,8 @@ fn what_the_model_has_not_answered_to_may_be_in_several_messages_or_in_its_own()
 #[test]
 fn parallel_results_count_each_or_by_message() {
     let calls = (0..4).map(|n| Part::tool_call(format!("p{n}"), "bash", serde_json::json!({})));
-    let results = (0..4).map(|n| Part::ToolResult(result(&format!("p{n}"), vec![Part::text(long())])));
+    let results =
+        (0..4).map(|n| Part::ToolResult(result(&format!("p{n}"), vec![Part::text(long())])));
     let parallel = [Message::new(Role::Assistant, calls), Message::new(Role::Tool, results)];
     let messages = history(parallel.into_iter().chain(step("c", "bash", vec![Part::text("x")])));
     assert_eq!(changed(&messages, &left(&Microcompact::new(), &messages)), ["p0"]);
@@ -54,7 +61,8 @@ fn parallel_results_count_each_or_by_message() {
 #[test]
 fn the_newest_messages_stay_when_all_is_answered() {
     let answer = Message::text(Role::Assistant, "Done.");
-    let messages = history(steps(3, "bash").iter().map(|message| message.as_ref().clone()).chain([answer]));
+    let messages =
+        history(steps(3, "bash").iter().map(|message| message.as_ref().clone()).chain([answer]));
     for (kept, expected) in [(0, &["c0", "c1", "c2"][..]), (1, &["c0", "c1"]), (2, &["c0"])] {
         let policy = Microcompact::new().keep_messages(kept);
         assert_eq!(changed(&messages, &left(&policy, &messages)), expected, "{kept} kept");
@@ -68,10 +76,16 @@ fn tools_outside_the_list_and_protected_ones_are_not_touched() {
     assert!(!is_nothing(&Microcompact::new(), &custom));
     for name in ["TodoWrite", "ask_user", "read-skill", "StructuredOutput", "spawn_agent", "Task"] {
         assert!(is_nothing(&Microcompact::new(), &steps(6, name)), "{name}");
-        assert!(!is_nothing(&Microcompact::new().protect(ToolNames::default()), &steps(6, name)), "{name}");
+        assert!(
+            !is_nothing(&Microcompact::new().protect(ToolNames::default()), &steps(6, name)),
+            "{name}"
+        );
     }
     for name in ["ReadFile", "read_file", "Bash", "WebFetch"] {
-        assert!(!is_nothing(&Microcompact::new().tools(Tools::repeatable()), &steps(6, name)), "{name}");
+        assert!(
+            !is_nothing(&Microcompact::new().tools(Tools::repeatable()), &steps(6, name)),
+            "{name}"
+        );
     }
 }
 
@@ -79,11 +93,13 @@ fn tools_outside_the_list_and_protected_ones_are_not_touched() {
 #[test]
 fn two_calls_with_one_id_are_told_apart() {
     let output = || vec![Part::text(long())];
-    let steps = [step("c0", "read_file", output()), step("c0", "my_tool", output())].into_iter().flatten();
+    let steps =
+        [step("c0", "read_file", output()), step("c0", "my_tool", output())].into_iter().flatten();
     let rest = (0..4).flat_map(|n| step(&format!("d{n}"), "read_file", vec![Part::text("x")]));
     let messages = history(steps.chain(rest));
     let left = left(&Microcompact::new().tools(Tools::repeatable()), &messages);
-    let changed: Vec<bool> = messages.iter().zip(&left).map(|(before, after)| before != after).collect();
+    let changed: Vec<bool> =
+        messages.iter().zip(&left).map(|(before, after)| before != after).collect();
     assert_eq!(changed.iter().position(|changed| *changed), Some(1));
     assert_eq!(changed.iter().filter(|changed| **changed).count(), 1);
 }
@@ -116,7 +132,8 @@ fn a_warm_cache_can_be_waited_out() {
     assert!(policy.plan(&view, &goal(1_000)).into_plan().is_some());
 }
 
-/// A rewrite of early messages is paid for by what follows: the plan says what it costs, and whether that comes back.
+/// A rewrite of early messages is paid for by what follows: the plan says what it costs, and
+/// whether that comes back.
 #[test]
 fn a_plan_for_a_warm_cache_has_its_price() {
     let messages = steps(40, "bash");

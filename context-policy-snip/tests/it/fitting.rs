@@ -35,7 +35,10 @@ fn what_must_stay_stays_even_if_it_does_not_fit() {
 fn protected_steps_stay_with_their_requests_while_they_fit() {
     let mut messages = turns(3);
     messages.extend(
-        [Message::from("plan it")].into_iter().chain(step("t", "TodoWrite")).chain((3..12).flat_map(turn)),
+        [Message::from("plan it")]
+            .into_iter()
+            .chain(step("t", "TodoWrite"))
+            .chain((3..12).flat_map(turn)),
     );
     let messages = history(messages);
     let kept = shown(&left(&Snip::new(), &messages, 350));

@@ -12,7 +12,10 @@ pub(crate) type History = Vec<Arc<Message>>;
 
 /// A request and an answer.
 pub(crate) fn turn(n: usize) -> [Message; 2] {
-    [Message::from(format!("q{n}")), Message::text(Role::Assistant, format!("a{n} {}", "word ".repeat(40)))]
+    [
+        Message::from(format!("q{n}")),
+        Message::text(Role::Assistant, format!("a{n} {}", "word ".repeat(40))),
+    ]
 }
 
 pub(crate) fn turns(count: usize) -> Vec<Message> {
@@ -44,7 +47,11 @@ pub(crate) fn total(messages: &[Arc<Message>]) -> u64 {
     HistoryView::new(messages, &QuarterCounter).total()
 }
 
-pub(crate) fn proposal(policy: &dyn CompactionPolicy, messages: &[Arc<Message>], tokens: u64) -> Proposal {
+pub(crate) fn proposal(
+    policy: &dyn CompactionPolicy,
+    messages: &[Arc<Message>],
+    tokens: u64,
+) -> Proposal {
     policy.plan(&HistoryView::new(messages, &QuarterCounter), &goal(tokens))
 }
 
@@ -52,7 +59,11 @@ pub(crate) fn plan(policy: &dyn CompactionPolicy, messages: &[Arc<Message>], tok
     proposal(policy, messages, tokens).into_plan().unwrap()
 }
 
-pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>], tokens: u64) -> History {
+pub(crate) fn left(
+    policy: &dyn CompactionPolicy,
+    messages: &[Arc<Message>],
+    tokens: u64,
+) -> History {
     plan(policy, messages, tokens).apply(messages).unwrap().messages
 }
 

@@ -11,7 +11,8 @@ fn protected(n: usize) -> [Message; 3] {
     [Message::from(format!("r{n}")), call, result]
 }
 
-/// Between steps that stay: a call that is smaller than a gap, then turns, then turns with the late result of that call.
+/// Between steps that stay: a call that is smaller than a gap, then turns, then turns with the late
+/// result of that call.
 fn half_of_a_pair_in_a_small_run() -> History {
     let [call, result] = step("late", "bash");
     let mut messages = turn(0).to_vec();
@@ -31,7 +32,8 @@ fn policy() -> Snip {
     Snip::by_turns().turns(1, 1).protect(ToolNames::new(["look"]))
 }
 
-/// The call stays, as no gap is worth it. Then its result has to stay, and so does the run that it stands in; others go.
+/// The call stays, as no gap is worth it. Then its result has to stay, and so does the run that it
+/// stands in; others go.
 #[test]
 fn what_belongs_to_a_run_that_is_too_small_for_a_gap_stays() {
     let messages = half_of_a_pair_in_a_small_run();

@@ -33,7 +33,8 @@ fn nothing_is_left_out_of_six_turns() {
     assert!(proposal(&Snip::by_turns(), &history(turns(6)), 0).into_plan().is_none());
 }
 
-/// Pairs were once matched against the last turns alone: a call in the first ones lost its result there.
+/// Pairs were once matched against the last turns alone: a call in the first ones lost its result
+/// there.
 #[test]
 fn a_call_and_its_result_in_the_first_turns_both_stay() {
     let [call, result] = step("h1", "bash");
@@ -51,7 +52,10 @@ fn a_result_that_came_late_goes_with_its_call_or_stays_with_it() {
     messages.insert(6, call);
     messages.insert(19, result);
     let left = shown(&left(&Snip::by_turns(), &history(messages), 0));
-    assert!(left.contains(&"result late".to_owned()) && left.contains(&"call late".to_owned()), "{left:?}");
+    assert!(
+        left.contains(&"result late".to_owned()) && left.contains(&"call late".to_owned()),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -60,7 +64,8 @@ fn gaps_add_up_and_do_not_pile_up() {
     assert!(proposal(&Snip::by_turns(), &first, 0).into_plan().is_none());
     let later = (12..15).flat_map(turn).map(std::sync::Arc::new);
     let second = left(&Snip::by_turns(), &first.into_iter().chain(later).collect::<Vec<_>>(), 0);
-    let gaps: Vec<String> = shown(&second).into_iter().filter(|text| text.starts_with('[')).collect();
+    let gaps: Vec<String> =
+        shown(&second).into_iter().filter(|text| text.starts_with('[')).collect();
     assert_eq!(gaps, ["[9 turns (18 messages) in the middle were left out]"]);
 }
 
@@ -68,11 +73,14 @@ fn gaps_add_up_and_do_not_pile_up() {
 fn other_numbers_of_turns_can_be_asked_for() {
     let left = left(&Snip::by_turns().turns(0, 1), &history(turns(5)), 0);
     // The first request stays whatever is asked for.
-    assert_eq!(shown(&left), ["q0", "[3 turns (7 messages) in the middle were left out]", "q4", "a4"]);
+    assert_eq!(
+        shown(&left),
+        ["q0", "[3 turns (7 messages) in the middle were left out]", "q4", "a4"]
+    );
 }
 
-/// A protected step that stayed for another reason, as its late result stood in one that stays, once lost its request; so did the later
-/// one when the same was asked again.
+/// A protected step that stayed for another reason, as its late result stood in one that stays,
+/// once lost its request; so did the later one when the same was asked again.
 #[test]
 fn protected_steps_have_their_requests_whatever_else_keeps_them() {
     let ([early, result], [call, other]) = (step("early", "look"), step("now", "look"));
@@ -90,7 +98,8 @@ fn protected_steps_have_their_requests_whatever_else_keeps_them() {
     assert!(proposal(&policy, &left, 0).into_plan().is_none());
 }
 
-/// A provider's own calls and their results are blocks of one message, and no gap comes between them.
+/// A provider's own calls and their results are blocks of one message, and no gap comes between
+/// them.
 #[test]
 fn a_gap_stands_between_whole_steps() {
     let steps = (0..30).flat_map(|n| step(&format!("c{n}"), "bash"));

@@ -24,27 +24,37 @@ fn address(name: &str) -> Part {
     Part::Image(media(MediaSource::Url(format!("https://example.com/{name}")), Some(name)))
 }
 
-fn within(history: &History, policy: &StripImages, set: impl FnOnce(&mut ImageLimits)) -> Vec<String> {
+fn within(
+    history: &History,
+    policy: &StripImages,
+    set: impl FnOnce(&mut ImageLimits),
+) -> Vec<String> {
     let mut limits = ImageLimits::default();
     set(&mut limits);
     content(&left(history, |view| policy.within(view, &limits)).expect("an image goes"))
 }
 
-/// A session took a screenshot at every step until the provider counted a hundred and refused each request from then on.
+/// A session took a screenshot at every step until the provider counted a hundred and refused each
+/// request from then on.
 #[test]
 fn of_too_many_images_the_oldest_go() {
     let history = vec![attached([image("1"), image("2")]), attached([image("3"), image("4")])];
     let left = within(&history, &StripImages::new(), |limits| limits.count = Some(2));
     assert_eq!(left, ["[image removed: 1]", "[image removed: 2]", "3", "4"]);
-    let error = ModelError::classify("anyone", Some(400), "too many images: at most 3 images per request");
-    let left = content(&crate::left(&history, |view| StripImages::new().for_error(view, &error)).unwrap());
+    let error =
+        ModelError::classify("anyone", Some(400), "too many images: at most 3 images per request");
+    let left =
+        content(&crate::left(&history, |view| StripImages::new().for_error(view, &error)).unwrap());
     assert_eq!(left, ["[image removed: 1]", "2", "3", "4"]);
 }
 
 #[test]
 fn of_images_that_are_too_large_only_those_go() {
-    let history =
-        vec![attached([picture("wide", 9_000, 10), picture("fine", 640, 480), picture("high", 10, 2_001)])];
+    let history = vec![attached([
+        picture("wide", 9_000, 10),
+        picture("fine", 640, 480),
+        picture("high", 10, 2_001),
+    ])];
     let left = within(&history, &StripImages::new(), |limits| limits.pixels = Some(2_000));
     assert_eq!(left, ["[image removed: wide]", "fine", "[image removed: high]"]);
     let heavy = Part::Image(media(MediaSource::Base64("A".repeat(4_000)), Some("heavy")));
@@ -81,13 +91,15 @@ fn other_media_do_not_count_as_images() {
 #[test]
 fn an_error_that_is_not_of_images_takes_all_media_out_whatever_limits_it_mentions() {
     let history = vec![attached([image("1"), image("2")])];
-    let mut error = ModelError::new("anyone", ModelErrorCode::RequestTooLarge, "too large; at most 1 image");
+    let mut error =
+        ModelError::new("anyone", ModelErrorCode::RequestTooLarge, "too large; at most 1 image");
     error.images.count = Some(1);
     let sent = left(&history, |view| StripImages::new().for_error(view, &error)).unwrap();
     assert_eq!(content(&sent), ["[image removed: 1]", "[image removed: 2]"]);
 }
 
-/// Cameras write a preview and much else in front of the size; a browser hands pictures over as addresses of their own data.
+/// Cameras write a preview and much else in front of the size; a browser hands pictures over as
+/// addresses of their own data.
 #[test]
 fn the_size_is_found_behind_what_a_camera_writes_and_in_a_data_url() {
     let mut photo = vec![0xFF, 0xD8, 0xFF, 0xE1];
@@ -136,7 +148,10 @@ fn an_image_is_scaled_down_rather_than_removed_where_that_suffices() {
     let sent = left(&history, |view| policy.within(view, &limits)).unwrap();
     let [Part::Image(wide), fine] = &sent[0].parts[..] else { panic!("{sent:?}") };
     assert_eq!(wide.source, MediaSource::Base64(STANDARD.encode(png(1_000, 1_000))));
-    assert_eq!((wide.media_type.as_deref(), wide.name.as_deref()), (Some("image/png"), Some("wide")));
+    assert_eq!(
+        (wide.media_type.as_deref(), wide.name.as_deref()),
+        (Some("image/png"), Some("wide"))
+    );
     assert_eq!(*fine, history[0].parts[1]);
     let useless = StripImages::new().rescale(Shrink { side: 3_000 });
     let sent = left(&history, |view| useless.within(view, &limits)).unwrap();

@@ -6,8 +6,8 @@ mod strip;
 use std::sync::Arc;
 
 use context_core::{
-    HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part, Proposal, Role, TokenCount,
-    TokenCounter, ToolResult,
+    HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part, Proposal, Role,
+    TokenCount, TokenCounter, ToolResult,
 };
 
 /// A token for each byte of text, a hundred for each piece of media.
@@ -46,10 +46,19 @@ pub(crate) fn called(id: &str) -> Arc<Message> {
     Arc::new(Message::new(Role::Assistant, [Part::tool_call(id, "look", serde_json::json!({}))]))
 }
 
-pub(crate) fn shown(id: &str, output: impl IntoIterator<Item = Part>, is_error: bool) -> Arc<Message> {
+pub(crate) fn shown(
+    id: &str,
+    output: impl IntoIterator<Item = Part>,
+    is_error: bool,
+) -> Arc<Message> {
     let output = output.into_iter().collect();
-    let result =
-        ToolResult { call_id: id.into(), name: None, output, is_error, metadata: Metadata::default() };
+    let result = ToolResult {
+        call_id: id.into(),
+        name: None,
+        output,
+        is_error,
+        metadata: Metadata::default(),
+    };
     Arc::new(Message::new(Role::Tool, [Part::ToolResult(result)]))
 }
 

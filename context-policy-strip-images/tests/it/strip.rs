@@ -5,9 +5,9 @@ use std::sync::Arc;
 use context_conformance::histories::histories;
 use context_conformance::policy::assert_policy_conforms;
 use context_core::{
-    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, Media, MediaKind, MediaSource, Message,
-    ModelError, ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy, Role, TokenCount,
-    TokenCounter, ToolResult,
+    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, Media, MediaKind, MediaSource,
+    Message, ModelError, ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy,
+    Role, TokenCount, TokenCounter, ToolResult,
 };
 use context_policy_strip_images::{Marker, StripImages};
 use proptest::prelude::*;
@@ -21,8 +21,11 @@ fn notes_keep_the_contract() {
 
 #[test]
 fn media_of_every_kind_go_wherever_they_stand() {
-    let thought =
-        Part::Reasoning(Reasoning { text: "hm".into(), signature: Some("s".into()), ..Reasoning::default() });
+    let thought = Part::Reasoning(Reasoning {
+        text: "hm".into(),
+        signature: Some("s".into()),
+        ..Reasoning::default()
+    });
     let pdf = Part::Document(media(MediaSource::Reference("file-1".into()), Some("terms.pdf")));
     let sound = Part::Audio(media(MediaSource::Url("https://example.com/a.wav".into()), None));
     let history = vec![
@@ -76,8 +79,13 @@ fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
     for tokens in [350, 270, 190, 100] {
         let tokens = view.total() - 400 + tokens;
         let sent = left(&history, |view| StripImages::new().keep_tokens(view, tokens)).unwrap();
-        order
-            .push(content(&sent).iter().filter(|name| name.contains("removed")).cloned().collect::<Vec<_>>());
+        order.push(
+            content(&sent)
+                .iter()
+                .filter(|name| name.contains("removed"))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
     }
     let note = |name: &str| format!("[image removed: {name}]");
     assert_eq!(order[0], [note("tool 1")]);
@@ -88,7 +96,8 @@ fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
     assert_eq!(StripImages::new().plan(&view, &goal).into_plan(), None);
 }
 
-/// A token for each byte of text, and as many for a picture as its note has if its name is one letter.
+/// A token for each byte of text, and as many for a picture as its note has if its name is one
+/// letter.
 #[derive(Debug)]
 struct AsLongAsItsNote;
 
@@ -148,11 +157,13 @@ fn images_that_are_refused_go_once_and_an_overflow_is_left_to_others() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn afterwards_no_media_are_left_and_everything_else_is(history in histories()) {
-        let is_media = |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
+        let is_media = |part: &Part| matches!(part,
+            Part::Image(_) | Part::Document(_) | Part::Audio(_));
         let Some(sent) = left(&history, |view| StripImages::new().all(view)) else {
             prop_assert!(!history.iter().flat_map(|message| &message.parts).any(is_media));
             return Ok(());
@@ -164,7 +175,8 @@ proptest! {
                 prop_assert!(!is_media(now));
                 match (now, before) {
                     (Part::ToolResult(now), Part::ToolResult(before)) => {
-                        prop_assert_eq!((&now.call_id, now.is_error), (&before.call_id, before.is_error));
+                        prop_assert_eq!((&now.call_id, now.is_error),
+                            (&before.call_id, before.is_error));
                         prop_assert!(!now.output.iter().any(is_media));
                     }
                     (now, before) if !is_media(before) => prop_assert_eq!(now, before),

@@ -7,8 +7,8 @@ use context_core::{
 use context_policy_summarize::{Checkpoint, Summarize};
 
 use crate::desk::{
-    History, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown, stand_in,
-    steps, task, user,
+    History, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown,
+    stand_in, steps, task, user,
 };
 
 /// How many of the last messages stay.
@@ -46,7 +46,11 @@ fn the_window_is_used_up_to_the_token() {
 fn so_many_messages_stay_and_groups_are_whole() {
     let messages = history(steps("the task", 40, 4_000));
     for (least, stay) in [(3, 4), (4, 4), (5, 6)] {
-        assert_eq!(stays(&Summarize::new().keep_latest(least), &messages, &goal(0)), stay, "{least}");
+        assert_eq!(
+            stays(&Summarize::new().keep_latest(least), &messages, &goal(0)),
+            stay,
+            "{least}"
+        );
     }
 }
 
@@ -70,7 +74,8 @@ fn requests_take_the_room_that_they_will_have() {
     let small = tokens(&first[1..2]);
     assert_eq!(stays(&policy, &first, &fits(500 + small)), 6);
     assert_eq!(stays(&policy, &first, &fits(500 + small - 1)), 4);
-    let only = history([user(&large)].into_iter().chain(steps("go on", 40, 4_000).into_iter().skip(1)));
+    let only =
+        history([user(&large)].into_iter().chain(steps("go on", 40, 4_000).into_iter().skip(1)));
     assert_eq!(stays(&policy, &only, &fits(tokens(&only[..1]))), 6);
     assert_eq!(stays(&policy, &only, &fits(tokens(&only[..1]) - 1)), 4);
 }
@@ -78,7 +83,9 @@ fn requests_take_the_room_that_they_will_have() {
 #[test]
 fn a_first_request_of_just_the_size_of_a_summary_stays_whole() {
     let policy = Summarize::new().summary_tokens(500);
-    let talk = |bytes: usize| history([user("x".repeat(bytes))].into_iter().chain(steps("go on", 40, 4_000)));
+    let talk = |bytes: usize| {
+        history([user("x".repeat(bytes))].into_iter().chain(steps("go on", 40, 4_000)))
+    };
     let first = |bytes: usize| {
         let messages = talk(bytes);
         let task = task(&policy, &messages, &goal(4_000));
@@ -114,8 +121,9 @@ fn what_stays_behind_the_covered_part_is_not_kept_of_it() {
 #[test]
 fn what_is_hardly_larger_than_a_summary_is_left() {
     let talk = |bytes: usize| {
-        let steps = [("c", bytes), ("d", 80_000)]
-            .map(|(id, bytes)| [call(id, "read", serde_json::json!({})), result(id, "x".repeat(bytes))]);
+        let steps = [("c", bytes), ("d", 80_000)].map(|(id, bytes)| {
+            [call(id, "read", serde_json::json!({})), result(id, "x".repeat(bytes))]
+        });
         history([user("the task")].into_iter().chain(steps.into_iter().flatten()))
     };
     let around = tokens(&talk(0)[1..3]) as usize;
@@ -137,14 +145,18 @@ fn a_checkpoint_counts_what_it_stands_for_and_nothing_that_stays() {
     let count = task.covers.len() as u64 - 2;
     assert_eq!(plan.what, format!("{count} messages into a checkpoint"));
     let checkpoint = Checkpoint::read(&plan.apply(&messages).unwrap().messages[1]).unwrap();
-    assert_eq!((checkpoint.messages, checkpoint.tokens), (count, view.tokens_of(2..task.covers.end)));
+    assert_eq!(
+        (checkpoint.messages, checkpoint.tokens),
+        (count, view.tokens_of(2..task.covers.end))
+    );
 }
 
 /// A summary that has grown too long is shortened inside, and no more than has to be.
 #[test]
 fn of_a_long_summary_so_far_as_much_as_fits_is_given() {
-    let old =
-        user(format!("first {} last", "word ".repeat(200_000))).marked(Message::SYNTHETIC).marked(CHECKPOINT);
+    let old = user(format!("first {} last", "word ".repeat(200_000)))
+        .marked(Message::SYNTHETIC)
+        .marked(CHECKPOINT);
     let messages = history([old].into_iter().chain(steps("the task", 40, 4_000)));
     let task = task(&Summarize::new().window(8_000), &messages, &goal(4_000));
     let text = shown(&task);
@@ -177,8 +189,9 @@ fn runs_show_what_they_cover() {
         let is_shown = |part: usize| text.contains(&format!("src/part{part}.rs\""));
         assert!((next..next + parts).all(is_shown) && !is_shown(next + parts), "from {next} on");
         assert!(next == 0 || !is_shown(next - 1));
-        let covered =
-            messages[task.covers.clone()].iter().filter(|message| message.tool_calls().next().is_some());
+        let covered = messages[task.covers.clone()]
+            .iter()
+            .filter(|message| message.tool_calls().next().is_some());
         assert_eq!(covered.count(), parts);
         next += parts;
         messages = accept(&policy, &messages, &task, &stand_in(&task)).unwrap().messages;

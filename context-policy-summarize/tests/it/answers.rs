@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{Answer, Message, ModelError, ModelErrorCode, Part, Role, StopReason, SummaryError};
+use context_core::{
+    Answer, Message, ModelError, ModelErrorCode, Part, Role, StopReason, SummaryError,
+};
 use context_policy_summarize::{Checkpoint, Summarize};
 use serde_json::json;
 
@@ -89,7 +91,8 @@ fn a_summary_of_another_history_is_refused() {
     }
     let equal: Vec<_> = messages.iter().map(|message| Arc::new(Message::clone(message))).collect();
     assert!(accept(&policy, &equal, &task, &says(WHOLE)).is_ok(), "the same words read again");
-    let foreign = context_core::SummaryTask::new("another", task.request.clone(), task.covers.clone(), 9);
+    let foreign =
+        context_core::SummaryTask::new("another", task.request.clone(), task.covers.clone(), 9);
     assert_eq!(accept(&policy, &messages, &foreign, &says(WHOLE)), Err(SummaryError::NotAsked));
 }
 
@@ -97,7 +100,8 @@ fn a_summary_of_another_history_is_refused() {
 fn a_summary_with_few_headings_is_taken_and_says_so() {
     let messages = history(steps("the task", 40, 4_000));
     let task = task(&Summarize::new(), &messages, &goal(10_000));
-    let weak = accept(&Summarize::new(), &messages, &task, &says("## Objective\nto mend it")).unwrap();
+    let weak =
+        accept(&Summarize::new(), &messages, &task, &says("## Objective\nto mend it")).unwrap();
     let checkpoint = Checkpoint::read(&weak.messages[0]).unwrap();
     assert!(checkpoint.is_weak());
     assert_eq!(checkpoint.missing, ["Current state", "Remaining", "Files and artifacts"]);

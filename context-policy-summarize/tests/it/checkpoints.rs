@@ -32,7 +32,8 @@ fn busy() -> History {
 
 #[test]
 fn a_checkpoint_as_the_model_reads_it() {
-    let text = format!("{WHOLE}\nThe config has </checkpoint> in it; the key is ghp_0123456789abcdef.");
+    let text =
+        format!("{WHOLE}\nThe config has </checkpoint> in it; the key is ghp_0123456789abcdef.");
     let message = checkpoint_of(&Summarize::new(), &busy(), &text);
     assert!(message.is_checkpoint() && message.is_synthetic() && !message.is_request());
     assert_eq!(message.role, Role::User);
@@ -112,7 +113,8 @@ fn facts_are_bounded_and_a_list_may_be_what_was_read() {
     talk.push(call("t", "todo_read", json!({})));
     talk.push(result("t", "1. mend it"));
     talk.extend(steps("go on", 40, 4_000));
-    let facts = Checkpoint::read(&checkpoint_of(&Summarize::new(), &history(talk), WHOLE)).unwrap().facts;
+    let facts =
+        Checkpoint::read(&checkpoint_of(&Summarize::new(), &history(talk), WHOLE)).unwrap().facts;
     assert_eq!(facts.todo.as_deref(), Some("1. mend it"));
     let asked: Vec<_> = facts.questions.iter().map(|question| question.asked.as_str()).collect();
     assert_eq!((asked.len(), asked[0]), (10, r#"{"question":15}"#));
@@ -160,7 +162,8 @@ fn prose_about_tokens_stays_and_keys_do_not() {
 /// A checkpoint of somebody else, or one whose record cannot be read, is a summary all the same.
 #[test]
 fn a_foreign_checkpoint_is_taken_at_its_word() {
-    let foreign = user("Earlier: the user booked a trip.").marked(Message::SYNTHETIC).marked(CHECKPOINT);
+    let foreign =
+        user("Earlier: the user booked a trip.").marked(Message::SYNTHETIC).marked(CHECKPOINT);
     let read = Checkpoint::read(&foreign).unwrap();
     assert_eq!((read.summary.as_str(), read.messages), ("Earlier: the user booked a trip.", 0));
     let mut talk = vec![foreign];

@@ -1,12 +1,15 @@
 //! What is covered, what stays.
 
 use context_conformance::policy::QuarterCounter;
-use context_core::{Budget, Goal, HistoryView, Message, Part, Proposal, Reasoning, Role, TokenCounter};
+use context_core::{
+    Budget, Goal, HistoryView, Message, Part, Proposal, Reasoning, Role, TokenCounter,
+};
 use context_policy_summarize::{Checkpoint, Summarize};
 use serde_json::json;
 
 use crate::desk::{
-    accept, assistant, call, compacted, goal, history, plan, result, shown, stand_in, steps, task, user,
+    accept, assistant, call, compacted, goal, history, plan, result, shown, stand_in, steps, task,
+    user,
 };
 
 fn tokens(messages: &crate::desk::History) -> u64 {
@@ -16,7 +19,10 @@ fn tokens(messages: &crate::desk::History) -> u64 {
 #[test]
 fn a_history_that_is_small_enough_is_left_alone() {
     let messages = history(steps("look", 10, 400));
-    assert!(matches!(plan(&Summarize::new(), &messages, &goal(tokens(&messages))), Proposal::Nothing { .. }));
+    assert!(matches!(
+        plan(&Summarize::new(), &messages, &goal(tokens(&messages))),
+        Proposal::Nothing { .. }
+    ));
     assert!(matches!(plan(&Summarize::new(), &history([]), &goal(0)), Proposal::Nothing { .. }));
     let alone = history([user("huge ".repeat(50_000))]);
     assert!(matches!(plan(&Summarize::new(), &alone, &goal(1_000)), Proposal::Nothing { .. }));
@@ -50,8 +56,8 @@ fn once_is_enough() {
     }
 }
 
-/// An agent writes its to-do list in the first turn. That call is protected elsewhere, and a cut that has to stay in front of it has
-/// nothing left to summarise, for the rest of the session.
+/// An agent writes its to-do list in the first turn. That call is protected elsewhere, and a cut
+/// that has to stay in front of it has nothing left to summarise, for the rest of the session.
 #[test]
 fn an_early_call_that_matters_holds_nothing_up() {
     let mut talk = vec![
@@ -103,7 +109,10 @@ fn what_the_system_says_in_front_stays() {
     let task = task(&Summarize::new(), &messages, &goal(10_000));
     assert!(!shown(&task).contains("You mend programs."));
     let after = accept(&Summarize::new(), &messages, &task, &stand_in(&task)).unwrap().messages;
-    assert_eq!(after[0], messages[0], "a system message behind others would be none to some providers");
+    assert_eq!(
+        after[0], messages[0],
+        "a system message behind others would be none to some providers"
+    );
     assert!(after[1].is_checkpoint());
     assert_eq!(after[2], messages[1]);
 }
@@ -111,7 +120,8 @@ fn what_the_system_says_in_front_stays() {
 #[test]
 fn the_newest_messages_stay_within_the_window_even_beyond_the_goal() {
     let messages = history(steps("the task", 40, 4_000));
-    let kept = |policy: &Summarize, goal: &Goal| messages.len() - task(policy, &messages, goal).covers.end;
+    let kept =
+        |policy: &Summarize, goal: &Goal| messages.len() - task(policy, &messages, goal).covers.end;
     assert_eq!(kept(&Summarize::new(), &goal(0)), 4, "three messages, and groups are whole");
     assert_eq!(kept(&Summarize::new().keep_latest(10), &goal(0)), 10);
     let narrow = Goal::new(Budget::new(3_000, 500), 0, 0);
@@ -166,7 +176,8 @@ fn a_message_that_was_nothing_but_a_signed_thought_goes() {
         assistant("three"),
     ]);
     let after = compacted(&Summarize::new(), &history(talk), &goal(10_000));
-    let last: Vec<_> = after[after.len() - 4..].iter().map(|message| message.plain_text()).collect();
+    let last: Vec<_> =
+        after[after.len() - 4..].iter().map(|message| message.plain_text()).collect();
     assert_eq!(last, ["second", "two", "third", "three"]);
 }
 
@@ -195,7 +206,10 @@ fn the_first_request_stays_where_it_is_through_compactions() {
         assert_eq!((checkpoints, messages[0].is_checkpoint()), (1, true));
         assert_eq!(messages[1].plain_text(), "the task");
         let checkpoint = Checkpoint::read(&messages[0]).unwrap();
-        assert!(checkpoint.summary.contains("asked: the task"), "what was known first is still there");
+        assert!(
+            checkpoint.summary.contains("asked: the task"),
+            "what was known first is still there"
+        );
         messages.extend(history(steps(&format!("turn {round}"), 20, 4_000)));
     }
 }
@@ -216,5 +230,8 @@ fn a_checkpoint_counts_what_the_ones_before_it_stood_for() {
     assert!(both.tokens > counted.tokens);
     assert_eq!(after.origins[0], None, "a new message, not the old one shortened");
     let view = HistoryView::new(&longer, &QuarterCounter);
-    assert_eq!(task.tokens, view.tokens_of(task.covers.clone()) - view.tokens(1) - view.tokens(first.len()));
+    assert_eq!(
+        task.tokens,
+        view.tokens_of(task.covers.clone()) - view.tokens(1) - view.tokens(first.len())
+    );
 }

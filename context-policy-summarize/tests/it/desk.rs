@@ -86,7 +86,8 @@ pub(crate) fn shown(task: &SummaryTask) -> String {
     task.request.messages[0].plain_text().into_owned()
 }
 
-/// A model that needs no network: the summary so far goes on, and each message of the user gives its first words.
+/// A model that needs no network: the summary so far goes on, and each message of the user gives
+/// its first words.
 pub(crate) fn stand_in(task: &SummaryTask) -> Answer {
     let shown = shown(task);
     let so_far = between(&shown, "<summary-so-far>\n", "\n</summary-so-far>").unwrap_or_default();

@@ -47,10 +47,12 @@ fn answers() -> impl Strategy<Value = Answer> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(128) })]
 
     #[test]
-    fn any_answer_is_an_error_or_a_valid_smaller_plan(asked in conversations(), answer in answers()) {
+    fn any_answer_is_an_error_or_a_valid_smaller_plan(asked in conversations(),
+        answer in answers()) {
         let policy = Summarize::new();
         let view = HistoryView::new(&asked.messages, &QuarterCounter);
         if let Proposal::Summary(task) = policy.plan(&view, &asked.goal)
@@ -82,7 +84,8 @@ proptest! {
             prop_assert!(QuarterCounter.count_request(&task.request).total().high() <= window);
             let text = task.request.messages[0].plain_text();
             let covered = &asked.messages[task.covers.clone()];
-            let requests = covered.iter().filter(|message| message.role == Role::User && !message.is_synthetic());
+            let requests = covered.iter().filter(|message| message.role == Role::User
+                && !message.is_synthetic());
             prop_assert!(text.matches("<message from=\"user\"").count() <= requests.count());
         }
     }

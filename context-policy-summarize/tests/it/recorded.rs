@@ -65,8 +65,11 @@ fn media_are_not_sent_to_be_summarised() {
             assert!(!text.contains(data), "{}", case["id"]);
         }
         if case["suspect"] == false {
-            for text_of in
-                case["output"].as_array().unwrap().iter().flat_map(|m| m["content"].as_array().unwrap())
+            for text_of in case["output"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .flat_map(|m| m["content"].as_array().unwrap())
             {
                 let Some(expected) = text_of["text"].as_str() else { continue };
                 assert!(text.contains(expected), "{}: {expected} in {text}", case["id"]);
@@ -75,8 +78,8 @@ fn media_are_not_sent_to_be_summarised() {
     }
 }
 
-/// The checkpoint first, then what is kept. Ours is a message of the user's role, so that a request never ends with the assistant
-/// because of it, and nothing has to be added where nothing is kept.
+/// The checkpoint first, then what is kept. Ours is a message of the user's role, so that a request
+/// never ends with the assistant because of it, and nothing has to be added where nothing is kept.
 #[test]
 fn what_is_kept_follows_the_checkpoint() {
     for case in cases("post_compact_order") {

@@ -2,15 +2,16 @@
 
 use context_conformance::policy::QuarterCounter;
 use context_core::{
-    Budget, CacheMarks, Goal, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Proposal,
-    Reasoning, Role, TokenCounter, ToolResult,
+    Budget, CacheMarks, Goal, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
+    Proposal, Reasoning, Role, TokenCounter, ToolResult,
 };
 use context_policy_summarize::{HEADINGS, Summarize};
 use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::desk::{
-    accept, assistant, call, compacted, goal, history, plan, result, shown, stand_in, steps, task, user,
+    accept, assistant, call, compacted, goal, history, plan, result, shown, stand_in, steps, task,
+    user,
 };
 
 fn picture(name: Option<&str>) -> Media {
@@ -56,7 +57,10 @@ fn a_small_request_as_the_model_reads_it() {
         Message::new(Role::Tool, [failed]),
         user("Remember the tests.").marked(Message::SYNTHETIC),
         user("<checkpoint>is this a tag?</checkpoint>"),
-        Message::new(Role::Assistant, [Part::text("It is quoted."), Part::Image(picture(Some("a\"b")))]),
+        Message::new(
+            Role::Assistant,
+            [Part::text("It is quoted."), Part::Image(picture(Some("a\"b")))],
+        ),
     ];
     talk.extend(steps("go on", 3, 8_000));
     let task = task(&Summarize::new(), &history(talk), &goal(9_000));
@@ -124,7 +128,10 @@ fn what_is_no_text_is_named() {
         is_error: false,
         metadata: Metadata::default(),
     });
-    talk.push(Message::new(Role::Assistant, [Part::Opaque(block), Part::tool_call("a", "ask", json!({}))]));
+    talk.push(Message::new(
+        Role::Assistant,
+        [Part::Opaque(block), Part::tool_call("a", "ask", json!({}))],
+    ));
     talk.push(Message::new(Role::Tool, [outer]));
     talk.extend(steps("go on", 3, 8_000));
     let text = shown(&task(&Summarize::new(), &history(talk), &goal(6_000)));
@@ -173,7 +180,8 @@ fn every_provider_takes_the_request() {
 #[test]
 fn who_the_model_is_can_be_said_and_how_it_writes_is_always_said() {
     let messages = history(steps("the task", 40, 4_000));
-    let policy = Summarize::new().role("You keep the log of a ship.").focus("the <task> of the crew");
+    let policy =
+        Summarize::new().role("You keep the log of a ship.").focus("the <task> of the crew");
     let task = task(&policy, &messages, &goal(10_000));
     assert_eq!(task.request.system[0].text, "You keep the log of a ship.");
     for heading in HEADINGS {
@@ -193,7 +201,10 @@ fn the_summary_so_far_is_given_and_replaced_as_a_whole() {
     let shown = shown(&task);
     assert!(shown.starts_with("<summary-so-far>\n## Objective\nAs asked."));
     assert_eq!(shown.matches("As asked.").count(), 1);
-    assert!(!shown.contains("A summary of the earlier conversation"), "what is around it is not given");
+    assert!(
+        !shown.contains("A summary of the earlier conversation"),
+        "what is around it is not given"
+    );
     let after = accept(&Summarize::new(), &longer, &task, &stand_in(&task)).unwrap().messages;
     assert_eq!(after.iter().filter(|message| message.is_checkpoint()).count(), 1);
 }
@@ -202,12 +213,14 @@ fn input(task: &context_core::SummaryTask) -> u64 {
     QuarterCounter.count_request(&task.request).total().high()
 }
 
-/// The request for the summary was itself too long for the window: a session that could neither go on nor be compacted.
+/// The request for the summary was itself too long for the window: a session that could neither go
+/// on nor be compacted.
 #[test]
 fn the_request_fits_whatever_the_history_is() {
     let megabyte = "word ".repeat(200_000);
     let huge_call = call("h", "write_file", json!({ "text": megabyte }));
-    let many_parts = Message::new(Role::Assistant, (0..5_000).map(|n| Part::text(format!("part {n}"))));
+    let many_parts =
+        Message::new(Role::Assistant, (0..5_000).map(|n| Part::text(format!("part {n}"))));
     let old = user(megabyte.clone()).marked(Message::SYNTHETIC).marked(context_core::CHECKPOINT);
     for (what, front) in [
         ("one text", vec![user("the task"), assistant(megabyte.clone())]),
@@ -223,7 +236,10 @@ fn the_request_fits_whatever_the_history_is() {
         for window in [2_500, 8_000, 60_000] {
             let task = task(&Summarize::new().window(window), &messages, &goal(4_000));
             assert!(input(&task) <= window, "{what}: {} of {window}", input(&task));
-            assert!(accept(&Summarize::new(), &messages, &task, &stand_in(&task)).is_ok(), "{what}");
+            assert!(
+                accept(&Summarize::new(), &messages, &task, &stand_in(&task)).is_ok(),
+                "{what}"
+            );
         }
     }
 }
@@ -246,7 +262,8 @@ fn unless_said_the_window_is_the_goals() {
     }
 }
 
-/// What does not fit even shortened is not left out: the oldest part is summarised, the next one the next time.
+/// What does not fit even shortened is not left out: the oldest part is summarised, the next one
+/// the next time.
 #[test]
 fn a_long_history_is_summarised_in_several_runs() {
     let policy = Summarize::new().window(6_000);

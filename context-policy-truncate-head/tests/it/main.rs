@@ -7,7 +7,9 @@ mod what_stays;
 
 use std::sync::Arc;
 
-use context_core::{Compacted, HistoryView, Message, Part, Proposal, Role, TokenCount, TokenCounter};
+use context_core::{
+    Compacted, HistoryView, Message, Part, Proposal, Role, TokenCount, TokenCounter,
+};
 
 /// A token for each byte of text.
 #[derive(Debug)]

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use context_conformance::histories::{damaged, histories};
 use context_conformance::policy::assert_policy_conforms;
-use context_core::{HistoryRules, HistoryView, Message, Part, Plan, Structure, Unanswered, normalize};
+use context_core::{
+    HistoryRules, HistoryView, Message, Part, Plan, Structure, Unanswered, normalize,
+};
 use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 use proptest::prelude::*;
 
 use crate::Bytes;
 
-fn cut(messages: &[Arc<Message>], policy: &TruncateHead, tokens: u64) -> Option<(Plan, Vec<Arc<Message>>)> {
+fn cut(
+    messages: &[Arc<Message>],
+    policy: &TruncateHead,
+    tokens: u64,
+) -> Option<(Plan, Vec<Arc<Message>>)> {
     let plan = policy.keep_tokens(&HistoryView::new(messages, &Bytes), tokens).into_plan()?;
     let left = plan.apply(messages).expect("a plan fits the history it was made for").messages;
     Some((plan, left))
@@ -23,7 +29,8 @@ fn cuts_keep_the_contract() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_the_history_a_cut_is_smaller_deterministic_and_done_once(
@@ -62,7 +69,8 @@ proptest! {
     }
 
     #[test]
-    fn a_valid_history_stays_valid(history in histories(), ratio in 0.05..1.0_f64, by_messages in any::<bool>()) {
+    fn a_valid_history_stays_valid(history in histories(), ratio in 0.05..1.0_f64,
+        by_messages in any::<bool>()) {
         let measure = if by_messages { Measure::Messages } else { Measure::Tokens };
         let policy = TruncateHead::new().measure(measure).gaps(false);
         let view = HistoryView::new(&history, &Bytes);

@@ -1,8 +1,8 @@
 //! What is decided when a provider refuses.
 
 use context_core::{
-    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, ModelError, ModelErrorCode as Code,
-    RecoveryDecision, RecoveryPolicy,
+    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, ModelError,
+    ModelErrorCode as Code, RecoveryDecision, RecoveryPolicy,
 };
 use context_policy_truncate_head::TruncateHead;
 
@@ -47,7 +47,8 @@ fn what_a_shorter_history_does_not_help_is_none_of_its_business() {
 
 #[test]
 fn a_goal_is_reached() {
-    let messages = history((0..50).flat_map(|n| [user(&format!("q{n}")), assistant(&"a".repeat(n * 7))]));
+    let messages =
+        history((0..50).flat_map(|n| [user(&format!("q{n}")), assistant(&"a".repeat(n * 7))]));
     let view = HistoryView::new(&messages, &Bytes);
     let goal = Goal::new(Budget::new(4_000, 1_000), 500, 2_000);
     let plan = TruncateHead::new().plan(&view, &goal).into_plan().unwrap();
@@ -61,8 +62,11 @@ fn a_goal_is_reached() {
 fn a_compaction_that_was_tried_is_a_cut() {
     let error = ModelError::new("anyone", Code::ContextOverflow, "too long");
     let view = HistoryView::new(&[], &Bytes);
-    let compacted =
-        RecoveryDecision::CompactAndRetry { window: None, max_output_tokens: None, reason: String::new() };
+    let compacted = RecoveryDecision::CompactAndRetry {
+        window: None,
+        max_output_tokens: None,
+        reason: String::new(),
+    };
     let attempts = [Attempt::new(compacted, 10, 9)];
     let mut failure = Failure::new(&error, &view);
     failure.attempts = &attempts;
@@ -79,7 +83,9 @@ fn a_decision_says_which_cut_it_is() {
         let mut failure = Failure::new(&error, &view);
         failure.attempts = &attempts;
         let decision = policy.decide(&failure).unwrap();
-        let RecoveryDecision::TruncateHeadAndRetry { reason, .. } = &decision else { panic!("{decision:?}") };
+        let RecoveryDecision::TruncateHeadAndRetry { reason, .. } = &decision else {
+            panic!("{decision:?}")
+        };
         assert_eq!(*reason, format!("context_overflow: cut for the {ordinal} time"));
         attempts.push(Attempt::new(decision, 10, 9));
     }

@@ -7,7 +7,8 @@ use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 
 use crate::{Bytes, assistant, call, history, left, result, user};
 
-/// A file was pasted into the only message there is. No share of one message is smaller than it, so it was sent again and again.
+/// A file was pasted into the only message there is. No share of one message is smaller than it, so
+/// it was sent again and again.
 #[test]
 fn a_single_message_larger_than_the_window_is_shortened_inside() {
     let text = format!("summarise this: {} thanks", "word ".repeat(2_000));
@@ -38,16 +39,22 @@ fn results_of_tools_are_shortened_before_what_the_user_wrote() {
     };
     assert_eq!((long.call_id.as_str(), long.is_error), ("c1", false));
     assert_eq!(brief.output, [Part::text("short")]);
-    assert!(HistoryView::new(&short, &Bytes).total() <= HistoryView::new(&messages, &Bytes).total() / 10);
+    assert!(
+        HistoryView::new(&short, &Bytes).total()
+            <= HistoryView::new(&messages, &Bytes).total() / 10
+    );
 }
 
-/// The preview of an output that is kept elsewhere was cut in its middle, where it says where: the model could not read the rest any more.
+/// The preview of an output that is kept elsewhere was cut in its middle, where it says where: the
+/// model could not read the rest any more.
 #[test]
 fn a_shortened_preview_still_says_where_all_of_it_is() {
     let blob = format!("blob:{}", "5".repeat(64));
     let note = format!("[Too long to show whole. All of it is kept as {blob}]");
     let preview = format!("{}\n{note}\n{}", "first ".repeat(500), "last ".repeat(500));
-    let Part::ToolResult(mut spilled) = Part::tool_result("c1", preview) else { panic!("a result") };
+    let Part::ToolResult(mut spilled) = Part::tool_result("c1", preview) else {
+        panic!("a result")
+    };
     spilled.metadata.insert("spilled", serde_json::json!({ "blob": blob }));
     let messages = history([user("why?"), call("c1"), Message::tool([spilled])]);
     let short = left(&messages, |view| truncate_head(view, 0.2)).unwrap().messages;
@@ -83,8 +90,10 @@ fn media_of_a_step_that_must_stay_give_way_to_notes() {
         let message: Message = Json::from_text(message).unwrap().parse().unwrap();
         message.parts.into_iter().next().unwrap()
     };
-    let messages =
-        history([Message::new(Role::User, [Part::text("compare"), image("a.png"), image("b.png")])]);
+    let messages = history([Message::new(
+        Role::User,
+        [Part::text("compare"), image("a.png"), image("b.png")],
+    )]);
     let short = left(&messages, |view| truncate_head(view, 0.05)).unwrap().messages;
     assert_eq!(short[0].plain_text(), "compare\n[image left out]\n[image left out]");
 }
@@ -97,8 +106,11 @@ fn a_share_of_messages_shortens_nothing() {
 
 #[test]
 fn a_goal_that_cannot_be_reached_does_not_cost_everything() {
-    let messages =
-        history([user(&"who am I? ".repeat(50)), assistant(&"you are Ada. ".repeat(50)), user("thanks")]);
+    let messages = history([
+        user(&"who am I? ".repeat(50)),
+        assistant(&"you are Ada. ".repeat(50)),
+        user("thanks"),
+    ]);
     let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 3)).unwrap().messages;
     assert_eq!(short.last(), messages.last());
     assert!(HistoryView::new(&short, &Bytes).total() < 200);
@@ -114,7 +126,8 @@ fn a_request_is_not_shortened_while_results_can_be() {
     let request = "why does it fail? ".repeat(20);
     let messages = history([user(&request), call("c1"), result("c1", &"log ".repeat(1_000))]);
     let keep = request.len() as u64 + 120;
-    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, keep)).unwrap().messages;
+    let short =
+        left(&messages, |view| TruncateHead::new().keep_tokens(view, keep)).unwrap().messages;
     assert_eq!(short[0], messages[0]);
     assert!(HistoryView::new(&short, &Bytes).total() <= keep);
 }
@@ -122,12 +135,17 @@ fn a_request_is_not_shortened_while_results_can_be() {
 #[test]
 fn long_texts_become_equally_long_from_both_ends_and_short_ones_stay() {
     let texts = ["ab ".repeat(1_000), "cd ".repeat(300), "brief ".repeat(25), "ef ".repeat(500)];
-    let parts = texts.iter().enumerate().map(|(n, text)| Part::tool_result(format!("c{n}"), text.as_str()));
+    let parts =
+        texts.iter().enumerate().map(|(n, text)| Part::tool_result(format!("c{n}"), text.as_str()));
     let calls = (0..4).map(|n| Part::tool_call(format!("c{n}"), "log", serde_json::json!({})));
-    let messages =
-        history([user("go"), Message::new(Role::Assistant, calls), Message::new(Role::Tool, parts)]);
+    let messages = history([
+        user("go"),
+        Message::new(Role::Assistant, calls),
+        Message::new(Role::Tool, parts),
+    ]);
     let goal = 900;
-    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, goal)).unwrap().messages;
+    let short =
+        left(&messages, |view| TruncateHead::new().keep_tokens(view, goal)).unwrap().messages;
     let total = HistoryView::new(&short, &Bytes).total();
     assert!((goal * 9 / 10..=goal).contains(&total), "{total} of {goal}");
     let shown: Vec<String> = short[2].tool_results().map(|result| said(&result.output)).collect();
@@ -156,7 +174,8 @@ fn media_stay_where_shorter_texts_are_enough() {
     let form = r#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a.png"}}]}"#;
     let picture: Message = Json::from_text(form.to_owned()).unwrap().parse().unwrap();
     let picture = picture.parts.into_iter().next().unwrap();
-    let messages = history([Message::new(Role::User, [picture.clone(), Part::text("word ".repeat(500))])]);
+    let messages =
+        history([Message::new(Role::User, [picture.clone(), Part::text("word ".repeat(500))])]);
     let total = HistoryView::new(&messages, &Bytes).total();
     let view = HistoryView::new(&messages, &Bytes);
     let plan = TruncateHead::new().keep_tokens(&view, total - 1_500).into_plan().unwrap();
@@ -164,7 +183,8 @@ fn media_stay_where_shorter_texts_are_enough() {
     assert_eq!(plan.apply(&messages).unwrap().messages[0].parts[0], picture);
 }
 
-/// Results first, then what the user wrote as well, as long as something can be read of each; the inputs of calls only then.
+/// Results first, then what the user wrote as well, as long as something can be read of each; the
+/// inputs of calls only then.
 #[test]
 fn texts_are_shortened_step_by_step() {
     let input = serde_json::json!({ "content": "x".repeat(600) });
@@ -173,14 +193,19 @@ fn texts_are_shortened_step_by_step() {
         Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
         result("c1", &"log ".repeat(1_000)),
     ]);
-    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_200)).unwrap().messages;
+    let short =
+        left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_200)).unwrap().messages;
     assert_eq!(short[..2], messages[..2]);
 
-    let messages = history([user(&"ask ".repeat(250)), call("c1"), result("c1", &"log ".repeat(250))]);
-    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_010)).unwrap().messages;
+    let messages =
+        history([user(&"ask ".repeat(250)), call("c1"), result("c1", &"log ".repeat(250))]);
+    let short =
+        left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_010)).unwrap().messages;
     for message in [&short[0], &short[2]] {
-        let text =
-            message.tool_results().next().map_or_else(|| said(&message.parts), |result| said(&result.output));
+        let text = message
+            .tool_results()
+            .next()
+            .map_or_else(|| said(&message.parts), |result| said(&result.output));
         assert!((400..600).contains(&text.len()), "{} bytes", text.len());
     }
 }
@@ -193,7 +218,8 @@ fn an_input_is_shortened_once() {
         Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
         result("c1", "written"),
     ]);
-    let once = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_000)).unwrap().messages;
+    let once =
+        left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_000)).unwrap().messages;
     let [Part::ToolCall(call)] = &once[1].parts[..] else { panic!("a call") };
     assert!(call.input.as_written().starts_with(r#"{"shortened":"#));
     let twice = left(&once, |view| TruncateHead::new().keep_tokens(view, 500));
@@ -237,12 +263,16 @@ impl TokenCounter for Costly {
 /// Where not even notes fit, something that can be read is worth more than coming a little closer.
 #[test]
 fn a_goal_of_nothing_leaves_what_can_be_read() {
-    let messages = history([user(&"who am I? ".repeat(50)), assistant(&"you are Ada. ".repeat(50))]);
+    let messages =
+        history([user(&"who am I? ".repeat(50)), assistant(&"you are Ada. ".repeat(50))]);
     let view = HistoryView::new(&messages, &Quarter);
     let plan = TruncateHead::new().keep_tokens(&view, 0).into_plan().unwrap();
     for message in plan.apply(&messages).unwrap().messages {
         let text = message.plain_text().into_owned();
-        assert!(text.contains("the middle was left out") && Quarter.count(&text).tokens() <= 32, "{text}");
+        assert!(
+            text.contains("the middle was left out") && Quarter.count(&text).tokens() <= 32,
+            "{text}"
+        );
     }
 }
 

@@ -12,7 +12,9 @@ fn quiet() -> TruncateHead {
 #[test]
 fn the_newest_of_a_number_are_a_share_of_it_rounded_down_and_at_least_one() {
     let ten = history((0..10).map(|n| user(&format!("m{n}"))));
-    for (ratio, count) in [(0.5, 5), (0.25, 2), (2.0, 10), (0.0, 1), (f64::NAN, 1), (-1.0, 1), (1.0, 10)] {
+    for (ratio, count) in
+        [(0.5, 5), (0.25, 2), (2.0, 10), (0.0, 1), (f64::NAN, 1), (-1.0, 1), (1.0, 10)]
+    {
         assert_eq!(newest(&ten, ratio), &ten[10 - count..], "{ratio}");
     }
     assert_eq!(newest(&ten[..3], 0.25), &ten[2..3]);
@@ -25,7 +27,8 @@ fn nothing_of_nothing_is_left_out() {
     assert_eq!(origins(&history([user("only this")]), |view| truncate_head(view, 1.0)), None);
 }
 
-/// Somebody says what to do, and later only "continue": both have to be there after a cut, or the task is lost.
+/// Somebody says what to do, and later only "continue": both have to be there after a cut, or the
+/// task is lost.
 #[test]
 fn the_first_request_and_the_newest_survive() {
     let long = "x".repeat(100);
@@ -78,7 +81,8 @@ fn a_call_and_its_result_stay_or_go_together_also_where_somebody_speaks_in_betwe
 #[test]
 fn a_checkpoint_stays_in_front_and_is_not_counted_as_a_message() {
     let checkpoint = user("so far").marked(Message::SYNTHETIC).marked(CHECKPOINT);
-    let turns = (0..5).flat_map(|n| [user(&format!("question {n}")), assistant(&format!("answer {n}"))]);
+    let turns =
+        (0..5).flat_map(|n| [user(&format!("question {n}")), assistant(&format!("answer {n}"))]);
     let messages = history(std::iter::once(checkpoint).chain(turns));
     let by_messages = quiet().measure(Measure::Messages);
     let kept = origins(&messages, |view| by_messages.keep(view, 0.5));
@@ -95,13 +99,19 @@ fn system_messages_in_front_stay() {
         assistant(&"x".repeat(90)),
         user("two"),
     ]);
-    assert_eq!(origins(&messages, |view| quiet().keep(view, 0.5)), Some([0, 1, 3].map(Some).to_vec()));
+    assert_eq!(
+        origins(&messages, |view| quiet().keep(view, 0.5)),
+        Some([0, 1, 3].map(Some).to_vec())
+    );
 }
 
 #[test]
 fn what_was_left_out_is_said_and_added_up() {
     let turns = (0..40).flat_map(|n| {
-        [user(&format!("question {n}, at some length")), assistant(&format!("answer {n}, at some length"))]
+        [
+            user(&format!("question {n}, at some length")),
+            assistant(&format!("answer {n}, at some length")),
+        ]
     });
     let messages = history(turns);
     let once = left(&messages, |view| truncate_head(view, 0.5)).unwrap().messages;
@@ -154,8 +164,13 @@ fn a_goal_that_fits_to_the_token_is_used_up() {
 #[test]
 fn without_room_for_notes_all_room_is_for_messages() {
     let ten = "x".repeat(10);
-    let messages =
-        history([user(&ten), assistant(&"y".repeat(100)), assistant("five!"), user(&ten), assistant(&ten)]);
+    let messages = history([
+        user(&ten),
+        assistant(&"y".repeat(100)),
+        assistant("five!"),
+        user(&ten),
+        assistant(&ten),
+    ]);
     for tokens in [35, 34, 20] {
         let with = left(&messages, |view| TruncateHead::new().keep_tokens(view, tokens)).unwrap();
         let without = left(&messages, |view| quiet().keep_tokens(view, tokens)).unwrap();
@@ -165,15 +180,18 @@ fn without_room_for_notes_all_room_is_for_messages() {
 
 #[test]
 fn one_message_is_said_in_the_singular() {
-    let messages = history([user("go"), assistant(&"x".repeat(2_000)), user("on"), assistant("done")]);
+    let messages =
+        history([user("go"), assistant(&"x".repeat(2_000)), user("on"), assistant("done")]);
     let left = left(&messages, |view| TruncateHead::new().keep_tokens(view, 500)).unwrap();
     assert_eq!(left.messages[1].plain_text(), "[1 earlier message was left out here]");
 }
 
-/// Some agents send results and what the user said meanwhile as one message. Its call goes, its words stay.
+/// Some agents send results and what the user said meanwhile as one message. Its call goes, its
+/// words stay.
 #[test]
 fn a_request_that_stays_loses_the_results_of_calls_that_go() {
-    let meanwhile = Message::new(Role::User, [Part::tool_result("c1", "a.rs"), Part::text("and now?")]);
+    let meanwhile =
+        Message::new(Role::User, [Part::tool_result("c1", "a.rs"), Part::text("and now?")]);
     let messages = history([
         user("start"),
         assistant(&"x".repeat(500)),
@@ -192,10 +210,15 @@ fn a_request_that_stays_loses_the_results_of_calls_that_go() {
 /// A tool that the provider runs has call and result in one message.
 #[test]
 fn the_first_message_behind_a_gap_keeps_its_results() {
-    let own = [Part::tool_call("c", "search", serde_json::json!({})), Part::tool_result("c", "found")];
-    let messages = history([user("go"), assistant(&"x".repeat(500)), Message::new(Role::Assistant, own)]);
+    let own =
+        [Part::tool_call("c", "search", serde_json::json!({})), Part::tool_result("c", "found")];
+    let messages =
+        history([user("go"), assistant(&"x".repeat(500)), Message::new(Role::Assistant, own)]);
     let left = left(&messages, |view| quiet().keep_tokens(view, 100)).unwrap();
-    assert_eq!((left.origins.as_slice(), &left.messages[1]), (&[Some(0), Some(2)][..], &messages[2]));
+    assert_eq!(
+        (left.origins.as_slice(), &left.messages[1]),
+        (&[Some(0), Some(2)][..], &messages[2])
+    );
 }
 
 #[test]

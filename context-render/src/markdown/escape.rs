@@ -1,17 +1,18 @@
 //! Text in which nothing is Markdown.
 //!
-//! A backslash stands before every character that CommonMark, GFM or one of the usual extensions could read as
-//! structure, so that the text reads back as it was. It is for one line only; whether that is enough for a text,
-//! [`is_plain_line`] tells.
+//! A backslash stands before every character that CommonMark, GFM or one of the usual extensions
+//! could read as structure, so that the text reads back as it was. It is for one line only; whether
+//! that is enough for a text, [`is_plain_line`] tells.
 
 use super::title::title_case;
 
 /// What stands for a name that cannot be seen.
 const UNNAMED: &str = "(unnamed)";
 
-/// Whether a text that somebody else wrote can stand in a line of ours once it is escaped. It cannot if it has
-/// line breaks, also such as only some readers know, or white space around it that would be lost; nor if it has
-/// an address in it, which GFM makes a link whatever stands before its characters.
+/// Whether a text that somebody else wrote can stand in a line of ours once it is escaped. It
+/// cannot if it has line breaks, also such as only some readers know, or white space around it that
+/// would be lost; nor if it has an address in it, which GFM makes a link whatever stands before its
+/// characters.
 pub(super) fn is_plain_line(text: &str) -> bool {
     if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
         return false;
@@ -26,8 +27,9 @@ pub(super) fn is_plain_line(text: &str) -> bool {
         b'.' => is_www(bytes, at),
         b'@' => {
             let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-            let is_name =
-                |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+');
+            let is_name = |byte: &u8| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+')
+            };
             before.is_some_and(is_name) && bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)
         }
         _ => false,
@@ -98,9 +100,11 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
     out.push_str(&text[written..]);
 }
 
-/// Whether what follows an ampersand could be the name or the number of a character. The longest has 31 letters.
+/// Whether what follows an ampersand could be the name or the number of a character. The longest
+/// has 31 letters.
 fn is_entity(bytes: &[u8]) -> bool {
-    let mut name = bytes.iter().take(40).skip_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'#');
+    let mut name =
+        bytes.iter().take(40).skip_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'#');
     name.next() == Some(&b';')
 }
 
@@ -118,17 +122,20 @@ pub(super) fn push_label(out: &mut String, name: &str) {
     out.push_str("**");
 }
 
-/// Appends a name in title case, as the text of a heading. `is_last`: nothing follows it in its line.
+/// Appends a name in title case, as the text of a heading. `is_last`: nothing follows it in its
+/// line.
 pub(super) fn push_heading(out: &mut String, name: &str, is_last: bool) {
     push_name(out, &title_case(name));
-    // A run of the one would close the heading, the other ends what some readers take for its attributes.
+    // A run of the one would close the heading, the other ends what some readers take for its
+    // attributes.
     if is_last && out.ends_with(['#', '}']) {
         let last = out.len() - 1;
         out.insert(last, '\\');
     }
 }
 
-/// Appends a name without what could not be seen of it: nothing that breaks a line, no white space around it.
+/// Appends a name without what could not be seen of it: nothing that breaks a line, no white space
+/// around it.
 fn push_name(out: &mut String, name: &str) {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let name = name.trim_matches(|c: char| c.is_whitespace() || c.is_control());

@@ -4,8 +4,8 @@ use crate::layout::{indentation, new_line};
 
 const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
-/// Appends a text that its author trusts to be Markdown, as what a list item begins with. `indent` is the column
-/// at which it stands.
+/// Appends a text that its author trusts to be Markdown, as what a list item begins with. `indent`
+/// is the column at which it stands.
 pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
     if is_blank(text) {
         // An item of nothing would be a line under a heading, or end the list.
@@ -31,15 +31,16 @@ pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
         // With the item's own, these would be a line across the page, or items of nothing.
         out.push('\\');
     }
-    // Up to three spaces belong to the item's marker, so that no line may stand left of them; more begin a block
-    // of code.
-    let column = |column: usize, c: char| if c == '\t' { column - column % 4 + 4 } else { column + 1 };
+    // Up to three spaces belong to the item's marker, so that no line may stand left of them; more
+    // begin a block of code.
+    let column =
+        |column: usize, c: char| if c == '\t' { column - column % 4 + 4 } else { column + 1 };
     let width = space.chars().fold(indent, column) - indent;
     push_hanging(out, rest, indent, if width < 4 { width } else { 0 });
 }
 
-/// Appends a text, its lines but the first indented so that they stay inside the list item. Line ends stay what
-/// they are.
+/// Appends a text, its lines but the first indented so that they stay inside the list item. Line
+/// ends stay what they are.
 pub(super) fn push_lines(out: &mut String, text: &str, indent: usize) {
     push_hanging(out, text, indent, 0);
 }
@@ -57,7 +58,8 @@ fn push_hanging(out: &mut String, text: &str, indent: usize, hang: usize) {
     }
 }
 
-/// Appends a text in a fence that it cannot end, without a line end behind it. Line ends become line feeds.
+/// Appends a text in a fence that it cannot end, without a line end behind it. Line ends become
+/// line feeds.
 pub(super) fn push_fenced(out: &mut String, text: &str, indent: usize) {
     let fence = (longest_run(text, b'`') + 1).max(3);
     out.extend(std::iter::repeat_n('`', fence));

@@ -6,10 +6,11 @@ const SMALL_WORDS: [&str; 8] = ["a", "the", "and", "or", "not", "but", "for", "o
 /// A name in title case, as the headings of Markdown show it: `style_guide` and `styleGuide` become
 /// `Style Guide`.
 ///
-/// Underscore, hyphen, full stop, colon and white space each become a space; a word also begins where a capital
-/// follows a small letter, and with the last capital of several if a small letter follows it or, behind a small
-/// letter, the name ends there. Each word is written small but for its first letter; `a`, `the`, `and`, `or`,
-/// `not`, `but`, `for` and `of` are small altogether, even in front.
+/// Underscore, hyphen, full stop, colon and white space each become a space; a word also begins
+/// where a capital follows a small letter, and with the last capital of several if a small letter
+/// follows it or, behind a small letter, the name ends there. Each word is written small but for
+/// its first letter; `a`, `the`, `and`, `or`, `not`, `but`, `for` and `of` are small altogether,
+/// even in front.
 ///
 /// ```
 /// use context_render::title_case;

@@ -9,7 +9,8 @@ use crate::inflect::{Inflector, Name};
 /// What a name ends with if somebody else wrote what stands under it.
 pub(crate) const MARK: &str = " (untrusted)";
 
-/// The key of a value: a name, and whether it is marked. Two keys are equal if they are written alike.
+/// The key of a value: a name, and whether it is marked. Two keys are equal if they are written
+/// alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Key<'a> {
     name: Name<'a>,

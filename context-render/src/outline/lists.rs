@@ -59,10 +59,11 @@ impl<'a> Outline<'a> {
         Some(groups.children)
     }
 
-    /// An entry whose value is a marked fragment of the same name is one with it, under the marked name. If that
-    /// is another key of the map, the entry holds the fragment instead.
+    /// An entry whose value is a marked fragment of the same name is one with it, under the marked
+    /// name. If that is another key of the map, the entry holds the fragment instead.
     pub(super) fn part_marked_entries(&mut self, children: Children) {
-        let names: HashSet<&str> = self.nodes(children).map(|(_, node)| &**node.key.name()).collect();
+        let names: HashSet<&str> =
+            self.nodes(children).map(|(_, node)| &**node.key.name()).collect();
         let meets = |node: &Node<'_>| {
             node.key.is_marked() && names.contains([&**node.key.name(), MARK].concat().as_str())
         };
@@ -123,8 +124,9 @@ pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>)
     true
 }
 
-/// Whether the data of a fragment becomes a table, without reading it: a look at it, and at the names in it if it
-/// is a list. Data that cannot be rendered is none. Lists are grouped if there is an inflector.
+/// Whether the data of a fragment becomes a table, without reading it: a look at it, and at the
+/// names in it if it is a list. Data that cannot be rendered is none. Lists are grouped if there is
+/// an inflector.
 pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector>) -> bool {
     let list = match data {
         FragmentData::Map(_) | FragmentData::Fragment(_) => return true,
@@ -145,7 +147,8 @@ pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector
             _ => return false,
         }
     }
-    let mut groups = || inflector.as_mut().is_some_and(|inflector| group(keys.iter(), inflector).is_some());
+    let mut groups =
+        || inflector.as_mut().is_some_and(|inflector| group(keys.iter(), inflector).is_some());
     !keys.is_empty() && (all_different(keys.iter()) || groups())
 }
 

@@ -54,7 +54,9 @@ fn push_number(out: &mut String, number: Number) {
         // Integers have 64 bits with a sign.
         Number::UInt(n) => write!(out, "\"{n}\""),
         Number::Float(n) if n.is_nan() => write!(out, "nan"),
-        Number::Float(n) if n.is_infinite() => write!(out, "{}", if n > 0.0 { "inf" } else { "-inf" }),
+        Number::Float(n) if n.is_infinite() => {
+            write!(out, "{}", if n > 0.0 { "inf" } else { "-inf" })
+        }
         Number::Float(0.0) if number_is_negative(number) => write!(out, "-0.0"),
         Number::Float(_) => {
             let start = out.len();
@@ -76,7 +78,8 @@ fn number_is_negative(number: Number) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     One,
-    /// Line feeds and tabs stand as they are, and so do quotes, but never three in a row or one at the end.
+    /// Line feeds and tabs stand as they are, and so do quotes, but never three in a row or one at
+    /// the end.
     Three,
 }
 
@@ -95,10 +98,13 @@ const SPECIAL: [bool; 256] = {
 };
 
 fn push_escaped(out: &mut String, text: &str, quotes: Quotes) {
-    // What has not been written yet begins at the first; what has not been looked at, at the second.
+    // What has not been written yet begins at the first; what has not been looked at, at the
+    // second.
     let (mut rest, mut from) = (0, 0);
     let mut run = 0;
-    while let Some(plain) = text.as_bytes()[from..].iter().position(|byte| SPECIAL[usize::from(*byte)]) {
+    while let Some(plain) =
+        text.as_bytes()[from..].iter().position(|byte| SPECIAL[usize::from(*byte)])
+    {
         let at = from + plain;
         let byte = text.as_bytes()[at];
         from = at + 1;

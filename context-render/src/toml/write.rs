@@ -1,7 +1,7 @@
 //! The layout of a TOML document: headers, dotted keys, arrays and inline tables.
 //!
-//! Two loops, each with its own stack: one for tables whose entries have lines of their own, at most as deep as
-//! a path is long, and one for the values inside a line.
+//! Two loops, each with its own stack: one for tables whose entries have lines of their own, at
+//! most as deep as a path is long, and one for the values inside a line.
 
 use context_core::Form;
 
@@ -64,7 +64,13 @@ enum Kind {
 }
 
 impl Writer {
-    pub(super) fn write(&mut self, outline: &Outline<'_>, root: NodeId, form: Form, out: &mut String) {
+    pub(super) fn write(
+        &mut self,
+        outline: &Outline<'_>,
+        root: NodeId,
+        form: Form,
+        out: &mut String,
+    ) {
         let start = out.len();
         self.levels.clear();
         self.path.clear();
@@ -156,7 +162,12 @@ impl Writer {
             (false, Some(around)) => around.unsaid,
             (false, None) => 0,
         };
-        self.levels.push(Level { next: children.first(), before_headers, unsaid, path: self.path.len() });
+        self.levels.push(Level {
+            next: children.first(),
+            before_headers,
+            unsaid,
+            path: self.path.len(),
+        });
     }
 
     fn push_name(&mut self, key: &Key<'_>) {

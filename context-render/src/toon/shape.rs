@@ -1,9 +1,10 @@
 //! Which tables are alike: those that can be rows under one header.
 //!
-//! Every table of nothing but scalars and of such tables has a shape: the set of its keys and of their values'
-//! shapes. Tables are rows if they have the same. Shapes are found from the inside out and are numbers, so that
-//! finding them takes one visit to each node, however the tables are nested. Where nobody will ask, because what
-//! stands beside a table is none, they are not looked for.
+//! Every table of nothing but scalars and of such tables has a shape: the set of its keys and of
+//! their values' shapes. Tables are rows if they have the same. Shapes are found from the inside
+//! out and are numbers, so that finding them takes one visit to each node, however the tables are
+//! nested. Where nobody will ask, because what stands beside a table is none, they are not looked
+//! for.
 
 use std::collections::HashMap;
 
@@ -62,7 +63,8 @@ impl<'a> Shapes<'a> {
             } else {
                 let Frame { id, asked, .. } = *frame;
                 self.stack.pop();
-                self.shapes[id.index()] = if asked { self.shape(outline, id) } else { Shape::Other };
+                self.shapes[id.index()] =
+                    if asked { self.shape(outline, id) } else { Shape::Other };
             }
         }
     }
@@ -96,8 +98,9 @@ impl<'a> Shapes<'a> {
         if children.is_empty() || depth > MAX_DEPTH {
             return Shape::Other;
         }
-        let column =
-            |(id, node): (NodeId, &crate::outline::Node<'a>)| (node.key.clone(), self.shapes[id.index()]);
+        let column = |(id, node): (NodeId, &crate::outline::Node<'a>)| {
+            (node.key.clone(), self.shapes[id.index()])
+        };
         self.columns.clear();
         self.columns.extend(outline.nodes(children).map(column));
         self.columns.sort_unstable_by(|(a, _), (b, _)| a.same().cmp(&b.same()));
@@ -133,8 +136,8 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// A first look at nodes: whether they are tables of as many entries, and the first key of each is one of the first
-/// table's. If it has many, nobody looks.
+/// A first look at nodes: whether they are tables of as many entries, and the first key of each is
+/// one of the first table's. If it has many, nobody looks.
 fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
     const MANY: usize = 8;
     let table = |id: NodeId| match outline.node(id).value {
@@ -146,7 +149,8 @@ fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
         table(id).is_some_and(|(row, first)| {
             let key = &outline.node(first).key;
             row.len() == columns.len()
-                && (row.len() > MANY || outline.nodes(columns).any(|(_, column)| column.key == *key))
+                && (row.len() > MANY
+                    || outline.nodes(columns).any(|(_, column)| column.key == *key))
         })
     })
 }
@@ -175,7 +179,8 @@ pub(super) fn for_each_cell<'a>(
 pub(super) fn same_order(outline: &Outline<'_>, a: NodeId, b: NodeId) -> bool {
     let mut stack = vec![(a, b)];
     while let Some((a, b)) = stack.pop() {
-        let (Value::Table(a), Value::Table(b)) = (outline.node(a).value, outline.node(b).value) else {
+        let (Value::Table(a), Value::Table(b)) = (outline.node(a).value, outline.node(b).value)
+        else {
             continue;
         };
         for ((a, node), (b, other)) in outline.nodes(a).zip(outline.nodes(b)) {

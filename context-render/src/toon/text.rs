@@ -29,8 +29,8 @@ pub(super) fn push_scalar(out: &mut String, value: Scalar<'_>) {
     }
 }
 
-/// Whole numbers that fit into 64 bits with all their digits, others with as few as read back, never with an
-/// exponent. There is nothing for what is no number.
+/// Whole numbers that fit into 64 bits with all their digits, others with as few as read back,
+/// never with an exponent. There is nothing for what is no number.
 fn push_number(out: &mut String, number: Number) {
     const I64: Range<f64> = i64::MIN as f64..i64::MAX as f64;
     const U64: Range<f64> = 0.0..u64::MAX as f64;

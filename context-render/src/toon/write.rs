@@ -40,7 +40,11 @@ struct Frame {
 }
 
 impl<'w, 'a> Writer<'w, 'a> {
-    pub(super) fn new(outline: &'w Outline<'a>, shapes: &'w Shapes<'a>, out: &'w mut String) -> Self {
+    pub(super) fn new(
+        outline: &'w Outline<'a>,
+        shapes: &'w Shapes<'a>,
+        out: &'w mut String,
+    ) -> Self {
         let start = out.len();
         Self { outline, shapes, out, start, stack: Vec::new() }
     }

@@ -1,15 +1,15 @@
 //! Text and attribute values in XML 1.0.
 //!
-//! Everything reads back as it was, except the characters XML 1.0 cannot say, which are replaced by ones a
-//! reader can see.
+//! Everything reads back as it was, except the characters XML 1.0 cannot say, which are replaced by
+//! ones a reader can see.
 
 /// Appends `text` as the content of an element.
 pub(super) fn push_text(out: &mut String, text: &str) {
     push_escaped(out, text, Place::Text);
 }
 
-/// Appends a line of text that is laid out for reading, so that its white space is not exact anyway: the
-/// carriage return of a line break stays what it is.
+/// Appends a line of text that is laid out for reading, so that its white space is not exact
+/// anyway: the carriage return of a line break stays what it is.
 pub(super) fn push_line(out: &mut String, line: &str) {
     push_escaped(out, line, Place::Line);
 }
@@ -27,7 +27,8 @@ enum Place {
     Attribute,
 }
 
-/// Whether the byte may have to be replaced: mark-up, controls, and the first byte of U+FFFE and U+FFFF.
+/// Whether the byte may have to be replaced: mark-up, controls, and the first byte of U+FFFE and
+/// U+FFFF.
 #[inline]
 fn is_special(byte: u8) -> bool {
     (byte < 0x20)
@@ -56,7 +57,9 @@ fn push_escaped(out: &mut String, text: &str, place: Place) {
             // An attribute's white space is normalised when it is read.
             b'\n' if attribute => ("&#10;", 1),
             b'\t' if attribute => ("&#9;", 1),
-            0xEF if matches!(bytes.get(at + 1..at + 3), Some([0xBF, 0xBE | 0xBF])) => ("\u{FFFD}", 3),
+            0xEF if matches!(bytes.get(at + 1..at + 3), Some([0xBF, 0xBE | 0xBF])) => {
+                ("\u{FFFD}", 3)
+            }
             b'\n' | b'\t' | b'\r' | 0x20.. => {
                 at += 1;
                 continue;
@@ -79,14 +82,17 @@ fn find_special(bytes: &[u8]) -> Option<usize> {
     let (blocks, end) = bytes.as_chunks::<BLOCK>();
     let plain = BLOCK * blocks.iter().take_while(|block| !has_special(block)).count();
     // The end is looked at in one go as well, together with some of what is known to be plain.
-    if plain + end.len() == bytes.len() && bytes.last_chunk().is_some_and(|end| !has_special::<BLOCK>(end)) {
+    if plain + end.len() == bytes.len()
+        && bytes.last_chunk().is_some_and(|end| !has_special::<BLOCK>(end))
+    {
         return None;
     }
     let distance = bytes[plain..].iter().position(|&byte| is_special(byte))?;
     Some(plain + distance)
 }
 
-/// [`is_special`] of any of the bytes. Without a way out of the loop it becomes a few vector instructions.
+/// [`is_special`] of any of the bytes. Without a way out of the loop it becomes a few vector
+/// instructions.
 #[inline]
 fn has_special<const N: usize>(block: &[u8; N]) -> bool {
     block.iter().fold(false, |special, &byte| special | is_special(byte))
@@ -120,7 +126,11 @@ mod tests {
             ("<&>\"'", "&lt;&amp;&gt;&quot;&apos;", "&lt;&amp;&gt;&quot;&apos;"),
             ("&amp;]]>", "&amp;amp;]]&gt;", "&amp;amp;]]&gt;"),
             ("a\r\n\tb", "a&#13;\n\tb", "a&#13;&#10;&#9;b"),
-            ("\0\u{7}\u{1b}\u{1f}", "\u{2400}\u{2407}\u{241b}\u{241f}", "\u{2400}\u{2407}\u{241b}\u{241f}"),
+            (
+                "\0\u{7}\u{1b}\u{1f}",
+                "\u{2400}\u{2407}\u{241b}\u{241f}",
+                "\u{2400}\u{2407}\u{241b}\u{241f}",
+            ),
             ("\u{fffe}x\u{ffff}", "\u{fffd}x\u{fffd}", "\u{fffd}x\u{fffd}"),
             ("\u{feff}\u{fffd}\u{ff00}", "\u{feff}\u{fffd}\u{ff00}", "\u{feff}\u{fffd}\u{ff00}"),
             (

@@ -75,7 +75,8 @@ fn is_start(c: char) -> bool {
 /// Production [4a], `NameChar`, without `:`.
 fn is_inner(c: char) -> bool {
     is_start(c)
-        || matches!(c, '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
+        || matches!(c, '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' |
+            '\u{203F}'..='\u{2040}')
 }
 
 #[cfg(test)]
@@ -108,7 +109,11 @@ mod tests {
         ] {
             let mut out = String::new();
             let written = push_name(&mut out, name);
-            assert_eq!((out.as_str(), written.is_changed()), (expected, name != expected), "{name:?}");
+            assert_eq!(
+                (out.as_str(), written.is_changed()),
+                (expected, name != expected),
+                "{name:?}"
+            );
         }
     }
 }

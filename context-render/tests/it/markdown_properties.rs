@@ -1,5 +1,5 @@
-//! What holds for every tree: text that is not trusted never becomes structure and reads back, and names never
-//! become structure.
+//! What holds for every tree: text that is not trusted never becomes structure and reads back, and
+//! names never become structure.
 
 use context_conformance::renderer::{
     BoxError, PromptReader, assert_renderer_conforms, fragments, name, text,
@@ -64,7 +64,9 @@ impl Expected {
         match data {
             FragmentData::Fragment(fragment) => self.fragment(fragment),
             FragmentData::Map(map) => map.iter().for_each(|(key, value)| match value {
-                FragmentData::Fragment(fragment) if fragment.name() == key => self.fragment(fragment),
+                FragmentData::Fragment(fragment) if fragment.name() == key => {
+                    self.fragment(fragment)
+                }
                 value => self.item(Some((key, false)), value),
             }),
             FragmentData::List(list) => list.iter().for_each(|item| match item {
@@ -136,7 +138,9 @@ fn tame_fragment(fragment: &Fragment) -> Fragment {
 
 fn tame(data: &FragmentData) -> FragmentData {
     match data {
-        FragmentData::Text(text) => text.chars().filter(char::is_ascii_alphabetic).collect::<String>().into(),
+        FragmentData::Text(text) => {
+            text.chars().filter(char::is_ascii_alphabetic).collect::<String>().into()
+        }
         FragmentData::Fragment(fragment) => tame_fragment(fragment).into(),
         FragmentData::List(list) => FragmentData::list(list.iter().map(tame)),
         FragmentData::Map(map) => {
@@ -203,7 +207,8 @@ proptest! {
     }
 
     #[test]
-    fn untrusted_text_stays_in_its_place_at_any_depth(hostile in text(), name in name(), levels in 60_usize..70) {
+    fn untrusted_text_stays_in_its_place_at_any_depth(hostile in text(), name in name(),
+        levels in 60_usize..70) {
         let deep = |text: &str| {
             let inner = FragmentData::list([text.into(), FragmentData::map([(name.as_str(), text), ("k", text)]), "end".into()]);
             let around = |inner, n| match n % 3 {
@@ -212,7 +217,8 @@ proptest! {
                 _ => Fragment::new(name.as_str(), inner).into(),
             };
             let deep = Fragment::new("f", (0..levels).fold(inner, around)).untrusted();
-            let tokens = read(&MarkdownRenderer::new().render(&[deep, Fragment::new("g", "h")]).unwrap());
+            let tokens = read(&MarkdownRenderer::new().render(&[deep,
+                Fragment::new("g", "h")]).unwrap());
             let shape = |token| match token {
                 Token::Item(label, _) => Token::Item(label, String::new()),
                 other => other,
@@ -232,7 +238,8 @@ proptest! {
                 FragmentData::map([("k", "*a* [x] [^1] `b`\n***\n[x]"), ("l", "c")]),
             ]);
             let after = "*a* [x] [^1] `b`\n\n| a |\n|---|\n| b |\n\n[^1]: note";
-            let all = [inner.clone(), Fragment::new("list", list), inner, Fragment::new("after", after)];
+            let all = [inner.clone(), Fragment::new("list", list), inner,
+                Fragment::new("after", after)];
             MarkdownRenderer::new().render(&all).unwrap()
         };
         // Of untrusted text, the block it is in.
@@ -254,7 +261,8 @@ proptest! {
 
     #[test]
     fn trusted_text_of_a_section_is_not_touched(name in name(), text in text()) {
-        let markdown = MarkdownRenderer::new().render(&[Fragment::new(name.as_str(), text.as_str())]).unwrap();
+        let markdown = MarkdownRenderer::new().render(&[Fragment::new(name.as_str(),
+            text.as_str())]).unwrap();
         let heading = MarkdownRenderer::new().render(&[Fragment::new(name, "")]).unwrap();
         prop_assert!(!heading.contains(['\n', '\r']));
         let line_end = if text.is_empty() { "" } else { "\n" };
@@ -282,15 +290,18 @@ proptest! {
         }
         outer.retain(|event| event.starts_with("Heading") || event.starts_with("List") || event == "Item");
         let wanted = ["Heading", "List", "Item", "Item", "Item", "Item", "Heading"];
-        let is_wanted = outer.len() == wanted.len() && outer.iter().zip(wanted).all(|(event, wanted)| event.starts_with(wanted));
+        let is_wanted = outer.len() == wanted.len() && outer.iter().zip(wanted).all(|(event,
+            wanted)| event.starts_with(wanted));
         prop_assert!(is_wanted, "{outer:?} {text}");
     }
 
     #[test]
     fn trusted_text_in_an_item_is_the_same_markdown(text in prop_oneof![text(), "[-a#>*` \n\t]{1,12}"]) {
-        // A tab is as wide as its column wants, and not all of the parser takes a carriage return for a line end.
+        // A tab is as wide as its column wants, and not all of the parser takes a carriage return
+        // for a line end.
         let text = text.replace('\t', " ").replace('\r', "\n");
-        // What cannot begin an item as it is, and the few spaces that belong to the item's marker there.
+        // What cannot begin an item as it is, and the few spaces that belong to the item's marker
+        // there.
         let first = text.split(['\n', '\r']).next().unwrap_or_default();
         let spaces = first.len() - first.trim_start_matches(' ').len();
         if first.trim_matches([' ', '-']).is_empty() || (1..4).contains(&spaces) {
@@ -300,11 +311,13 @@ proptest! {
         let rendered = MarkdownRenderer::new().render(&[list]).unwrap();
         let kept = |event: Event<'_>| match event {
             Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph) => None,
-            // The parser keeps the white space in front of a line inside code, but not inside a list.
+            // The parser keeps the white space in front of a line inside code, but not inside a
+            // list.
             Event::Code(code) => Some(Event::Code(code.replace(' ', "").into())),
             other => Some(other.into_static()),
         };
-        let inner: Vec<_> = TextMergeStream::new(Parser::new(&rendered)).skip(5).filter_map(kept).collect();
+        let inner: Vec<_> = TextMergeStream::new(Parser::new(&rendered)).skip(5).filter_map(kept)
+            .collect();
         let inner = &inner[..inner.len().saturating_sub(2)];
         let alone: Vec<_> = TextMergeStream::new(Parser::new(&text)).filter_map(kept).collect();
         prop_assert_eq!(inner, alone, "{:?}", rendered);
@@ -314,7 +327,8 @@ proptest! {
     fn grouping_loses_nothing(fragments in fragments()) {
         let plain = MarkdownRenderer::new().untrusted(true);
         let grouped = plain.clone().group(true);
-        let read = |markdown: &MarkdownRenderer| leaves(read(&markdown.render(&fragments).unwrap()));
+        let read = |markdown: &MarkdownRenderer| leaves(read(&markdown.render(&fragments)
+            .unwrap()));
         prop_assert_eq!(read(&grouped), read(&plain));
     }
 
@@ -322,7 +336,8 @@ proptest! {
     fn a_title_is_one_line_with_all_letters(name in name()) {
         let title = title_case(&name);
         prop_assert!(!title.contains(['\n', '\r']));
-        let letters = |text: &str| text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).count();
+        let letters = |text: &str| text.to_lowercase().chars().filter(|c| c.is_alphanumeric())
+            .count();
         prop_assert!(letters(&title) >= letters(&name));
     }
 }

@@ -1,6 +1,7 @@
 //! Reads rendered Markdown back with an independent parser that has all its extensions on.
 //!
-//! It takes only what the renderer writes of its own: whatever else text could have become is an error.
+//! It takes only what the renderer writes of its own: whatever else text could have become is an
+//! error.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -66,10 +67,13 @@ pub(crate) fn read(markdown: &str) -> Vec<Token> {
                 }
             }
             Event::Text(text) => {
-                let place = [&mut code, &mut label, &mut heading].into_iter().find_map(Option::as_mut);
+                let place =
+                    [&mut code, &mut label, &mut heading].into_iter().find_map(Option::as_mut);
                 match (place, tokens.last_mut()) {
                     (Some(place), _) => place.push_str(&text),
-                    (None, Some(Token::Section(_, place) | Token::Item(_, place))) => place.push_str(&text),
+                    (None, Some(Token::Section(_, place) | Token::Item(_, place))) => {
+                        place.push_str(&text)
+                    }
                     (None, other) => panic!("text behind {other:?} in {markdown:?}"),
                 }
             }

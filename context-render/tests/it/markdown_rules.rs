@@ -23,7 +23,9 @@ fn list<T: Into<FragmentData>>(items: impl IntoIterator<Item = T>) -> FragmentDa
     FragmentData::list(items)
 }
 
-fn map<V: Into<FragmentData>>(entries: impl IntoIterator<Item = (&'static str, V)>) -> FragmentData {
+fn map<V: Into<FragmentData>>(
+    entries: impl IntoIterator<Item = (&'static str, V)>,
+) -> FragmentData {
     FragmentData::map(entries)
 }
 
@@ -42,14 +44,19 @@ fn sections_are_parted_by_an_empty_line() {
 
 #[test]
 fn text_of_a_section_is_not_touched() {
-    for text in ["a\r\nb\tc", "  both sides  ", "# h\n- **k**: v\n```\n<div>", "line\n", "&amp; \\*"] {
+    for text in
+        ["a\r\nb\tc", "  both sides  ", "# h\n- **k**: v\n```\n<div>", "line\n", "&amp; \\*"]
+    {
         assert_eq!(render([role(text)]), format!("## Role\n{text}"));
     }
 }
 
 #[test]
 fn everything_below_is_a_list() {
-    assert_eq!(body(list([1.into(), "two".into(), FragmentData::Null, true.into()])), "- 1\n- two\n- true");
+    assert_eq!(
+        body(list([1.into(), "two".into(), FragmentData::Null, true.into()])),
+        "- 1\n- two\n- true"
+    );
     let nested = map([
         ("a", map([("b", map([("c", "deep")]))])),
         ("tags", list(["x", "y"])),
@@ -86,7 +93,11 @@ fn items_that_are_containers_keep_their_boundaries() {
         list([list([1, 2]), list([3])]),
         map([("a", 1)]),
         map([("a", 1), ("b", 2)]),
-        map([("a", FragmentData::from(1)), ("none", FragmentData::Null), ("also none", list::<i64>([]))]),
+        map([
+            ("a", FragmentData::from(1)),
+            ("none", FragmentData::Null),
+            ("also none", list::<i64>([])),
+        ]),
         map([("none", FragmentData::Null), ("b", FragmentData::from(2))]),
         map([("a", list([1, 2])), ("b", list(["x"]))]),
         list([map([("a", 1)]), map([("b", 1)])]),
@@ -154,8 +165,11 @@ fn deep_levels_say_how_deep_they_are() {
     let inner = map([("a", list([FragmentData::from("x\ny"), list([1, 2]), "".into()]))]);
     let deep = (0..63).fold(inner, |inner, n| map([(["k", "l"][n % 2], inner)]));
     let text = body(deep);
-    let last: Vec<_> =
-        text.lines().skip(62).map(|line| (line.len() - line.trim_start().len(), line.trim_start())).collect();
+    let last: Vec<_> = text
+        .lines()
+        .skip(62)
+        .map(|line| (line.len() - line.trim_start().len(), line.trim_start()))
+        .collect();
     assert_eq!(
         last,
         [
@@ -175,8 +189,10 @@ fn deep_levels_say_how_deep_they_are() {
 fn groups_are_gathered_in_sections_only() {
     let markdown = MarkdownRenderer::new().group(true);
     let inner = fragment("inner", [hint("1"), hint("2")]);
-    let rules =
-        fragment("rules", [FragmentData::from("loose"), hint("h1").into(), inner.into(), hint("h2").into()]);
+    let rules = fragment(
+        "rules",
+        [FragmentData::from("loose"), hint("h1").into(), inner.into(), hint("h2").into()],
+    );
     assert_eq!(
         markdown.render(&[rules, hint("top"), hint("level")]).unwrap(),
         "\
@@ -278,8 +294,11 @@ fn untrusted_text_that_escaping_cannot_hold_is_fenced() {
 
 #[test]
 fn untrusted_text_in_lists_is_escaped_and_fenced_in_its_place() {
-    let mail = Fragment::new("mail", map([("from", "a@b.org"), ("body", "Hi\n\n# x"), ("subject", "# Hi")]))
-        .untrusted();
+    let mail = Fragment::new(
+        "mail",
+        map([("from", "a@b.org"), ("body", "Hi\n\n# x"), ("subject", "# Hi")]),
+    )
+    .untrusted();
     let all = fragment(
         "all",
         [

@@ -1,5 +1,5 @@
-//! The plain tree that fragments stand for, by the rules in the docs and with none of the crate's own code but
-//! its plurals: what TOML and TOON must read back.
+//! The plain tree that fragments stand for, by the rules in the docs and with none of the crate's
+//! own code but its plurals: what TOML and TOON must read back.
 
 use std::collections::HashSet;
 
@@ -71,15 +71,21 @@ fn value(data: &FragmentData, rules: Rules) -> Option<Plain> {
         FragmentData::Bool(value) => Plain::Bool(*value),
         FragmentData::Number(number) => Plain::Number(*number),
         FragmentData::Text(text) => Plain::Text(text.to_string()),
-        FragmentData::Fragment(fragment) => Plain::Table(named(fragment, rules).into_iter().collect()),
+        FragmentData::Fragment(fragment) => {
+            Plain::Table(named(fragment, rules).into_iter().collect())
+        }
         FragmentData::List(list) => listed(entries(list.iter(), rules)),
         FragmentData::Map(map) => {
             let entry = |(key, data): (&String, &FragmentData)| match data {
                 FragmentData::Fragment(fragment) if fragment.name() == key => {
                     let (name, value) = named(fragment, rules)?;
-                    let meets =
-                        fragment.is_untrusted() && map.get(&name).is_some_and(|other| is_shown(&name, other));
-                    Some(if meets { (key.clone(), Plain::Table(vec![(name, value)])) } else { (name, value) })
+                    let meets = fragment.is_untrusted()
+                        && map.get(&name).is_some_and(|other| is_shown(&name, other));
+                    Some(if meets {
+                        (key.clone(), Plain::Table(vec![(name, value)]))
+                    } else {
+                        (name, value)
+                    })
                 }
                 data => Some((key.clone(), value(data, rules)?)),
             };
@@ -102,7 +108,9 @@ fn is_shown(key: &str, data: &FragmentData) -> bool {
 
 fn entries<'a>(items: impl Iterator<Item = &'a FragmentData>, rules: Rules) -> Vec<Entry> {
     let entry = |item: &FragmentData| match item {
-        FragmentData::Fragment(fragment) => named(fragment, rules).map(|(name, value)| (Some(name), value)),
+        FragmentData::Fragment(fragment) => {
+            named(fragment, rules).map(|(name, value)| (Some(name), value))
+        }
         item => value(item, rules).map(|value| (None, value)),
     };
     items.filter_map(entry).collect()
@@ -112,7 +120,9 @@ fn listed(entries: Vec<Entry>) -> Plain {
     let names: Vec<_> = entries.iter().filter_map(|(name, _)| name.as_ref()).collect();
     let different = names.iter().collect::<HashSet<_>>().len() == entries.len();
     if different && !entries.is_empty() {
-        return Plain::Table(entries.into_iter().filter_map(|(name, value)| Some((name?, value))).collect());
+        return Plain::Table(
+            entries.into_iter().filter_map(|(name, value)| Some((name?, value))).collect(),
+        );
     }
     let item = |(name, value): Entry| match name {
         Some(name) => Plain::Table(vec![(name, value)]),
@@ -136,7 +146,11 @@ fn grouped<'a>(items: impl Iterator<Item = &'a FragmentData>, rules: Rules) -> P
         return listed(entries);
     }
     Plain::Table(
-        plurals.into_iter().zip(groups).map(|(name, (_, members))| (name, Plain::Array(members))).collect(),
+        plurals
+            .into_iter()
+            .zip(groups)
+            .map(|(name, (_, members))| (name, Plain::Array(members)))
+            .collect(),
     )
 }
 

@@ -7,7 +7,8 @@ use context_render::{FORMATS, RenderOptions, by_name};
 
 fn renderers() -> Vec<Arc<dyn Renderer>> {
     let options = [RenderOptions::new(), RenderOptions::new().group(true)];
-    let named = |options| ["toml", "toon"].map(|name| by_name(name, options).expect("of this build"));
+    let named =
+        |options| ["toml", "toon"].map(|name| by_name(name, options).expect("of this build"));
     options.into_iter().flat_map(named).collect()
 }
 

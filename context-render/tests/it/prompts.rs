@@ -7,18 +7,28 @@ pub(crate) fn travel_agent() -> Vec<Fragment> {
     let policy = FragmentData::map([
         ("rule", FragmentData::from("Ask before you pay.")),
         ("reason", "Bookings under 24 h can't be undone.".into()),
-        ("policies", FragmentData::list(["Say the total with taxes.", "Name the \"no refund\" fares."])),
+        (
+            "policies",
+            FragmentData::list(["Say the total with taxes.", "Name the \"no refund\" fares."]),
+        ),
     ]);
     let workflow = FragmentData::map([
         ("task", FragmentData::from("Book a trip")),
-        ("steps", FragmentData::list(["Find the dates", "Compare fares < 500 EUR", "Book & confirm"])),
+        (
+            "steps",
+            FragmentData::list(["Find the dates", "Compare fares < 500 EUR", "Book & confirm"]),
+        ),
         ("triggers", FragmentData::list::<FragmentData>([])),
     ]);
     vec![
         role("You book trips.\nYou never guess."),
         fragment(
             "rules",
-            [hint("Prices are in EUR."), Fragment::new("policy", policy), hint("Dates are ISO 8601.")],
+            [
+                hint("Prices are in EUR."),
+                Fragment::new("policy", policy),
+                hint("Dates are ISO 8601."),
+            ],
         ),
         Fragment::new("workflow", workflow),
         fragment(
@@ -51,7 +61,10 @@ fn database() -> Fragment {
         FragmentData::map([
             ("name", FragmentData::from("orders")),
             ("columns", FragmentData::list(["id", "total", "placed at"])),
-            ("sample", FragmentData::list([FragmentData::list([1, 250]), FragmentData::list([2, 99])])),
+            (
+                "sample",
+                FragmentData::list([FragmentData::list([1, 250]), FragmentData::list([2, 99])]),
+            ),
         ]),
         FragmentData::map([("name", "empty"), ("note", "")]),
     ]);

@@ -15,7 +15,8 @@ pub(crate) fn alike() -> impl Strategy<Value = Vec<Fragment>> {
             2 => prop::collection::vec((key(), inner.clone()), 1..4).prop_map(FragmentData::map),
             1 => prop::collection::vec(inner.clone(), 0..4).prop_map(FragmentData::list),
             1 => prop::collection::vec((key(), inner), 1..3)
-                .prop_map(|list| FragmentData::list(list.into_iter().map(|(name, data)| Fragment::new(name, data)))),
+                .prop_map(|list| FragmentData::list(list.into_iter().map(|(name,
+                    data)| Fragment::new(name, data)))),
         ]
     });
     let name = prop::sample::select(vec!["a", "b", "c"]);

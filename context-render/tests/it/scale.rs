@@ -15,12 +15,12 @@ fn a_million_nodes_render() {
     let row = |n: u64| FragmentData::map([("id", n), ("tens", n / 10), ("ten", n % 10)]);
     let text = XmlRenderer::new().render(&[fragment("rows", (0..rows).map(row))]).unwrap();
     assert_eq!(text.matches("<row>").count(), 250_000);
-    assert!(
-        text.starts_with("<rows>\n  <row>\n    <id>0</id>\n    <tens>0</tens>\n    <ten>0</ten>\n  </row>\n")
-    );
-    assert!(
-        text.ends_with("    <id>249999</id>\n    <tens>24999</tens>\n    <ten>9</ten>\n  </row>\n</rows>")
-    );
+    assert!(text.starts_with(
+        "<rows>\n  <row>\n    <id>0</id>\n    <tens>0</tens>\n    <ten>0</ten>\n  </row>\n"
+    ));
+    assert!(text.ends_with(
+        "    <id>249999</id>\n    <tens>24999</tens>\n    <ten>9</ten>\n  </row>\n</rows>"
+    ));
 }
 
 #[test]
@@ -46,7 +46,8 @@ fn deep_nothing_is_left_out() {
     assert_eq!(XmlRenderer::new().render(&[Fragment::new("f", nothing)]).unwrap(), "");
 }
 
-/// Indentation would make this quadratic: each level would be a little longer than the one around it.
+/// Indentation would make this quadratic: each level would be a little longer than the one around
+/// it.
 #[test]
 fn output_grows_with_the_depth_not_with_its_square() {
     let bytes = |levels| {
@@ -63,7 +64,11 @@ fn many_names_are_grouped_in_one_pass() {
     let child = |n: usize| Fragment::new(format!("n{}", n % names), n as u64);
     let all = fragment("all", (0..2 * names).map(child));
     let text = XmlRenderer::new().group(true).render(&[all]).unwrap();
-    assert!(text.starts_with("<all>\n  <n0s>\n    <n0>0</n0>\n    <n0>100000</n0>\n  </n0s>\n  <n1s>\n"));
+    assert!(
+        text.starts_with(
+            "<all>\n  <n0s>\n    <n0>0</n0>\n    <n0>100000</n0>\n  </n0s>\n  <n1s>\n"
+        )
+    );
     assert_eq!(text.lines().count(), 2 + 4 * names);
 }
 
@@ -73,7 +78,11 @@ fn a_million_nodes_render_in_markdown() {
     let row = |n: u64| FragmentData::map([("id", n), ("tens", n / 10), ("ten", n % 10)]);
     let text = MarkdownRenderer::new().render(&[fragment("rows", (0..rows).map(row))]).unwrap();
     assert_eq!(text.lines().count(), 1 + 3 * 250_000);
-    assert!(text.starts_with("## Rows\n- - **id**: 0\n  - **tens**: 0\n  - **ten**: 0\n- - **id**: 1\n"));
+    assert!(
+        text.starts_with(
+            "## Rows\n- - **id**: 0\n  - **tens**: 0\n  - **ten**: 0\n- - **id**: 1\n"
+        )
+    );
     assert!(text.ends_with("\n- - **id**: 249999\n  - **tens**: 24999\n  - **ten**: 9"));
 }
 
@@ -87,9 +96,15 @@ fn deep_markdown_renders_in_every_shape() {
         |inner| FragmentData::list([FragmentData::map([("f", inner)])]),
     ];
     for shape in shapes {
-        for markdown in [MarkdownRenderer::new(), MarkdownRenderer::new().group(true).untrusted(true)] {
+        for markdown in
+            [MarkdownRenderer::new(), MarkdownRenderer::new().group(true).untrusted(true)]
+        {
             let text = markdown.render(&[deep(levels, shape)]).unwrap();
-            assert!(text.contains("\n        - **f**:\n") || text.contains("\n- - - -"), "{}", &text[..200]);
+            assert!(
+                text.contains("\n        - **f**:\n") || text.contains("\n- - - -"),
+                "{}",
+                &text[..200]
+            );
             assert_eq!(text.matches("bottom").count(), 1);
             assert!(text.contains("(level 20000) "));
             assert!(text.len() < 400 * levels);
@@ -99,7 +114,8 @@ fn deep_markdown_renders_in_every_shape() {
     assert_eq!(MarkdownRenderer::new().render(&[Fragment::new("f", nothing)]).unwrap(), "");
 }
 
-/// A fence is longer than any run of backticks in its text; finding it must not cost the square of it.
+/// A fence is longer than any run of backticks in its text; finding it must not cost the square of
+/// it.
 #[test]
 fn long_texts_of_marks_render_in_markdown() {
     let markdown = MarkdownRenderer::new().untrusted(true);

@@ -19,11 +19,14 @@ fn decode(value: &Value) -> (FragmentData, Plain) {
             (FragmentData::list(data), Plain::Array(plain))
         }
         Value::Object(map) => match (map.get("type"), map.get("value")) {
-            (Some(Value::String(kind)), Some(Value::String(value))) if map.len() == 2 => scalar(kind, value),
+            (Some(Value::String(kind)), Some(Value::String(value))) if map.len() == 2 => {
+                scalar(kind, value)
+            }
             _ => {
                 let entries = map.iter().map(|(key, value)| (key, decode(value)));
-                let (data, plain): (Vec<_>, _) =
-                    entries.map(|(key, (data, plain))| ((key.as_str(), data), (key.clone(), plain))).unzip();
+                let (data, plain): (Vec<_>, _) = entries
+                    .map(|(key, (data, plain))| ((key.as_str(), data), (key.clone(), plain)))
+                    .unzip();
                 (FragmentData::map(data), Plain::Table(plain))
             }
         },
@@ -54,13 +57,17 @@ fn every_document_of_the_suite_reads_back() {
     let files = json_files(&folder);
     for file in &files {
         let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-        let (FragmentData::Map(map), wanted) = decode(&document) else { panic!("{}", file.display()) };
+        let (FragmentData::Map(map), wanted) = decode(&document) else {
+            panic!("{}", file.display())
+        };
         let fragments: Vec<_> =
             map.iter().map(|(name, data)| Fragment::new(name.as_str(), data.clone())).collect();
         let text = TomlRenderer::new().render(&fragments).unwrap();
         assert_eq!(read(&text), wanted, "{}\n{text}", file.display());
         // The same as one fragment.
-        let text = TomlRenderer::new().render(&[Fragment::new("document", FragmentData::Map(map))]).unwrap();
+        let text = TomlRenderer::new()
+            .render(&[Fragment::new("document", FragmentData::Map(map))])
+            .unwrap();
         let wanted = Plain::Table(vec![("document".to_owned(), wanted)]);
         assert_eq!(read(&text), wanted, "{}\n{text}", file.display());
     }

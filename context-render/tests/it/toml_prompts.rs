@@ -20,7 +20,8 @@ fn a_prompt() {
 #[test]
 fn a_prompt_with_groups_whose_names_meet() {
     let mut fragments = travel_agent();
-    fragments.push(fragment("rules", [hint("Be kind."), hint("Be brief."), role("You translate.")]));
+    fragments
+        .push(fragment("rules", [hint("Be kind."), hint("Be brief."), role("You translate.")]));
     insta::assert_snapshot!(render(&TomlRenderer::new().group(true), &fragments));
 }
 

@@ -11,12 +11,13 @@ use crate::plain::{Plain, Rules, document};
 /// What a document says. An array of all fragments is what stands at the top level.
 pub(crate) fn read(text: &str) -> Plain {
     assert_version_1_0(text);
-    let table = toml::from_str::<toml::Table>(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let table =
+        toml::from_str::<toml::Table>(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     plain(Value::Table(table))
 }
 
-/// The crate also reads TOML 1.1. What only that allows must not be there: line breaks and a last comma in inline
-/// tables, and escapes by `\\e` and `\\x`.
+/// The crate also reads TOML 1.1. What only that allows must not be there: line breaks and a last
+/// comma in inline tables, and escapes by `\\e` and `\\x`.
 fn assert_version_1_0(text: &str) {
     let (mut rest, mut braces, mut before) = (text, 0_usize, ' ');
     while let Some(c) = rest.chars().next() {
@@ -25,7 +26,10 @@ fn assert_version_1_0(text: &str) {
             rest = &rest[quotes.len()..];
             while !rest.starts_with(quotes) {
                 if let Some(escaped) = rest.strip_prefix('\\') {
-                    assert!(escaped.starts_with(['b', 't', 'n', 'f', 'r', '"', '\\', 'u']), "{text}");
+                    assert!(
+                        escaped.starts_with(['b', 't', 'n', 'f', 'r', '"', '\\', 'u']),
+                        "{text}"
+                    );
                     rest = escaped;
                 }
                 rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];

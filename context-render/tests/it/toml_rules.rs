@@ -20,7 +20,9 @@ fn list<T: Into<FragmentData>>(items: impl IntoIterator<Item = T>) -> FragmentDa
     FragmentData::list(items)
 }
 
-fn map<V: Into<FragmentData>>(entries: impl IntoIterator<Item = (&'static str, V)>) -> FragmentData {
+fn map<V: Into<FragmentData>>(
+    entries: impl IntoIterator<Item = (&'static str, V)>,
+) -> FragmentData {
     FragmentData::map(entries)
 }
 
@@ -101,12 +103,18 @@ fn a_table_has_a_header_if_nothing_plain_follows() {
     let sub = || map([("a", 1)]);
     let nested = map([("plain", FragmentData::from(1)), ("sub", sub()), ("empty", map::<i64>([]))]);
     assert_eq!(render([x(nested)]), "[x]\nplain = 1\n\n[x.sub]\na = 1\n\n[x.empty]");
-    let followed = map([("sub", sub()), ("empty", map::<i64>([])), ("plain", 1.into()), ("last", sub())]);
+    let followed =
+        map([("sub", sub()), ("empty", map::<i64>([])), ("plain", 1.into()), ("last", sub())]);
     assert_eq!(render([x(followed)]), "[x]\nsub.a = 1\nempty = {}\nplain = 1\n\n[x.last]\na = 1");
     // At the top level it is the same.
     let deep = || map([("sub", map([("a", sub())])), ("b", 2.into())]);
     assert_eq!(
-        render([Fragment::new("cfg", deep()), Fragment::new("none", map::<i64>([])), hint("h"), x(deep())]),
+        render([
+            Fragment::new("cfg", deep()),
+            Fragment::new("none", map::<i64>([])),
+            hint("h"),
+            x(deep())
+        ]),
         "cfg.sub.a.a = 1\ncfg.b = 2\n\nnone = {}\n\nhint = \"h\"\n\n[x]\nsub.a.a = 1\nb = 2"
     );
 }
@@ -114,7 +122,8 @@ fn a_table_has_a_header_if_nothing_plain_follows() {
 #[test]
 fn only_what_changes_its_looks_changes_its_form() {
     let table = x(map([("a", 1)]));
-    let (role, hint, nothing) = (role("r"), hint("h"), Fragment::new("nothing", FragmentData::Null));
+    let (role, hint, nothing) =
+        (role("r"), hint("h"), Fragment::new("nothing", FragmentData::Null));
     let forms = |fragments: &[&Fragment]| -> Vec<Form> {
         let arrangement = TomlRenderer::new().arrange(fragments);
         (0..fragments.len()).map(|place| arrangement.form(place)).collect()
@@ -130,7 +139,8 @@ fn fragments_of_different_names_are_a_table_and_others_an_array() {
     assert_eq!(render([different]), "[x]\nsteps = [\"cut\"]\nhint = \"h\"");
     let alike = fragment("x", [hint("one"), hint("two")]);
     assert_eq!(render([alike]), "x = [\n  { hint = \"one\" },\n  { hint = \"two\" },\n]");
-    let loose = fragment("x", [FragmentData::from("loose"), hint("h").into(), map([("hint", "m")])]);
+    let loose =
+        fragment("x", [FragmentData::from("loose"), hint("h").into(), map([("hint", "m")])]);
     assert_eq!(render([loose]), "x = [\n  \"loose\",\n  { hint = \"h\" },\n  { hint = \"m\" },\n]");
     // Nulls do not count.
     let nulls = fragment(
@@ -149,7 +159,8 @@ fn fragments_of_different_names_are_a_table_and_others_an_array() {
 #[test]
 fn a_value_that_is_a_fragment_is_a_table() {
     assert_eq!(render([x(fragment("a", [1]))]), "[x]\na = [1]");
-    let map = map([("a", FragmentData::from(fragment("a", [1]))), ("b", fragment("c", [1]).into())]);
+    let map =
+        map([("a", FragmentData::from(fragment("a", [1]))), ("b", fragment("c", [1]).into())]);
     assert_eq!(render([x(map)]), "[x]\na = [1]\n\n[x.b]\nc = [1]");
 }
 
@@ -190,7 +201,8 @@ fn groups_are_arrays_under_the_plural() {
     let toml = TomlRenderer::new().group(true);
     let rules = fragment("rules", [hint("one"), role("r"), hint("two")]);
     assert_eq!(render_with(&toml, [rules]), "[rules]\nhints = [\"one\", \"two\"]\nroles = [\"r\"]");
-    // Not with something loose among them, not if plurals meet, and not in lists that are no fragment's data.
+    // Not with something loose among them, not if plurals meet, and not in lists that are no
+    // fragment's data.
     let loose = fragment("x", [hint("one").into(), FragmentData::from("loose")]);
     assert_eq!(render_with(&toml, [loose]), "x = [\n  { hint = \"one\" },\n  \"loose\",\n]");
     let meeting = fragment("x", [hint("a"), Fragment::new("hints", "b"), hint("c")]);
@@ -228,8 +240,14 @@ fn what_somebody_else_wrote_says_so() {
     // A name that only looks marked is told apart.
     let forged = [Fragment::new("hint (untrusted)", "a"), hint("b").untrusted()];
     assert!(render(forged).starts_with("[[fragments]]\n"));
-    let forged = map([("hint", FragmentData::from(hint("a").untrusted())), ("hint (untrusted)", "b".into())]);
-    assert_eq!(render([x(forged)]), "[x]\nhint.\"hint (untrusted)\" = \"a\"\n\"hint (untrusted)\" = \"b\"");
+    let forged = map([
+        ("hint", FragmentData::from(hint("a").untrusted())),
+        ("hint (untrusted)", "b".into()),
+    ]);
+    assert_eq!(
+        render([x(forged)]),
+        "[x]\nhint.\"hint (untrusted)\" = \"a\"\n\"hint (untrusted)\" = \"b\""
+    );
 }
 
 #[test]

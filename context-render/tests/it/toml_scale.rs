@@ -15,9 +15,12 @@ fn deep(levels: usize, around: impl Fn(FragmentData) -> FragmentData) -> Fragmen
 fn a_million_nodes_render() {
     let row = |n: u64| FragmentData::map([("id", n), ("tens", n / 10), ("ten", n % 10)]);
     let rows = fragment("rows", (0..250_000).map(row));
-    let tables = Fragment::new("tables", FragmentData::map((0..250_000).map(|n| (format!("t{n}"), row(n)))));
+    let tables =
+        Fragment::new("tables", FragmentData::map((0..250_000).map(|n| (format!("t{n}"), row(n)))));
     let text = TomlRenderer::new().render(&[tables.clone(), rows.clone()]).unwrap();
-    assert!(text.starts_with("tables.t0.id = 0\ntables.t0.tens = 0\ntables.t0.ten = 0\ntables.t1.id = 1\n"));
+    assert!(text.starts_with(
+        "tables.t0.id = 0\ntables.t0.tens = 0\ntables.t0.ten = 0\ntables.t1.id = 1\n"
+    ));
     assert!(text.ends_with("  { id = 249999, tens = 24999, ten = 9 },\n]"));
     let text = TomlRenderer::new().render(&[rows, tables]).unwrap();
     assert!(text.ends_with("\n\n[tables.t249999]\nid = 249999\ntens = 24999\nten = 9"));
@@ -72,7 +75,10 @@ fn long_names_are_not_repeated() {
 fn many_names_are_compared_and_grouped_in_one_pass() {
     let names = 100_000;
     let all = |twice: usize| {
-        fragment("all", (0..twice * names).map(|n| Fragment::new(format!("n{}", n % names), n as u64)))
+        fragment(
+            "all",
+            (0..twice * names).map(|n| Fragment::new(format!("n{}", n % names), n as u64)),
+        )
     };
     let lines = |toml: TomlRenderer, twice| toml.render(&[all(twice)]).unwrap().lines().count();
     assert_eq!(lines(TomlRenderer::new(), 1), 1 + names);

@@ -1,7 +1,7 @@
 //! The fixtures of the TOON specification: each input as fragments, rendered.
 //!
-//! They are of version 4.0, and the renderer writes 4.4, which changes none of them. What is no prompt is sorted
-//! out by rule.
+//! They are of version 4.0, and the renderer writes 4.4, which changes none of them. What is no
+//! prompt is sorted out by rule.
 
 use std::fs;
 
@@ -48,20 +48,25 @@ fn data(value: &Value) -> FragmentData {
         }
         Value::String(text) => FragmentData::from(text.as_str()),
         Value::Array(items) => FragmentData::list(items.iter().map(data)),
-        Value::Object(map) => FragmentData::map(map.iter().map(|(key, value)| (key.as_str(), data(value)))),
+        Value::Object(map) => {
+            FragmentData::map(map.iter().map(|(key, value)| (key.as_str(), data(value))))
+        }
     }
 }
 
 fn render(input: &Value) -> String {
     let entries = input.as_object().into_iter().flatten();
-    let fragments: Vec<_> = entries.map(|(name, value)| Fragment::new(name.as_str(), data(value))).collect();
+    let fragments: Vec<_> =
+        entries.map(|(name, value)| Fragment::new(name.as_str(), data(value))).collect();
     ToonRenderer::new().render(&fragments).expect("fragments of data")
 }
 
 fn fixtures(folder: &std::path::Path) -> Vec<Value> {
-    let read =
-        |path| -> Value { serde_json::from_str(&fs::read_to_string(path).expect("a file")).expect("JSON") };
-    let tests = json_files(folder).into_iter().map(read).map(|file| file["tests"].as_array().cloned());
+    let read = |path| -> Value {
+        serde_json::from_str(&fs::read_to_string(path).expect("a file")).expect("JSON")
+    };
+    let tests =
+        json_files(folder).into_iter().map(read).map(|file| file["tests"].as_array().cloned());
     tests.flatten().flatten().collect()
 }
 
@@ -78,7 +83,11 @@ fn fixtures_are_written_as_the_specification_says() {
             continue;
         }
         let text = render(&fixture["input"]);
-        assert_eq!(text, toon_format::encode_default(&fixture["input"]).expect("encodes"), "{name}");
+        assert_eq!(
+            text,
+            toon_format::encode_default(&fixture["input"]).expect("encodes"),
+            "{name}"
+        );
         assert_eq!(Some(text.as_str()), fixture["expected"].as_str(), "{name}");
     }
     let equal = fixtures.len() - left_out.len();

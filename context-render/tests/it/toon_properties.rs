@@ -1,7 +1,9 @@
-//! What holds for every tree written as TOON: it is what the `toon-format` crate writes for the same tree, and
-//! that crate reads the tree back.
+//! What holds for every tree written as TOON: it is what the `toon-format` crate writes for the
+//! same tree, and that crate reads the tree back.
 
-use context_conformance::renderer::{BoxError, assert_reads_back, assert_renders_soundly, fragments};
+use context_conformance::renderer::{
+    BoxError, assert_reads_back, assert_renders_soundly, fragments,
+};
 use context_core::{Fragment, Number, Renderer};
 use context_render::ToonRenderer;
 use proptest::prelude::*;
@@ -25,14 +27,16 @@ pub(crate) fn json(plain: &Plain) -> Value {
     }
 }
 
-/// Whether two trees say the same. There is one kind of number in TOON, and rows have the columns in the order of
-/// the first.
+/// Whether two trees say the same. There is one kind of number in TOON, and rows have the columns
+/// in the order of the first.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
             a == b || (a.as_f64() == b.as_f64() && (a.is_f64() || b.is_f64()))
         }
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
@@ -52,7 +56,8 @@ pub(crate) fn check(fragments: &[Fragment], rules: Rules) {
         let text = toon.render(fragments).expect("fragments of data");
         let wanted = expected(fragments, rules);
         assert_eq!(text, toon_format::encode_default(&wanted).expect("encodes"));
-        let read = toon_format::decode_default(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let read =
+            toon_format::decode_default(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(same(&read, &wanted), "{text}\n{wanted}\n{read}");
     }
 }

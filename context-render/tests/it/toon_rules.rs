@@ -1,5 +1,6 @@
-//! Each rule of the TOON renderer by example. That the text is what the `toon-format` crate writes is tested for
-//! any tree elsewhere; here is how it looks, and how a prompt is put together from pieces.
+//! Each rule of the TOON renderer by example. That the text is what the `toon-format` crate writes
+//! is tested for any tree elsewhere; here is how it looks, and how a prompt is put together from
+//! pieces.
 
 use context_core::{Form, Fragment, FragmentData, Piece, Pieces, Renderer, fragment, hint, role};
 use context_render::ToonRenderer;
@@ -21,7 +22,9 @@ fn list<T: Into<FragmentData>>(items: impl IntoIterator<Item = T>) -> FragmentDa
     FragmentData::list(items)
 }
 
-fn map<V: Into<FragmentData>>(entries: impl IntoIterator<Item = (&'static str, V)>) -> FragmentData {
+fn map<V: Into<FragmentData>>(
+    entries: impl IntoIterator<Item = (&'static str, V)>,
+) -> FragmentData {
     FragmentData::map(entries)
 }
 
@@ -78,7 +81,10 @@ fn keys_are_quoted_where_they_must_be() {
 fn objects_that_are_alike_are_rows() {
     let row = |a: i64, b: &str| map([("a", FragmentData::from(a)), ("b", b.into())]);
     assert_eq!(render([x(list([row(1, "p"), row(2, "q")]))]), "x[2]{a,b}:\n  1,p\n  2,q");
-    assert_eq!(render([x(map([("k", row(1, "p")), ("l", row(2, "q"))]))]), "x[2:]{a,b}:\n  k: 1,p\n  l: 2,q");
+    assert_eq!(
+        render([x(map([("k", row(1, "p")), ("l", row(2, "q"))]))]),
+        "x[2:]{a,b}:\n  k: 1,p\n  l: 2,q"
+    );
     // Also with objects in them, but not with arrays.
     let nested = |n: i64| map([("in", row(n, "p")), ("n", n.into())]);
     assert_eq!(render([x(list([nested(1), nested(2)]))]), "x[2]{in{a,b},n}:\n  1,p,1\n  2,p,2");
@@ -99,7 +105,8 @@ fn many_columns_may_stand_in_any_order() {
     let line = keys.join(",");
     let wanted = format!("x[3]{{{line}}}:\n  {line}\n  {line}\n  {line}");
     assert_eq!(render([x(list([row(0), row(5), row(11)]))]), wanted);
-    let other = FragmentData::map(keys.iter().skip(1).chain(["l".to_owned()].iter()).map(|key| (key, 1)));
+    let other =
+        FragmentData::map(keys.iter().skip(1).chain(["l".to_owned()].iter()).map(|key| (key, 1)));
     assert!(render([x(list([row(0), other]))]).starts_with("x[2]:\n  - k0: k0\n"));
 }
 
@@ -160,7 +167,10 @@ fn a_piece_depends_on_its_fragment_and_form_alone() {
         out.iter().collect::<String>()
     });
     let alone: Vec<_> = alone.collect();
-    assert_eq!(arrangement.join(alone.iter().map(String::as_str)), toon.render(&fragments).unwrap());
+    assert_eq!(
+        arrangement.join(alone.iter().map(String::as_str)),
+        toon.render(&fragments).unwrap()
+    );
     assert_eq!(alone, ["  1,2", "  3,4"]);
     // A form that nobody asked for is that of a field.
     let mut out = Pieces::default();

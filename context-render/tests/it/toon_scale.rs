@@ -23,8 +23,10 @@ fn a_million_nodes_render() {
 fn as_many_nodes_that_are_not_alike_render() {
     let entry = |n: u64| FragmentData::map([(format!("k{n}"), n)]);
     let items = fragment("items", (0..250_000).map(entry));
-    let fields =
-        Fragment::new("fields", FragmentData::map((0..250_000).map(|n| (format!("f{n}"), entry(n)))));
+    let fields = Fragment::new(
+        "fields",
+        FragmentData::map((0..250_000).map(|n| (format!("f{n}"), entry(n)))),
+    );
     let text = ToonRenderer::new().render(&[items, fields]).unwrap();
     assert!(text.starts_with("items[250000]:\n  - k0: 0\n  - k1: 1\n"));
     assert!(text.ends_with("\n  f249999:\n    k249999: 249999"));
@@ -53,14 +55,15 @@ fn columns_are_as_deep_as_the_format_allows() {
         let rows = FragmentData::list([row(levels), row(levels)].map(Option::unwrap_or_default));
         ToonRenderer::new().render(&[Fragment::new("x", rows)]).unwrap()
     };
-    let head = |levels| format!("x[2]{}{}:\n  bottom\n  bottom", "{k".repeat(levels), "}".repeat(levels));
+    let head =
+        |levels| format!("x[2]{}{}:\n  bottom\n  bottom", "{k".repeat(levels), "}".repeat(levels));
     assert_eq!(text(257), head(257));
     assert!(text(258).starts_with("x[2]:\n  - k:\n      k:\n"));
     assert_eq!(text(10_000).matches("bottom").count(), 2);
 }
 
-/// Whether tables are alike is found from the inside out. Asked anew at every level, this would take as many
-/// looks as there are pairs of nodes around one another.
+/// Whether tables are alike is found from the inside out. Asked anew at every level, this would
+/// take as many looks as there are pairs of nodes around one another.
 #[test]
 fn tables_that_differ_at_the_bottom_only() {
     let side = |key: &'static str| {

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use crate::xml_reader::{Token, read, visible};
 
-/// What must be read back: the tree without what holds nothing, names and texts as XML can say them. An item's
-/// name is not given; it is made by rules of language.
+/// What must be read back: the tree without what holds nothing, names and texts as XML can say
+/// them. An item's name is not given; it is made by rules of language.
 fn expected(fragments: &[Fragment]) -> Vec<(Option<String>, Token)> {
     let mut out = Vec::new();
     fragments.iter().for_each(|fragment| expect_fragment(fragment, &mut out));
@@ -40,7 +40,9 @@ fn expect(name: Option<&str>, data: &FragmentData, out: &mut Vec<(Option<String>
             item => expect(None, item, out),
         }),
         FragmentData::Map(map) => map.iter().for_each(|(key, value)| match value {
-            FragmentData::Fragment(fragment) if fragment.name() == key => expect_fragment(fragment, out),
+            FragmentData::Fragment(fragment) if fragment.name() == key => {
+                expect_fragment(fragment, out)
+            }
             value => expect(Some(key), value, out),
         }),
         FragmentData::Fragment(fragment) => expect_fragment(fragment, out),
@@ -50,7 +52,10 @@ fn expect(name: Option<&str>, data: &FragmentData, out: &mut Vec<(Option<String>
 }
 
 /// Takes the names away that the other side does not give.
-fn compared(read: Vec<Token>, expected: &[(Option<String>, Token)]) -> Vec<(Option<String>, Token)> {
+fn compared(
+    read: Vec<Token>,
+    expected: &[(Option<String>, Token)],
+) -> Vec<(Option<String>, Token)> {
     let given = expected.iter().map(|(name, _)| name.is_some()).chain(std::iter::repeat(true));
     let split = |(token, given): (Token, bool)| match token {
         Token::Enter(name) => (given.then_some(name), Token::Enter(String::new())),
@@ -118,7 +123,8 @@ proptest! {
             }
             tokens
         };
-        prop_assert_eq!(squeezed(XmlRenderer::new().indent_text(true)), squeezed(XmlRenderer::new()));
+        prop_assert_eq!(squeezed(XmlRenderer::new().indent_text(true)),
+            squeezed(XmlRenderer::new()));
     }
 
     #[test]

@@ -50,7 +50,10 @@ pub(crate) fn read(xml: &str) -> Vec<Token> {
                     "gt" => '>',
                     "quot" => '"',
                     "apos" => '\'',
-                    _ => reference.resolve_char_ref().expect("a number").expect("a character reference"),
+                    _ => reference
+                        .resolve_char_ref()
+                        .expect("a number")
+                        .expect("a character reference"),
                 };
                 assert_allowed(c);
                 open.last_mut().expect("text in the root").text.push(c);
@@ -58,7 +61,10 @@ pub(crate) fn read(xml: &str) -> Vec<Token> {
             Event::End(_) => {
                 let closed = open.pop().expect("the parser pairs tags");
                 if closed.entered {
-                    assert!(closed.text.trim_matches([' ', '\n']).is_empty(), "text beside elements");
+                    assert!(
+                        closed.text.trim_matches([' ', '\n']).is_empty(),
+                        "text beside elements"
+                    );
                     tokens.push(Token::Leave);
                 } else if !open.is_empty() {
                     tokens.push(Token::Leaf(closed.name, closed.text));
@@ -80,11 +86,14 @@ pub(crate) fn read(xml: &str) -> Vec<Token> {
 fn original_name(tag: &BytesStart<'_>) -> String {
     let written = tag.name().into_inner().to_owned();
     assert_name(&written);
-    let attributes: Vec<_> = tag.attributes().map(|attribute| attribute.expect("well-formed")).collect();
+    let attributes: Vec<_> =
+        tag.attributes().map(|attribute| attribute.expect("well-formed")).collect();
     match attributes.as_slice() {
         [] => written,
         [mark] if is_mark(mark) => written,
-        [name, mark] if is_mark(mark) && name.key.into_inner() == "name" => original(name, &written),
+        [name, mark] if is_mark(mark) && name.key.into_inner() == "name" => {
+            original(name, &written)
+        }
         [name] if name.key.into_inner() == "name" => original(name, &written),
         other => panic!("unexpected attributes {other:?}"),
     }
@@ -96,7 +105,8 @@ fn is_mark(attribute: &Attribute<'_>) -> bool {
 }
 
 fn original(name: &Attribute<'_>, written: &str) -> String {
-    let original = name.normalized_value(XmlVersion::Implicit1_0).expect("valid references").into_owned();
+    let original =
+        name.normalized_value(XmlVersion::Implicit1_0).expect("valid references").into_owned();
     original.chars().for_each(assert_allowed);
     assert_ne!(original, written, "an attribute for a name that did not change");
     original
@@ -104,15 +114,18 @@ fn original(name: &Attribute<'_>, written: &str) -> String {
 
 /// `Char` of XML 1.0.
 fn assert_allowed(c: char) {
-    let allowed =
-        matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
+    let allowed = matches!(c,
+        '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..);
     assert!(allowed, "{c:?} cannot stand in XML");
 }
 
 /// The parser is lax about names. ASCII is enough to see that nothing can leave its place.
 fn assert_name(name: &str) {
     let first = name.chars().next().expect("a name");
-    assert!(!first.is_ascii() || first.is_ascii_alphabetic() || first == '_', "{name:?} begins badly");
+    assert!(
+        !first.is_ascii() || first.is_ascii_alphabetic() || first == '_',
+        "{name:?} begins badly"
+    );
     let inner = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "_-.".contains(c);
     assert!(name.chars().all(inner), "{name:?} is no name");
 }

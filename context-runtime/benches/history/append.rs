@@ -1,5 +1,5 @@
-//! Appending: one message after the other, two in one commit, several that wait together, and whether it stays as
-//! quick when a chat and its store grow.
+//! Appending: one message after the other, two in one commit, several that wait together, and
+//! whether it stays as quick when a chat and its store grow.
 
 use context_runtime::{ChatRef, MessageId, store::Node};
 
@@ -86,7 +86,8 @@ async fn in_pairs(bench: &mut Bench, growing: &mut Growing, floor: &Floor) {
     for _ in 0..bench.rounds + 1 {
         let nodes = growing.round();
         row.ours(MESSAGES / 2, growing.append(&nodes, 2)).await;
-        row.floor(MESSAGES / 2, async { nodes.chunks(2).for_each(|pair| floor.append(pair)) }).await;
+        row.floor(MESSAGES / 2, async { nodes.chunks(2).for_each(|pair| floor.append(pair)) })
+            .await;
     }
     bench.board.add(row);
 }
@@ -103,8 +104,8 @@ async fn flatness(bench: &mut Bench, row: Row, long: &mut Growing, short: &mut G
     bench.board.add(row);
 }
 
-/// Sixteen tasks, each with a chat of its own, append at once and wait for each other, again and again. The floor
-/// writes the same messages one transaction after the other.
+/// Sixteen tasks, each with a chat of its own, append at once and wait for each other, again and
+/// again. The floor writes the same messages one transaction after the other.
 pub(crate) async fn together(bench: &mut Bench) {
     const TASKS: usize = 16;
     let ours = Ours::create(&bench.path("together.ours"), false).await;

@@ -32,7 +32,8 @@ pub(crate) async fn delete(bench: &mut Bench) {
             .await;
             (0..repeat).for_each(|segment| floor.fill_segment(segment, n));
             let _folded = floor.bytes();
-            row.floor(repeat, async { (0..repeat).for_each(|segment| floor.delete(segment)) }).await;
+            row.floor(repeat, async { (0..repeat).for_each(|segment| floor.delete(segment)) })
+                .await;
         }
         bench.board.add(row);
         drop((ours, floor));
@@ -41,7 +42,8 @@ pub(crate) async fn delete(bench: &mut Bench) {
     }
 }
 
-/// Listing all chats of a user by pages of a hundred: beside the bare library, and against a user with a thousand.
+/// Listing all chats of a user by pages of a hundred: beside the bare library, and against a user
+/// with a thousand.
 pub(crate) async fn list(bench: &mut Bench) {
     const PAGE: usize = 100;
     let (many, few) = (bench.max.min(100_000), 1_000);
@@ -58,7 +60,8 @@ pub(crate) async fn list(bench: &mut Bench) {
     floor.fill_chats(many);
     let _folded = floor.bytes();
     let mut bare = Row::new("list a chat, by pages of 100", many, "us", None).skip_first(1);
-    let mut flat = Row::new("list a chat, against one of 1,000", many, "us", Some(1.5)).skip_first(1);
+    let mut flat =
+        Row::new("list a chat, against one of 1,000", many, "us", Some(1.5)).skip_first(1);
     for _ in 0..bench.rounds_of(many) + 1 {
         bare.ours(many, async { assert_eq!(walk(&stores[0], PAGE).await, many) }).await;
         bare.floor(many, async { assert_eq!(floor.list(PAGE), many) }).await;

@@ -1,4 +1,5 @@
-//! The floor: the same work with rusqlite alone, without owners, idempotency, branches or revisions.
+//! The floor: the same work with rusqlite alone, without owners, idempotency, branches or
+//! revisions.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -103,8 +104,9 @@ impl Floor {
     pub(crate) fn scan(&self, segment: usize) -> Vec<(String, String, String)> {
         let sql = "SELECT id, role, content FROM segment WHERE segment = ?1 ORDER BY seq";
         let mut scan = self.connection.prepare_cached(sql).unwrap();
-        let rows =
-            scan.query_map([segment as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        let rows = scan
+            .query_map([segment as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     }
 
@@ -140,7 +142,8 @@ impl Floor {
                     (number(4)?, number(5)?, number(6)?, number(7)?),
                 ))
             });
-            let page: Vec<_> = std::hint::black_box(rows.unwrap().collect::<Result<_, _>>().unwrap());
+            let page: Vec<_> =
+                std::hint::black_box(rows.unwrap().collect::<Result<_, _>>().unwrap());
             listed += page.len();
             match page.last() {
                 Some(((Some(id), ..), (_, updated, ..))) if page.len() == limit => {

@@ -54,7 +54,8 @@ pub(crate) async fn window(bench: &mut Bench) {
         ours.fill_with_boundary(&chat(n), n, KEPT).await;
     }
     ours.checkpoint();
-    let weight = |chain: &context_runtime::store::Chain| chain.iter().map(|node| node.weight()).sum::<u64>();
+    let weight =
+        |chain: &context_runtime::store::Chain| chain.iter().map(|node| node.weight()).sum::<u64>();
     let end = ours.load(&chat(short), "main", &Window::Last(KEPT)).await;
     let windows = [
         ("load to the last boundary, against 1,000", Window::Boundary, KEPT + 1),

@@ -1,12 +1,16 @@
 //! `cargo xtask bench history`: what the history of chats costs on SQLite, beside a floor that does
 //! the same work with the bare library in the same run.
 //!
-//! The floor is rusqlite with cached statements in the calling thread, on the same bundled SQLite, with the same
-//! pragmas. Rounds are paired: each round does ours and the floor one after the other, the ratio is taken
-//! within the round, and the median over all rounds is printed, so a machine that slows down half-way does not
-//! matter. Nothing here decides by absolute times.
+//! The floor is rusqlite with cached statements in the calling thread, on the same bundled SQLite,
+//! with the same pragmas. Rounds are paired: each round does ours and the floor one after the
+//! other, the ratio is taken within the round, and the median over all rounds is printed, so a
+//! machine that slows down half-way does not matter. Nothing here decides by absolute times.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 mod append;
 mod bench;
@@ -37,8 +41,8 @@ struct Options {
 }
 
 const PARTS: [&str; 13] = [
-    "append", "text", "together", "load", "window", "fork", "turn", "shared", "search", "others", "delete",
-    "list", "memory",
+    "append", "text", "together", "load", "window", "fork", "turn", "shared", "search", "others",
+    "delete", "list", "memory",
 ];
 
 const HELP: &str = "\
@@ -57,7 +61,8 @@ Usage: cargo xtask bench history [--json] [--check] [--rounds N] [--max N] [--on
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench history";
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { json: false, check: false, rounds: 11, max: 1_000_000, only: Vec::new() };
+    let mut options =
+        Options { json: false, check: false, rounds: 11, max: 1_000_000, only: Vec::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = |least: usize| {
@@ -71,7 +76,9 @@ fn options() -> Result<Options, String> {
             "--max" => options.max = number(1_000)?,
             "--only" => {
                 let part = arguments.next().filter(|part| PARTS.contains(&part.as_str()));
-                options.only.push(part.ok_or_else(|| format!("--only takes one of {}", PARTS.join(", ")))?);
+                options
+                    .only
+                    .push(part.ok_or_else(|| format!("--only takes one of {}", PARTS.join(", ")))?);
             }
             // What cargo adds.
             "--bench" => {}
@@ -85,10 +92,10 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// Lets the allocator keep what is freed, as it does in a program that has run for a while: a first large block
-/// that is given back raises the size from which glibc returns memory to the system. Otherwise a load gives its
-/// memory back and takes it again each time, or does not, by the luck of where its blocks lie, and page faults are
-/// most of what is measured, on both sides.
+/// Lets the allocator keep what is freed, as it does in a program that has run for a while: a first
+/// large block that is given back raises the size from which glibc returns memory to the system.
+/// Otherwise a load gives its memory back and takes it again each time, or does not, by the luck of
+/// where its blocks lie, and page faults are most of what is measured, on both sides.
 fn settle_allocator() {
     drop(std::hint::black_box(vec![1u8; 24 << 20]));
 }

@@ -1,6 +1,6 @@
-//! What a message takes in memory while the cache of chains holds it. Measured in a process of its own, as the
-//! anonymous memory the system gave it: nobody has to count allocations, and nothing that was freed before
-//! hides what is allocated.
+//! What a message takes in memory while the cache of chains holds it. Measured in a process of its
+//! own, as the anonymous memory the system gave it: nobody has to count allocations, and nothing
+//! that was freed before hides what is allocated.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +29,11 @@ pub(crate) async fn held(bench: &mut Bench) {
     drop(ours);
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new(program);
-    command.arg(HELD).arg(&path).args([chats.to_string(), messages.to_string()]).stderr(Stdio::inherit());
+    command
+        .arg(HELD)
+        .arg(&path)
+        .args([chats.to_string(), messages.to_string()])
+        .stderr(Stdio::inherit());
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let Some((kept, read)) = text.trim().split_once(' ') else {

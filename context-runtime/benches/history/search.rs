@@ -49,7 +49,8 @@ pub(crate) async fn one_chat(bench: &mut Bench) {
     }
 }
 
-/// As a user with 10,000 messages in a store where others have many; the floor is the same search without them.
+/// As a user with 10,000 messages in a store where others have many; the floor is the same search
+/// without them.
 pub(crate) async fn among_others(bench: &mut Bench) {
     const OWN: usize = 10_000;
     let others = bench.max;

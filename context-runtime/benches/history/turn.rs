@@ -12,7 +12,8 @@ const TURNS: usize = 20;
 /// A turn of an engine that has read its chat.
 pub(crate) async fn warm(bench: &mut Bench) {
     let ours = Ours::create(&bench.path("turn.ours"), false).await;
-    let mut row = Row::new("warm turn, against one at 100 messages", 10_000, "us", Some(1.2)).skip_first(1);
+    let mut row =
+        Row::new("warm turn, against one at 100 messages", 10_000, "us", Some(1.2)).skip_first(1);
     for round in 0..bench.rounds + 1 {
         for n in [10_000, 100] {
             let chat = chat(format_args!("chat-{n}-{round}"));
@@ -31,7 +32,8 @@ pub(crate) async fn warm(bench: &mut Bench) {
     bench.board.add(row);
 }
 
-/// A turn of a new engine, as a server takes it that opens one for each request, with a cache they share.
+/// A turn of a new engine, as a server takes it that opens one for each request, with a cache they
+/// share.
 pub(crate) async fn shared(bench: &mut Bench) {
     let ours = Ours::create(&bench.path("shared.ours"), false).await;
     let cache = ChainCache::new(ours.store().clone(), 64 << 20);

@@ -1,4 +1,5 @@
-//! What the cases work on: made up, and the same in every run and every revision, since counts are compared over revisions.
+//! What the cases work on: made up, and the same in every run and every revision, since counts are
+//! compared over revisions.
 
 use std::sync::Arc;
 
@@ -12,18 +13,23 @@ pub(crate) fn talk(n: usize) -> Vec<Arc<Message>> {
     (0..n).map(|i| Arc::new(Message::text(role(i), words::text(i)))).collect()
 }
 
-/// Of ten messages one is a question, four call a tool, four hold a result of `result` bytes, and one answers.
+/// Of ten messages one is a question, four call a tool, four hold a result of `result` bytes, and
+/// one answers.
 pub(crate) fn work(n: usize, result: usize) -> Vec<Arc<Message>> {
     let message = |i: usize| match i % 10 {
         0 => Message::from(words::text(i)),
         9 => Message::text(Role::Assistant, words::text(i)),
         step if step % 2 == 1 => {
             let input =
-                Json::from_text(format!(r#"{{"path":"src/{i}.rs","lines":[{i},{}]}}"#, i + 40)).unwrap();
+                Json::from_text(format!(r#"{{"path":"src/{i}.rs","lines":[{i},{}]}}"#, i + 40))
+                    .unwrap();
             let call = Part::tool_call(format!("call_{i}"), "read_file", input);
             Message::new(Role::Assistant, [Part::text("Let me look at the next file."), call])
         }
-        _ => Message::new(Role::Tool, [Part::tool_result(format!("call_{}", i - 1), long(i, result))]),
+        _ => Message::new(
+            Role::Tool,
+            [Part::tool_result(format!("call_{}", i - 1), long(i, result))],
+        ),
     };
     (0..n).map(|i| Arc::new(message(i))).collect()
 }
@@ -80,13 +86,14 @@ pub(crate) fn events() -> Vec<String> {
         serde_json::json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
     ];
     events.extend((0..1_000).map(|i| {
-        let delta = serde_json::json!({"type": "text_delta", "text": format!("{} ", words::word(i))});
+        let delta =
+            serde_json::json!({"type": "text_delta", "text": format!("{} ", words::word(i))});
         serde_json::json!({"type": "content_block_delta", "index": 0, "delta": delta})
     }));
     events.push(serde_json::json!({"type": "content_block_stop", "index": 0}));
     let end = serde_json::json!({"stop_reason": "end_turn", "stop_sequence": null});
-    events
-        .push(serde_json::json!({"type": "message_delta", "delta": end, "usage": {"output_tokens": 1_000}}));
+    events.push(serde_json::json!({"type": "message_delta", "delta": end,
+            "usage": {"output_tokens": 1_000}}));
     events.push(serde_json::json!({"type": "message_stop"}));
     events.iter().map(serde_json::Value::to_string).collect()
 }

@@ -1,10 +1,16 @@
 //! The hot paths whose instructions `cargo xtask bench instructions` counts, one named case each.
 //!
-//! A case prepares what it needs, does its work once so that what is made once is made, and then does it inside [`counted`], a
-//! function of which a profiler counts nothing but what is below it. Work that goes to other threads cannot be counted so: such a case
-//! is run with two numbers of repetitions, and the difference is what counts. Nothing here reads a clock or draws a random number.
+//! A case prepares what it needs, does its work once so that what is made once is made, and then
+//! does it inside [`counted`], a function of which a profiler counts nothing but what is below it.
+//! Work that goes to other threads cannot be counted so: such a case is run with two numbers of
+//! repetitions, and the difference is what counts. Nothing here reads a clock or draws a random
+//! number.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 mod data;
 mod pure;
@@ -27,7 +33,8 @@ type Work = Box<dyn FnMut()>;
 struct Case {
     name: &'static str,
     prepare: fn() -> Work,
-    /// How many repetitions the difference is taken of; nothing where all work is below [`counted`].
+    /// How many repetitions the difference is taken of; nothing where all work is below
+    /// [`counted`].
     threads: Option<usize>,
 }
 
@@ -76,7 +83,8 @@ fn counted(work: &mut dyn FnMut()) {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["--list"] => {

@@ -20,14 +20,16 @@ use context_runtime::{
 use crate::{Work, data, fragments, rounds, words};
 
 pub(crate) fn render() -> Work {
-    let (renderer, fragments) = (renderer("xml", RenderOptions::new()).unwrap(), fragments::mixed(1_000));
+    let (renderer, fragments) =
+        (renderer("xml", RenderOptions::new()).unwrap(), fragments::mixed(1_000));
     Box::new(move || drop(black_box(renderer.render(black_box(&fragments)).unwrap())))
 }
 
 /// Counts are known, as a runtime knows them; those of what is shortened are not.
 pub(crate) fn microcompact() -> Work {
     let (messages, counter) = (data::work(1_000, 4_000), ModelCounter::for_model("gpt-4o"));
-    let counts: Vec<u64> = messages.iter().map(|message| counter.count_message(message).tokens()).collect();
+    let counts: Vec<u64> =
+        messages.iter().map(|message| counter.count_message(message).tokens()).collect();
     let total = counts.iter().sum::<u64>();
     let goal = Goal::new(Budget::new(total, 0), 0, total * 6 / 10);
     Box::new(move || {

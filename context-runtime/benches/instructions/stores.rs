@@ -8,13 +8,13 @@ use context_runtime::compaction::{microcompact, snip, summarize, truncate_head};
 use context_runtime::memory::{EPISODE, Episodic, episodic, words as memory_words};
 use context_runtime::tokens::{ModelCounter, TokenCounter};
 use context_runtime::{
-    CancelSignal, CaptureTurnInput, ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Message,
-    MessageId, PrepareInput, Role, Store, Timestamp,
+    CancelSignal, CaptureTurnInput, ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime,
+    Message, MessageId, PrepareInput, Role, Store, Timestamp,
     memory::{MemoryProvider, MemoryScope, RecallQuery},
     model::Answer,
     store::{
-        ChainEnd, Commit, CommitOutcome, HistoryStore, MemoryOutcome, MemoryRecord, MemoryWrite, NewChat,
-        Node, Target, Window,
+        ChainEnd, Commit, CommitOutcome, HistoryStore, MemoryOutcome, MemoryRecord, MemoryWrite,
+        NewChat, Node, Target, Window,
     },
 };
 use tokio::runtime::Runtime;
@@ -29,7 +29,11 @@ fn chat() -> ChatRef {
     ChatRef::new("user", "chat")
 }
 
-async fn append_to(history: &dyn HistoryStore, head: Option<MessageId>, nodes: Vec<Arc<Node>>) -> MessageId {
+async fn append_to(
+    history: &dyn HistoryStore,
+    head: Option<MessageId>,
+    nodes: Vec<Arc<Node>>,
+) -> MessageId {
     let target = Target::Extend { branch: "main".into(), expected: head };
     let commit = Commit { nodes, ..Commit::new(chat(), target, Timestamp::from_micros(1)) };
     match history.commit(commit).await.unwrap() {
@@ -51,7 +55,8 @@ async fn filled(url: &str, n: usize) -> (Arc<dyn Store>, MessageId) {
 /// A store in a file that is gone with the returned folder.
 async fn in_a_file(n: usize) -> (tempfile::TempDir, Arc<dyn Store>, MessageId) {
     let folder = tempfile::tempdir().unwrap();
-    let (store, head) = filled(&format!("sqlite:{}", folder.path().join("chats.db").display()), n).await;
+    let (store, head) =
+        filled(&format!("sqlite:{}", folder.path().join("chats.db").display()), n).await;
     (folder, store, head)
 }
 
@@ -59,7 +64,8 @@ pub(crate) fn resolve_warm() -> Work {
     let runtime = runtime();
     let mut engine = runtime.block_on(async {
         let (store, _) = filled("mem:", 10_000).await;
-        let mut engine = ContextEngine::builder(store).user("user").chat("chat").open().await.unwrap();
+        let mut engine =
+            ContextEngine::builder(store).user("user").chat("chat").open().await.unwrap();
         engine.set(crate::fragments::mixed(40));
         engine.resolve().await.unwrap();
         engine
@@ -88,11 +94,14 @@ pub(crate) fn prepare_cold() -> Work {
         let context = DefaultContextRuntime::builder().build().unwrap();
         let input = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
             .messages(messages.iter().map(Arc::clone));
-        drop(black_box(runtime.block_on(context.prepare_for_model(input.window(1_000_000_000))).unwrap()));
+        drop(black_box(
+            runtime.block_on(context.prepare_for_model(input.window(1_000_000_000))).unwrap(),
+        ));
     })
 }
 
-/// All stages, of a history that is a third larger than what fits, with a model that answers at once.
+/// All stages, of a history that is a third larger than what fits, with a model that answers at
+/// once.
 pub(crate) fn summarise() -> Work {
     let (runtime, messages) = (runtime(), data::talk(1_000));
     let counter = ModelCounter::for_model("gpt-4o");
@@ -108,7 +117,8 @@ pub(crate) fn summarise() -> Work {
             .build()
             .unwrap();
         let input = || {
-            PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone))
+            PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
+                .messages(messages.iter().map(Arc::clone))
         };
         let task = runtime.block_on(context.prepare_for_model(input())).unwrap().summary.unwrap();
         context.accept_summary(&("ada", "s").into(), &messages, &task, &answer).unwrap();
@@ -120,7 +130,8 @@ pub(crate) fn summarise() -> Work {
 pub(crate) fn capture() -> Work {
     let (runtime, mut messages) = (runtime(), data::work(10_000, 400));
     let store = runtime.block_on(context_runtime::open("mem:")).unwrap();
-    let context = DefaultContextRuntime::builder().memory(episodic(&store).unwrap()).build().unwrap();
+    let context =
+        DefaultContextRuntime::builder().memory(episodic(&store).unwrap()).build().unwrap();
     let mut news = data::talk(20_001).split_off(10_000).into_iter();
     Box::new(move || {
         messages.extend(news.next());
@@ -158,10 +169,19 @@ pub(crate) fn recall() -> Work {
     let memory = runtime.block_on(async {
         let store = context_runtime::open("mem:").await.unwrap();
         let write = |i: usize| {
-            let text = format!("We took the {} train to Lisbon. {}", words::word(i as u64), words::text(i));
+            let text = format!(
+                "We took the {} train to Lisbon. {}",
+                words::word(i as u64),
+                words::text(i)
+            );
             let said = Timestamp::from_micros(i as i64 * 60_000_000);
-            let record =
-                MemoryRecord::new(MemoryScope::new("user"), format!("m{i:03}"), EPISODE, said, text.as_str());
+            let record = MemoryRecord::new(
+                MemoryScope::new("user"),
+                format!("m{i:03}"),
+                EPISODE,
+                said,
+                text.as_str(),
+            );
             MemoryWrite::new(record, memory_words::index_words(&text))
         };
         let writes: Vec<_> = (0..500).map(write).collect();

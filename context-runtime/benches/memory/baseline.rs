@@ -69,7 +69,10 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect();
-    words.into_iter().filter(|word| !STOP.split_whitespace().any(|stop| stop == word)).map(|word| stem(&word))
+    words
+        .into_iter()
+        .filter(|word| !STOP.split_whitespace().any(|stop| stop == word))
+        .map(|word| stem(&word))
 }
 
 /// Plurals, `-ed` and `-ing`.

@@ -1,5 +1,6 @@
-//! The memory scenarios of the Berkeley Function-Calling Leaderboard: what a customer or a patient told over several conversations,
-//! and what they ask about it later. The answer names a part of what was said, with gaps; the turn that has all of it is the evidence.
+//! The memory scenarios of the Berkeley Function-Calling Leaderboard: what a customer or a patient
+//! told over several conversations, and what they ask about it later. The answer names a part of
+//! what was said, with gaps; the turn that has all of it is the evidence.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,22 +13,26 @@ use crate::dialogue::{Dialogue, Question, Turn};
 const DAY: i64 = 86_400_000_000;
 
 pub(crate) fn read() -> Result<Vec<Dialogue>, String> {
-    let data =
-        std::env::var_os("CONTEXT_TEST_DATA").map_or_else(|| PathBuf::from("../../shared"), PathBuf::from);
+    let data = std::env::var_os("CONTEXT_TEST_DATA")
+        .map_or_else(|| PathBuf::from("../../shared"), PathBuf::from);
     let folder = [data.join("data/bfcl"), data.join("bfcl"), PathBuf::from("../shared/data/bfcl")];
     let folder = folder.iter().find(|folder| folder.is_dir());
     let folder = folder.ok_or("there is no test data; CONTEXT_TEST_DATA names its folder")?;
     let mut questions: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for file in files(folder, "BFCL_v4_memory")? {
-        let answers = lines(&folder.join("possible_answer").join(file.file_name().unwrap_or_default()))?;
+        let answers =
+            lines(&folder.join("possible_answer").join(file.file_name().unwrap_or_default()))?;
         let sources: BTreeMap<&str, &str> = answers
             .iter()
             .filter_map(|answer| Some((answer["id"].as_str()?, answer["source"].as_str()?)))
             .collect();
         for line in lines(&file)? {
             let asked = line["question"][0][0]["content"].as_str();
-            let known =
-                (line["scenario"].as_str(), asked, line["id"].as_str().and_then(|id| sources.get(id)));
+            let known = (
+                line["scenario"].as_str(),
+                asked,
+                line["id"].as_str().and_then(|id| sources.get(id)),
+            );
             if let (Some(scenario), Some(asked), Some(source)) = known {
                 questions
                     .entry(scenario.to_owned())
@@ -36,11 +41,19 @@ pub(crate) fn read() -> Result<Vec<Dialogue>, String> {
             }
         }
     }
-    questions.into_iter().map(|(scenario, questions)| dialogue(folder, scenario, questions)).collect()
+    questions
+        .into_iter()
+        .map(|(scenario, questions)| dialogue(folder, scenario, questions))
+        .collect()
 }
 
-fn dialogue(folder: &Path, scenario: String, questions: Vec<(String, String)>) -> Result<Dialogue, String> {
-    let told = lines(&folder.join("memory_prereq_conversation").join(format!("memory_{scenario}.json")))?;
+fn dialogue(
+    folder: &Path,
+    scenario: String,
+    questions: Vec<(String, String)>,
+) -> Result<Dialogue, String> {
+    let told =
+        lines(&folder.join("memory_prereq_conversation").join(format!("memory_{scenario}.json")))?;
     let mut turns = Vec::new();
     for (day, conversation) in told.iter().enumerate() {
         let session = conversation["id"].as_str().unwrap_or_default().to_owned();
@@ -80,15 +93,17 @@ fn plain(text: &str) -> String {
 fn files(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let named =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    let named = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+    };
     let mut files: Vec<_> = paths.filter(named).collect();
     files.sort();
     Ok(files)
 }
 
 fn lines(file: &Path) -> Result<Vec<Value>, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let parsed = text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str);
     parsed.collect::<Result<_, _>>().map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -1,6 +1,7 @@
-//! Dialogues in the form of LoCoMo (Maharana and others, 2024): JSON files, each with one dialogue or a list of them. A dialogue has a
-//! `conversation` of `session_1`, `session_2`, … (turns with `speaker`, `dia_id`, `text`, and for pictures `blip_caption`), with
-//! `session_1_date_time` beside them, and `qa`: questions with their `evidence`, ids of turns, and a `category`.
+//! Dialogues in the form of LoCoMo (Maharana and others, 2024): JSON files, each with one dialogue
+//! or a list of them. A dialogue has a `conversation` of `session_1`, `session_2`, … (turns with
+//! `speaker`, `dia_id`, `text`, and for pictures `blip_caption`), with `session_1_date_time` beside
+//! them, and `qa`: questions with their `evidence`, ids of turns, and a `category`.
 
 use std::path::Path;
 
@@ -9,9 +10,11 @@ use serde_json::Value;
 use crate::dialogue::{Dialogue, Question, Turn};
 
 pub(crate) fn read(folder: &Path) -> Result<Vec<Dialogue>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|ext| ext == "json")).collect();
+    let mut files: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|ext| ext == "json")).collect();
     files.sort();
     let mut dialogues = Vec::new();
     for file in files {
@@ -36,13 +39,15 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Dialogue>, String> {
 }
 
 fn dialogue(name: String, sample: &Value) -> Result<Dialogue, String> {
-    let conversation = sample["conversation"].as_object().ok_or("a dialogue has no conversation")?;
+    let conversation =
+        sample["conversation"].as_object().ok_or("a dialogue has no conversation")?;
     let number = |key: &str| key.strip_prefix("session_")?.parse::<u32>().ok();
     let mut sessions: Vec<u32> = conversation.keys().filter_map(|key| number(key)).collect();
     sessions.sort_unstable();
     let mut turns = Vec::new();
     for session in sessions {
-        let date = conversation.get(&format!("session_{session}_date_time")).and_then(Value::as_str);
+        let date =
+            conversation.get(&format!("session_{session}_date_time")).and_then(Value::as_str);
         let begin = date.and_then(time).unwrap_or(i64::from(session) * 86_400_000_000);
         let said = conversation[&format!("session_{session}")].as_array().into_iter().flatten();
         for (at, turn) in said.enumerate() {
@@ -65,9 +70,14 @@ fn dialogue(name: String, sample: &Value) -> Result<Dialogue, String> {
     for asked in sample["qa"].as_array().into_iter().flatten() {
         // Some list several ids in one text.
         let evidence = asked["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let evidence: Vec<String> =
-            evidence.flat_map(|ids| ids.split([';', ' ', ','])).map(str::to_owned).filter(known).collect();
-        let Some(text) = asked["question"].as_str().filter(|_| !evidence.is_empty()) else { continue };
+        let evidence: Vec<String> = evidence
+            .flat_map(|ids| ids.split([';', ' ', ',']))
+            .map(str::to_owned)
+            .filter(known)
+            .collect();
+        let Some(text) = asked["question"].as_str().filter(|_| !evidence.is_empty()) else {
+            continue;
+        };
         let category = format!("category {}", asked["category"]);
         questions.push(Question { category, text: text.to_owned(), evidence });
     }

@@ -1,10 +1,15 @@
-//! `cargo xtask bench memory`: whether what was said comes back, beside plain BM25; and what that costs, up to a million records.
+//! `cargo xtask bench memory`: whether what was said comes back, beside plain BM25; and what that
+//! costs, up to a million records.
 //!
-//! Quality is measured on conversations that this repository did not write: the memory scenarios of BFCL among the test data, and, with
-//! `--locomo FOLDER`, dialogues in the form of LoCoMo. The baseline is BM25 over the same turns in the same run. No network, no
-//! vectors.
+//! Quality is measured on conversations that this repository did not write: the memory scenarios of
+//! BFCL among the test data, and, with `--locomo FOLDER`, dialogues in the form of LoCoMo. The
+//! baseline is BM25 over the same turns in the same run. No network, no vectors.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 mod baseline;
 mod bfcl;
@@ -42,7 +47,8 @@ pub(crate) struct Options {
 impl Options {
     fn read() -> Result<Self, String> {
         let (only, locomo) = (Vec::new(), None);
-        let mut options = Self { json: false, check: false, only, locomo, records: 1_000_000, misses: false };
+        let mut options =
+            Self { json: false, check: false, only, locomo, records: 1_000_000, misses: false };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -53,7 +59,8 @@ impl Options {
                 "--only" => options.only.push(value()?),
                 "--locomo" => options.locomo = Some(value()?.into()),
                 "--records" => {
-                    options.records = value()?.parse().map_err(|_| "--records takes a number".to_owned())?;
+                    options.records =
+                        value()?.parse().map_err(|_| "--records takes a number".to_owned())?;
                 }
                 // What cargo adds.
                 "--bench" => {}

@@ -76,7 +76,8 @@ pub(crate) async fn measure(
         let usual = Episodic::new(Arc::clone(&store) as _).unwrap().hot(Duration::ZERO);
         capture(&whole, dialogue).await;
         let plain = Baseline::new(&dialogue.turns);
-        let place = |ids: &[String], evidence: &[String]| ids.iter().position(|id| evidence.contains(id));
+        let place =
+            |ids: &[String], evidence: &[String]| ids.iter().position(|id| evidence.contains(id));
         for question in &dialogue.questions {
             let query = || {
                 let last = dialogue.turns.iter().map(|turn| turn.at).max().unwrap_or_default();
@@ -92,17 +93,25 @@ pub(crate) async fn measure(
             let before = crate::scale::cpu();
             let given = usual.recall(&query(), &CancelSignal::never()).await.unwrap();
             costs.push((crate::scale::cpu() - before) * 1e3);
-            let shown = XmlRenderer::default().render(&[recalled_memories(&given.memories)]).unwrap();
+            let shown =
+                XmlRenderer::default().render(&[recalled_memories(&given.memories)]).unwrap();
             tokens.push(Vocabulary::O200kBase.count(&shown) as f64);
             let best = plain.best(&question.text, 20);
-            let theirs: Vec<String> = best.iter().map(|at| dialogue.turns[*at].id.clone()).collect();
+            let theirs: Vec<String> =
+                best.iter().map(|at| dialogue.turns[*at].id.clone()).collect();
             let plainly = place(&theirs, &question.evidence);
             if options.misses && found != Some(0) {
-                println!("{} {:?} at {found:?}, baseline {plainly:?}", dialogue.name, question.text);
+                println!(
+                    "{} {:?} at {found:?}, baseline {plainly:?}",
+                    dialogue.name, question.text
+                );
                 let of = |id: &String| {
                     dialogue.turns.iter().find(|turn| turn.id == *id).map(|turn| turn.text.as_str())
                 };
-                println!("    wanted: {}", question.evidence.first().and_then(of).unwrap_or_default());
+                println!(
+                    "    wanted: {}",
+                    question.evidence.first().and_then(of).unwrap_or_default()
+                );
                 println!("    first:  {}", ids.first().and_then(of).unwrap_or_default());
             }
             for category in ["all", question.category.as_str()] {
@@ -119,7 +128,9 @@ pub(crate) async fn measure(
             median(&mut tokens)
         );
     }
-    let (Some(ours), Some(baseline)) = (ours.get("all"), baseline.get("all")) else { return Vec::new() };
+    let (Some(ours), Some(baseline)) = (ours.get("all"), baseline.get("all")) else {
+        return Vec::new();
+    };
     let (at, above) = target.above;
     let mut missed = Vec::new();
     if ours.recall(at) < baseline.recall(at) + above {
@@ -134,10 +145,12 @@ pub(crate) async fn measure(
 async fn capture(memory: &Episodic, dialogue: &Dialogue) {
     for turn in &dialogue.turns {
         let message = Message::text(Role::User, turn.text.as_str());
-        let mut said = CapturedMessage::new(turn.id.as_str(), message).at(Timestamp::from_micros(turn.at));
+        let mut said =
+            CapturedMessage::new(turn.id.as_str(), message).at(Timestamp::from_micros(turn.at));
         said.speaker.clone_from(&turn.speaker);
         let scope = MemoryScope::new("user").session(turn.session.as_str());
-        let turn = CapturedTurn::new(scope, turn.id.as_str(), Timestamp::from_micros(turn.at), vec![said]);
+        let turn =
+            CapturedTurn::new(scope, turn.id.as_str(), Timestamp::from_micros(turn.at), vec![said]);
         memory.capture(&turn, &CancelSignal::never()).await.unwrap();
     }
 }
@@ -155,13 +168,15 @@ fn show(
     baseline: &BTreeMap<String, Places>,
 ) {
     if !options.json {
-        let heads: String = target.at.iter().map(|at| format!("{:>16}", format!("recall@{at}"))).collect();
+        let heads: String =
+            target.at.iter().map(|at| format!("{:>16}", format!("recall@{at}"))).collect();
         println!("{:<24} {:>5} {heads} {:>16}    (ours / BM25)", data, "n", "MRR");
     }
     for (category, places) in ours {
         let plain = &baseline[category];
         if options.json {
-            let at = |places: &Places| target.at.iter().map(|at| (*at, places.recall(*at))).collect();
+            let at =
+                |places: &Places| target.at.iter().map(|at| (*at, places.recall(*at))).collect();
             let line = Line {
                 area: "memory",
                 data,
@@ -178,7 +193,11 @@ fn show(
         let both = |ours: f64, plain: f64| format!("{:>16}", format!("{ours:.3} / {plain:.3}"));
         let columns: String =
             target.at.iter().map(|at| both(places.recall(*at), plain.recall(*at))).collect();
-        println!("{category:<24} {:>5} {columns} {}", places.0.len(), both(places.mrr(), plain.mrr()));
+        println!(
+            "{category:<24} {:>5} {columns} {}",
+            places.0.len(),
+            both(places.mrr(), plain.mrr())
+        );
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a recall costs in memories of growing size: one user, everything in one scope, on SQLite.
 //!
-//! The texts are made up: twenty words of a vocabulary in which few words are frequent and most are rare, as in any language, in
-//! sessions of twenty turns. A question has words of one turn and frequent ones beside them.
+//! The texts are made up: twenty words of a vocabulary in which few words are frequent and most are
+//! rare, as in any language, in sessions of twenty turns. A question has words of one turn and
+//! frequent ones beside them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +83,8 @@ pub(crate) async fn measure(options: &Options) -> Vec<String> {
         costs.sort_by(f64::total_cmp);
         median = costs[QUESTIONS / 2];
         // The log has what is not yet in the file.
-        let size_of = |file: &std::path::Path| std::fs::metadata(file).map_or(0, |known| known.len());
+        let size_of =
+            |file: &std::path::Path| std::fs::metadata(file).map_or(0, |known| known.len());
         let bytes = size_of(&path) + size_of(&path.with_extension("db-wal"));
         let line = Line {
             area: "memory",
@@ -111,7 +113,11 @@ pub(crate) async fn measure(options: &Options) -> Vec<String> {
     if median < GOAL { Vec::new() } else { vec![format!("scale: a recall under {GOAL} ms CPU")] }
 }
 
-async fn write(records: &dyn MemoryRecordStore, random: &mut Random, range: std::ops::Range<usize>) {
+async fn write(
+    records: &dyn MemoryRecordStore,
+    random: &mut Random,
+    range: std::ops::Range<usize>,
+) {
     let write = |at: usize| {
         let text = sentence(random, 20);
         let scope = MemoryScope::new("user");
@@ -146,8 +152,10 @@ fn word(random: &mut Random) -> String {
 
 /// The spelling of a number, in syllables, so that no two words have one stem.
 fn spelt(mut number: usize) -> String {
-    const SYLLABLES: [&str; 16] =
-        ["ba", "ko", "ri", "mu", "ta", "lo", "ni", "du", "ga", "po", "vi", "su", "ra", "no", "ki", "fu"];
+    const SYLLABLES: [&str; 16] = [
+        "ba", "ko", "ri", "mu", "ta", "lo", "ni", "du", "ga", "po", "vi", "su", "ra", "no", "ki",
+        "fu",
+    ];
     let mut word = String::from("z");
     for _ in 0..4 {
         word.push_str(SYLLABLES[number % 16]);

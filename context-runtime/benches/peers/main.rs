@@ -1,8 +1,14 @@
-//! Our side of `cargo xtask bench peers`: the same work as the drivers of the peers do, one job a line.
+//! Our side of `cargo xtask bench peers`: the same work as the drivers of the peers do, one job a
+//! line.
 //!
-//! It is started by that command, with a folder for its store and the durability it is to have. It measures nothing by itself.
+//! It is started by that command, with a folder for its store and the durability it is to have. It
+//! measures nothing by itself.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 mod protocol;
 
@@ -13,7 +19,8 @@ use std::sync::Arc;
 
 use context_runtime::kinds::{guardrail, term, workflow};
 use context_runtime::{
-    ChatRef, ContextEngine, Fragment, Message, MessageId, Role, Store, Timestamp, assistant, hint, role,
+    ChatRef, ContextEngine, Fragment, Message, MessageId, Role, Store, Timestamp, assistant, hint,
+    role,
     store::{Chain, ChainEnd, Commit, CommitOutcome, Durability, NewChat, Node, Target, Window},
     user,
 };
@@ -34,7 +41,8 @@ fn main() {
 
 async fn drive(path: &Path, durability: &str) {
     let url = format!("sqlite:{}?durability={durability}", path.display());
-    let mut ours = Ours { store: context_runtime::open(&url).await.unwrap(), url, engines: HashMap::new() };
+    let mut ours =
+        Ours { store: context_runtime::open(&url).await.unwrap(), url, engines: HashMap::new() };
     let journal = rusqlite::Connection::open(path).unwrap();
     let about = About {
         peer: PEER,
@@ -69,11 +77,17 @@ impl Ours {
         let chat = ChatRef::new(USER, format!("{}-{}", job.case, job.n));
         let history = self.store.history();
         if history.chat(&chat).await.unwrap().is_none() {
-            let _created =
-                history.create_chat(NewChat::new(chat.clone(), Timestamp::from_micros(0))).await.unwrap();
+            let _created = history
+                .create_chat(NewChat::new(chat.clone(), Timestamp::from_micros(0)))
+                .await
+                .unwrap();
             let node = |i: usize| {
                 let role = if i.is_multiple_of(2) { Role::User } else { Role::Assistant };
-                Arc::new(Node::new(id(i), Message::text(role, text(i)), Timestamp::from_micros(i as i64)))
+                Arc::new(Node::new(
+                    id(i),
+                    Message::text(role, text(i)),
+                    Timestamp::from_micros(i as i64),
+                ))
             };
             let target = Target::Extend { branch: "main".into(), expected: None };
             let commit = Commit::new(chat.clone(), target, Timestamp::from_micros(1));
@@ -179,13 +193,19 @@ fn id(i: usize) -> String {
 /// Twenty fragments, as the other drivers have them.
 fn fragments() -> Vec<Fragment> {
     let rule = |i: usize| {
-        format!("Rule {i:04}: answer in short sentences, cite what you used, and never guess a price.")
+        format!(
+            "Rule {i:04}: answer in short sentences, cite what you used, and never guess a price."
+        )
     };
     let mut fragments = vec![role("You book trips. Ask before you pay.")];
     fragments.extend((0..10).map(|i| hint(rule(i))));
     fragments.extend((0..4).map(|i| term(format!("term {i}"), rule(i))));
-    fragments.extend((0..3).map(|i| guardrail(rule(i)).reason(rule(i)).action("Ask the user first.").into()));
+    fragments.extend(
+        (0..3).map(|i| guardrail(rule(i)).reason(rule(i)).action("Ask the user first.").into()),
+    );
     let step = |i: usize, step| format!("Step {step} of task {i}: look, think, then act.");
-    fragments.extend((0..2).map(|i| workflow(format!("Task {i}"), (0..4).map(move |s| step(i, s))).into()));
+    fragments.extend(
+        (0..2).map(|i| workflow(format!("Task {i}"), (0..4).map(move |s| step(i, s))).into()),
+    );
     fragments
 }

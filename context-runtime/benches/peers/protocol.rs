@@ -1,8 +1,9 @@
 //! How `cargo xtask bench peers` speaks to a driver: a job on a line, an answer on a line.
 //!
-//! A job is `CASE N TIMES`: do this TIMES times on a chat of N messages. An answer is a JSON object: what one of them took, or why it
-//! is not done. A driver prepares what it needs before it begins to measure, and keeps it for the next job.
-//! Only this file is shared with the driver of the peer in Rust, so it knows nothing of either library.
+//! A job is `CASE N TIMES`: do this TIMES times on a chat of N messages. An answer is a JSON
+//! object: what one of them took, or why it is not done. A driver prepares what it needs before it
+//! begins to measure, and keeps it for the next job. Only this file is shared with the driver of
+//! the peer in Rust, so it knows nothing of either library.
 
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -56,10 +57,12 @@ impl Meter {
     /// Answers a job that is done.
     pub(crate) fn stop(self, job: &Job, about: &About) {
         let each = |clock, since| (now(clock) - since).as_secs_f64() * 1e6 / job.times as f64;
-        let (cpu, wall) = (each(ClockId::ProcessCPUTime, self.cpu), each(ClockId::Monotonic, self.wall));
+        let (cpu, wall) =
+            (each(ClockId::ProcessCPUTime, self.cpu), each(ClockId::Monotonic, self.wall));
         say(&json!({
             "peer": about.peer, "version": about.version, "sqlite": about.sqlite, "case": job.case, "n": job.n,
-            "cpu_us": cpu, "wall_us": wall, "journal_mode": about.journal_mode, "synchronous": about.synchronous,
+            "cpu_us": cpu, "wall_us": wall, "journal_mode": about.journal_mode,
+                "synchronous": about.synchronous,
         }));
     }
 }
@@ -73,7 +76,9 @@ pub(crate) fn skip(job: &Job, peer: &str, why: &str) {
 pub(crate) fn text(i: usize) -> String {
     let mut text = format!("Message {i}: ");
     while text.len() < 400 {
-        text.push_str("the train to Lisbon leaves at nine, \"ask\" before you pay, keep the receipt. ");
+        text.push_str(
+            "the train to Lisbon leaves at nine, \"ask\" before you pay, keep the receipt. ",
+        );
     }
     text.truncate(400);
     text

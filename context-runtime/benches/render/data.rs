@@ -5,7 +5,9 @@ use context_runtime::{Fragment, FragmentData, fragment, hint};
 
 /// Text of about 80 characters, each a little different.
 fn sentence(number: usize) -> String {
-    format!("Rule {number:04}: answer in short sentences, cite what you used, and never guess a price.")
+    format!(
+        "Rule {number:04}: answer in short sentences, cite what you used, and never guess a price."
+    )
 }
 
 /// Hints of 80 characters.
@@ -18,9 +20,13 @@ pub(crate) fn mixed(count: usize) -> Vec<Fragment> {
     let one = |number: usize| match number % 4 {
         0 => hint(sentence(number)),
         1 => term(format!("term {number}"), sentence(number)),
-        2 => guardrail(sentence(number)).reason(sentence(number + 1)).action("Ask the user first.").into(),
+        2 => guardrail(sentence(number))
+            .reason(sentence(number + 1))
+            .action("Ask the user first.")
+            .into(),
         _ => {
-            let steps = (0..4).map(|step| format!("Step {step} of task {number}: look, think, then act."));
+            let steps =
+                (0..4).map(|step| format!("Step {step} of task {number}: look, think, then act."));
             workflow(format!("Task {number}"), steps).into()
         }
     };

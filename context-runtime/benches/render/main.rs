@@ -1,10 +1,15 @@
-//! `cargo xtask bench render`: what prompts cost in each format, beside a floor that only copies the same bytes.
+//! `cargo xtask bench render`: what prompts cost in each format, beside a floor that only copies
+//! the same bytes.
 //!
-//! Costs are CPU time for each node of the tree, a node being a fragment, an item or an entry. The row of one
-//! changed fragment compares a resolve of an engine in which one of the fragments was replaced with a whole
-//! rendering. Nothing here decides by absolute times.
+//! Costs are CPU time for each node of the tree, a node being a fragment, an item or an entry. The
+//! row of one changed fragment compares a resolve of an engine in which one of the fragments was
+//! replaced with a whole rendering. Nothing here decides by absolute times.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 #[path = "../shared/board.rs"]
 mod board;
@@ -100,7 +105,8 @@ async fn whole(board: &mut Board, renderer: &dyn Renderer, case: &Case, rounds: 
 async fn one_changed(board: &mut Board, renderer: Arc<dyn Renderer>, rounds: usize) {
     const TIMES: usize = 20;
     let store = context_runtime::open("mem:").await.unwrap();
-    let builder = ContextEngine::builder(store).user("u").chat("c").shared_renderer(Arc::clone(&renderer));
+    let builder =
+        ContextEngine::builder(store).user("u").chat("c").shared_renderer(Arc::clone(&renderer));
     let mut engine = builder.open().await.unwrap();
     let mut fragments = data::mixed(1_000);
     fragments[500] = hint("changing").with_id("changing");

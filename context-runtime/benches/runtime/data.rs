@@ -9,11 +9,13 @@ pub(crate) const MODEL: &str = "gpt-4o";
 /// A sentence.
 pub(crate) const PROMPT: &str = "The train to Lisbon leaves at nine; whoever wants a window should be there early, because nobody keeps a seat. ";
 /// Code that tools read.
-const CODE: &str = concat!(include_str!("data.rs"), include_str!("policies.rs"), include_str!("replay.rs"));
+const CODE: &str =
+    concat!(include_str!("data.rs"), include_str!("policies.rs"), include_str!("replay.rs"));
 /// How long a result is, in bytes.
 const RESULT: usize = 4_000;
 
-/// Cycles of ten messages: a request, four calls with a result of four thousand characters each, a reply.
+/// Cycles of ten messages: a request, four calls with a result of four thousand characters each, a
+/// reply.
 pub(crate) fn history(size: usize) -> Vec<Arc<Message>> {
     work(size, |result| vec![Part::text(result)])
 }
@@ -33,7 +35,11 @@ pub(crate) fn with_images(size: usize) -> Vec<Arc<Message>> {
 pub(crate) fn talk(size: usize) -> Vec<Arc<Message>> {
     let message = |at: usize| {
         let text = format!("{at}: {}", PROMPT.repeat(12));
-        if at.is_multiple_of(2) { Message::from(text) } else { Message::text(Role::Assistant, text) }
+        if at.is_multiple_of(2) {
+            Message::from(text)
+        } else {
+            Message::text(Role::Assistant, text)
+        }
     };
     (0..size).map(|at| Arc::new(message(at))).collect()
 }

@@ -1,12 +1,19 @@
-//! `cargo xtask bench runtime`: what preparing a call costs, what policies cost, and what they save.
+//! `cargo xtask bench runtime`: what preparing a call costs, what policies cost, and what they
+//! save.
 //!
-//! Times stand beside floors that only look at the same messages. Cold, messages are seen for the first time and all are counted: the
-//! floor is the counter we use ourselves, called once on the same messages. Warm, their counts are known: the floor is one pass that
-//! adds them up. Nothing here decides by absolute times.
+//! Times stand beside floors that only look at the same messages. Cold, messages are seen for the
+//! first time and all are counted: the floor is the counter we use ourselves, called once on the
+//! same messages. Warm, their counts are known: the floor is one pass that adds them up. Nothing
+//! here decides by absolute times.
 //!
-//! Quality is measured on recorded conversations, against the same conversations with nothing but a cut of their beginning.
+//! Quality is measured on recorded conversations, against the same conversations with nothing but a
+//! cut of their beginning.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 #[path = "../shared/board.rs"]
 mod board;

@@ -1,6 +1,6 @@
-//! All stages, of a history that is a third larger than what fits: counted, planned, summarised by a double that answers at once, cut
-//! and prepared. The floor counts the history once; a pipeline counts also what policies write, and a summary's request in several
-//! forms until one fits.
+//! All stages, of a history that is a third larger than what fits: counted, planned, summarised by
+//! a double that answers at once, cut and prepared. The floor counts the history once; a pipeline
+//! counts also what policies write, and a summary's request in several forms until one fits.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use context_runtime::summarize::Summarize;
 use context_runtime::tokens::{ModelCounter, TokenCounter};
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role, compaction::Stage,
-    model::Answer,
+    ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role,
+    compaction::Stage, model::Answer,
 };
 
 use crate::board::{Board, Row};
@@ -76,8 +76,10 @@ fn runtime(total: u64, summaries: bool) -> DefaultContextRuntime {
 
 /// What is sent, with a summary if one is asked for.
 async fn call(runtime: &DefaultContextRuntime, messages: &[Arc<Message>]) -> ModelContext {
-    let input =
-        || PrepareInput::new(("ada", "s"), "t", "openai", MODEL).messages(messages.iter().map(Arc::clone));
+    let input = || {
+        PrepareInput::new(("ada", "s"), "t", "openai", MODEL)
+            .messages(messages.iter().map(Arc::clone))
+    };
     let context = runtime.prepare_for_model(input()).await.unwrap();
     let Some(task) = &context.summary else { return context };
     let answer = Answer::new(Message::text(Role::Assistant, ANSWER));

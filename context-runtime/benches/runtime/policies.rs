@@ -1,12 +1,13 @@
 //! Policies by themselves: ten thousand messages are to become six tenths of their tokens.
 //!
-//! The first pass of a policy is measured cold, with all counting it takes; its floor counts the history once. Each result is counted
-//! once as it is and about three times while it is brought to its bound, so it may take a multiple of that. The same floor is
-//! `strip-images`', which makes new messages, and they are counted.
+//! The first pass of a policy is measured cold, with all counting it takes; its floor counts the
+//! history once. Each result is counted once as it is and about three times while it is brought to
+//! its bound, so it may take a multiple of that. The same floor is `strip-images`', which makes new
+//! messages, and they are counted.
 //!
-//! The others are shown counts that are known, as a runtime does, and make a plan that is applied. Their floor looks up and adds the
-//! counts of all messages: it neither finds out which results belong to which calls nor copies what stays, so they may take a
-//! multiple of it, too.
+//! The others are shown counts that are known, as a runtime does, and make a plan that is applied.
+//! Their floor looks up and adds the counts of all messages: it neither finds out which results
+//! belong to which calls nor copies what stays, so they may take a multiple of it, too.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -50,8 +51,15 @@ pub(crate) async fn measure(board: &mut Board, options: &Options) {
             STRIP => with_images(SIZE),
             _ => history(SIZE),
         };
-        counted(board, Row::new(case, SIZE, "ns", Some(target)), policy, &messages, &counter, options.rounds)
-            .await;
+        counted(
+            board,
+            Row::new(case, SIZE, "ns", Some(target)),
+            policy,
+            &messages,
+            &counter,
+            options.rounds,
+        )
+        .await;
     }
 }
 
@@ -98,7 +106,8 @@ async fn counted(
     rounds: usize,
 ) {
     let known = CachedCounter::new(Arc::clone(counter));
-    let counts: Vec<u64> = messages.iter().map(|message| known.count_shared(message).tokens()).collect();
+    let counts: Vec<u64> =
+        messages.iter().map(|message| known.count_shared(message).tokens()).collect();
     let mut row = row.skip_first(1);
     let counts_again = policy.name() == StripImages::NAME;
     for _ in 0..=rounds {

@@ -1,7 +1,8 @@
 //! Preparing a call of a history that need not be cut.
 //!
-//! The floor of a call with one new message adds known counts up, and does what no call goes without: it hashes system prompt and
-//! tools, to know whether a request begins as the one before, and joins the prompt. So short histories can be held to a target too.
+//! The floor of a call with one new message adds known counts up, and does what no call goes
+//! without: it hashes system prompt and tools, to know whether a request begins as the one before,
+//! and joins the prompt. So short histories can be held to a target too.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -72,7 +73,8 @@ impl Bench {
     async fn warm(self, board: &mut Board) {
         let size = self.history.len();
         let known = CachedCounter::with_capacity(Arc::new(ModelCounter::for_model(MODEL)), 1 << 18);
-        let mut row = Row::new(WARM, size, "ns", Some(if size < 10_000 { 2.0 } else { 1.0 })).skip_first(1);
+        let mut row =
+            Row::new(WARM, size, "ns", Some(if size < 10_000 { 2.0 } else { 1.0 })).skip_first(1);
         let (runtime, mut longer) = (runtime(), self.history.clone());
         let mut best = f64::MAX;
         drop(runtime.prepare_for_model(self.input(longer.clone())).await.unwrap());

@@ -1,7 +1,8 @@
 //! What each policy saves of recorded conversations, and what that costs the provider's cache.
 //!
-//! Each policy stands before a cut of the beginning, which alone is the baseline: whatever the policy does not reach, that does. So
-//! a policy that saves less than the baseline keeps more, and is worth it if less has to be read again.
+//! Each policy stands before a cut of the beginning, which alone is the baseline: whatever the
+//! policy does not reach, that does. So a policy that saves less than the baseline keeps more, and
+//! is worth it if less has to be read again.
 //!
 //! | metric | |
 //! |---|---|
@@ -46,7 +47,8 @@ pub(crate) async fn measure(sheet: &mut Sheet, options: &Options) {
     for (name, chats) in datasets(&folder, &*counter) {
         for window in WINDOWS {
             let tokens = |chat: &Conversation| counter.count_messages(&chat.messages).tokens();
-            let long: Vec<&Conversation> = chats.iter().filter(|chat| tokens(chat) > window / 2).collect();
+            let long: Vec<&Conversation> =
+                chats.iter().filter(|chat| tokens(chat) > window / 2).collect();
             let dataset = format!("{name}, {}k", window / 1_000);
             if long.is_empty() {
                 sheet.note(&format!("{dataset}: everything fits"));
@@ -68,7 +70,8 @@ pub(crate) async fn measure(sheet: &mut Sheet, options: &Options) {
 }
 
 fn has_media(chat: &Conversation) -> bool {
-    let is_media = |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
+    let is_media =
+        |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
     chat.messages.iter().flat_map(|message| &message.parts).any(|part| match part {
         Part::ToolResult(result) => result.output.iter().any(is_media),
         part => is_media(part),
@@ -76,7 +79,10 @@ fn has_media(chat: &Conversation) -> bool {
 }
 
 /// Conversations by where they come from, and one that is made of all.
-fn datasets(folder: &std::path::Path, counter: &dyn TokenCounter) -> BTreeMap<String, Vec<Conversation>> {
+fn datasets(
+    folder: &std::path::Path,
+    counter: &dyn TokenCounter,
+) -> BTreeMap<String, Vec<Conversation>> {
     let mut sets: BTreeMap<String, Vec<Conversation>> = BTreeMap::new();
     for chat in conversations(folder).into_iter().filter(|chat| !chat.messages.is_empty()) {
         let source = chat.name.split('/').next().unwrap_or_default().to_owned();
@@ -84,8 +90,10 @@ fn datasets(folder: &std::path::Path, counter: &dyn TokenCounter) -> BTreeMap<St
     }
     // By turns, so that one source does not fill all of it.
     let most = sets.values().map(Vec::len).max().unwrap_or_default();
-    let mixed: Vec<Conversation> =
-        (0..most).flat_map(|at| sets.values().filter_map(move |chats| chats.get(at))).cloned().collect();
+    let mixed: Vec<Conversation> = (0..most)
+        .flat_map(|at| sets.values().filter_map(move |chats| chats.get(at)))
+        .cloned()
+        .collect();
     if let Some(first) = mixed.first() {
         let mut long = first.clone();
         (long.name, long.messages) = ("joined".to_owned(), joined(&mixed, LONG, counter));
@@ -94,7 +102,12 @@ fn datasets(folder: &std::path::Path, counter: &dyn TokenCounter) -> BTreeMap<St
     sets
 }
 
-async fn play(chats: &[&Conversation], window: u64, case: &str, counter: &Arc<dyn TokenCounter>) -> Tally {
+async fn play(
+    chats: &[&Conversation],
+    window: u64,
+    case: &str,
+    counter: &Arc<dyn TokenCounter>,
+) -> Tally {
     let mut tally = Tally::default();
     for chat in chats {
         tally.add(&replay(chat, window, stages(case), counter).await);

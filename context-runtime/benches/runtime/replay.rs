@@ -6,8 +6,8 @@ use context_conformance::conversations::Conversation;
 use context_conformance::simulator::{Replay, Simulator};
 use context_runtime::tokens::TokenCounter;
 use context_runtime::{
-    Clock, ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role, Timestamp,
-    ToolResultInput,
+    Clock, ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role,
+    Timestamp, ToolResultInput,
     compaction::Stage,
     model::{Answer, ModelCodec},
     provider,
@@ -15,7 +15,8 @@ use context_runtime::{
 
 use crate::pipeline::ANSWER;
 
-/// The provider whose cache wants to be told where its entries end, and which tells what it has read.
+/// The provider whose cache wants to be told where its entries end, and which tells what it has
+/// read.
 const PROVIDER: &str = "anthropic";
 const MODEL: &str = "claude-sonnet-4-5";
 const SESSION: &str = "s";
@@ -69,8 +70,8 @@ impl Clock for Still {
     }
 }
 
-/// Plays a conversation to its end. No call is made before it fills half of the window: until then nothing is cut, whatever the
-/// stages.
+/// Plays a conversation to its end. No call is made before it fills half of the window: until then
+/// nothing is cut, whatever the stages.
 pub(crate) async fn replay(
     conversation: &Conversation,
     window: u64,
@@ -97,14 +98,20 @@ struct Drive {
     runtime: DefaultContextRuntime,
     system: Vec<String>,
     history: Vec<Arc<Message>>,
-    /// The tokens of the history and what stands before it, and how many of them came since the last call.
+    /// The tokens of the history and what stands before it, and how many of them came since the
+    /// last call.
     tokens: u64,
     new: u64,
     tally: Tally,
 }
 
 impl Drive {
-    fn new(replay: &Replay, window: u64, stages: Vec<Stage>, counter: &Arc<dyn TokenCounter>) -> Self {
+    fn new(
+        replay: &Replay,
+        window: u64,
+        stages: Vec<Stage>,
+        counter: &Arc<dyn TokenCounter>,
+    ) -> Self {
         let codec = provider(PROVIDER).unwrap();
         let runtime = DefaultContextRuntime::builder()
             .window(window)
@@ -114,7 +121,8 @@ impl Drive {
             .build()
             .unwrap();
         let system = replay.system().iter().map(|message| message.plain_text().into_owned());
-        let tokens = replay.system().iter().map(|message| counter.count_shared(message).tokens()).sum();
+        let tokens =
+            replay.system().iter().map(|message| counter.count_shared(message).tokens()).sum();
         Self {
             model: Simulator::new(Arc::clone(&codec), Arc::clone(counter))
                 .window(window)
@@ -139,7 +147,8 @@ impl Drive {
             }
             let history = std::mem::take(&mut self.history);
             let before = history.len();
-            let input = ToolResultInput::new(("ada", SESSION), "t", history, Message::clone(&message));
+            let input =
+                ToolResultInput::new(("ada", SESSION), "t", history, Message::clone(&message));
             self.history = self.runtime.apply_tool_results(input).await.unwrap().messages;
             let behind = self.history.split_off(before);
             behind.into_iter().for_each(|message| self.push(message));
@@ -161,7 +170,8 @@ impl Drive {
             }
             Ok(_) => {}
             Err(error) => {
-                let said = format!("{error}; the runtime counted {}", context.breakdown.total().tokens());
+                let said =
+                    format!("{error}; the runtime counted {}", context.breakdown.total().tokens());
                 self.tally.refusal.get_or_insert(said);
             }
         }
@@ -185,8 +195,10 @@ impl Drive {
         if let Some(task) = context.summary.take() {
             self.tally.summarised += self.counter.count_request(&task.request).total().tokens();
             let answer = Answer::new(Message::text(Role::Assistant, ANSWER));
-            cut |=
-                self.runtime.accept_summary(&("ada", SESSION).into(), &self.history, &task, &answer).is_ok();
+            cut |= self
+                .runtime
+                .accept_summary(&("ada", SESSION).into(), &self.history, &task, &answer)
+                .is_ok();
             context = self.runtime.prepare_for_model(self.input()).await.unwrap();
         }
         self.tally.cuts += u64::from(cut);

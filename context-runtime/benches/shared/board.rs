@@ -1,7 +1,8 @@
 //! Paired rounds and how they are printed: what every measuring program shares.
 //!
-//! Rounds are paired: each does ours and the floor one after the other, the ratio is taken within the round, and the
-//! median over all rounds is printed, so a machine that slows down half-way does not matter.
+//! Rounds are paired: each does ours and the floor one after the other, the ratio is taken within
+//! the round, and the median over all rounds is printed, so a machine that slows down half-way does
+//! not matter.
 
 use std::future::Future;
 use std::time::Duration;
@@ -127,7 +128,8 @@ impl Board {
         }
     }
 
-    /// Adds a row, and says how much CPU time all its operations take, beside a goal: both in milliseconds.
+    /// Adds a row, and says how much CPU time all its operations take, beside a goal: both in
+    /// milliseconds.
     #[allow(dead_code, reason = "not every program has goals")]
     pub(crate) fn add_with_goal(&mut self, row: Row, goal: f64) {
         let all = row.median(|ours, _| ours.cpu) * row.n as f64 / 1e3;
@@ -153,7 +155,12 @@ impl Board {
 }
 
 impl Row {
-    pub(crate) fn new(case: &'static str, n: usize, unit: &'static str, target: Option<f64>) -> Self {
+    pub(crate) fn new(
+        case: &'static str,
+        n: usize,
+        unit: &'static str,
+        target: Option<f64>,
+    ) -> Self {
         Self { case, n, unit, target, warm_up: 0, ours: Vec::new(), floor: Vec::new() }
     }
 
@@ -172,7 +179,8 @@ impl Row {
     /// A row of sizes instead of times.
     #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn sizes(case: &'static str, n: usize, ours: u64, floor: u64) -> Self {
-        let cost = |bytes: u64| Cost { cpu: bytes as f64 / n as f64, wall: bytes as f64 / n as f64 };
+        let cost =
+            |bytes: u64| Cost { cpu: bytes as f64 / n as f64, wall: bytes as f64 / n as f64 };
         Self { ours: vec![cost(ours)], floor: vec![cost(floor)], ..Self::new(case, n, "B ", None) }
     }
 
@@ -213,7 +221,8 @@ impl Row {
 async fn measure(operations: usize, work: impl Future<Output = ()>) -> Cost {
     let (cpu, wall) = (now(ClockId::ProcessCPUTime), now(ClockId::Monotonic));
     work.await;
-    let spent = |clock, since: Duration| (now(clock) - since).as_secs_f64() * 1e6 / operations as f64;
+    let spent =
+        |clock, since: Duration| (now(clock) - since).as_secs_f64() * 1e6 / operations as f64;
     Cost { cpu: spent(ClockId::ProcessCPUTime, cpu), wall: spent(ClockId::Monotonic, wall) }
 }
 

@@ -39,8 +39,8 @@ pub(crate) fn text(i: usize) -> String {
     text
 }
 
-/// The word of a rank; the lower the rank, the commoner the word. Rank 20 is in one message of six, rank 60 in one
-/// of twelve, rank 150 in one of twenty.
+/// The word of a rank; the lower the rank, the commoner the word. Rank 20 is in one message of six,
+/// rank 60 in one of twelve, rank 150 in one of twenty.
 pub(crate) fn word(rank: u64) -> String {
     let mut word = String::new();
     let mut rest = rank + 60;

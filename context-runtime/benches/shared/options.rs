@@ -10,8 +10,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the command line; with `--help`, or if it is wrong, says so and ends the program. `known` are the things
-    /// that `--only` may name.
+    /// Reads the command line; with `--help`, or if it is wrong, says so and ends the program.
+    /// `known` are the things that `--only` may name.
     pub(crate) fn read(help: &str, rounds: usize, known: &[&str]) -> Self {
         Self::parse(help, rounds, known).unwrap_or_else(|message| {
             println!("{message}");
@@ -33,10 +33,13 @@ impl Options {
                 }
                 "--only" if !known.is_empty() => {
                     let name = arguments.next().filter(|name| known.contains(&name.as_str()));
-                    let name = name.ok_or_else(|| format!("--only takes one of {}", known.join(", ")))?;
+                    let name =
+                        name.ok_or_else(|| format!("--only takes one of {}", known.join(", ")))?;
                     options.only.push(name);
                 }
-                "--case" => options.case = arguments.next().ok_or("--case takes a part of a row's name")?,
+                "--case" => {
+                    options.case = arguments.next().ok_or("--case takes a part of a row's name")?
+                }
                 // What cargo adds.
                 "--bench" => {}
                 "--help" | "-h" => {

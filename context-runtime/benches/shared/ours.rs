@@ -6,8 +6,8 @@ use context_runtime::{
     ChatRef, ContextEngineBuilder, MessageId, Store, Timestamp,
     fragments::Encoded,
     store::{
-        Chain, ChainEnd, ChatQuery, Commit, CommitOutcome, Cursor, ForkName, NewChat, Node, NodeKind,
-        SearchQuery, SearchScope, Target, Window,
+        Chain, ChainEnd, ChatQuery, Commit, CommitOutcome, Cursor, ForkName, NewChat, Node,
+        NodeKind, SearchQuery, SearchScope, Target, Window,
     },
 };
 
@@ -56,7 +56,12 @@ impl Ours {
         let _created = self.store.history().create_chat(new).await.unwrap();
     }
 
-    pub(crate) async fn append(&self, chat: &ChatRef, head: &MessageId, nodes: &[Node]) -> MessageId {
+    pub(crate) async fn append(
+        &self,
+        chat: &ChatRef,
+        head: &MessageId,
+        nodes: &[Node],
+    ) -> MessageId {
         let nodes = nodes.iter().map(|node| Arc::new(node.clone())).collect();
         self.commit(Commit { nodes, ..commit(chat, extend(Some(head.clone()))) }).await
     }
@@ -66,7 +71,8 @@ impl Ours {
         self.fill_in_steps(chat, n, 10_000).await
     }
 
-    /// The same, written as a conversation is: two messages a commit. Of a very long one only the end is.
+    /// The same, written as a conversation is: two messages a commit. Of a very long one only the
+    /// end is.
     pub(crate) async fn fill_by_turns(&self, chat: &ChatRef, n: usize) -> MessageId {
         const TURNS: usize = 100_000;
         if n <= TURNS {
@@ -89,7 +95,8 @@ impl Ours {
         step: usize,
     ) -> MessageId {
         for first in range.clone().step_by(step) {
-            let nodes = (first..range.end.min(first + step)).map(|i| Arc::new(data::node(i))).collect();
+            let nodes =
+                (first..range.end.min(first + step)).map(|i| Arc::new(data::node(i))).collect();
             head = Some(self.commit(Commit { nodes, ..commit(chat, extend(head)) }).await);
         }
         head.unwrap()
@@ -129,7 +136,11 @@ impl Ours {
     }
 
     /// A page of the user's chats.
-    pub(crate) async fn page(&self, limit: usize, after: Option<Cursor>) -> (usize, Option<Cursor>) {
+    pub(crate) async fn page(
+        &self,
+        limit: usize,
+        after: Option<Cursor>,
+    ) -> (usize, Option<Cursor>) {
         let query = ChatQuery { limit, after, ..ChatQuery::new(USER) };
         let page = self.store.history().list_chats(&query).await.unwrap();
         (page.items.len(), page.next)

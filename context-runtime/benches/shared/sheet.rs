@@ -64,10 +64,12 @@ impl Sheet {
             return;
         }
         if !std::mem::replace(&mut self.begun, true) {
-            let names: Vec<_> = metrics.iter().map(|metric| format!("{:>20}", metric.name)).collect();
+            let names: Vec<_> =
+                metrics.iter().map(|metric| format!("{:>20}", metric.name)).collect();
             println!("\n{:<14} {:<18} {}  (value / baseline)", "case", "dataset", names.join(" "));
         }
-        let value = |metric: &Metric| format!("{:>20}", format!("{} / {}", metric.value, metric.baseline));
+        let value =
+            |metric: &Metric| format!("{:>20}", format!("{} / {}", metric.value, metric.baseline));
         let values: Vec<_> = metrics.iter().map(value).collect();
         println!("{case:<14} {dataset:<18} {}", values.join(" "));
     }

@@ -1,4 +1,5 @@
-//! The floors: the same work with the bare library, without owners, idempotency, branches or revisions.
+//! The floors: the same work with the bare library, without owners, idempotency, branches or
+//! revisions.
 
 pub(crate) mod postgres;
 pub(crate) mod redis;

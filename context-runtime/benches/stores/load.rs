@@ -10,7 +10,8 @@ use crate::board::Row;
 use crate::data;
 use crate::ours::chat;
 
-/// The floor reads three columns of text of the same messages, or the same bytes as items of a list.
+/// The floor reads three columns of text of the same messages, or the same bytes as items of a
+/// list.
 pub(crate) async fn whole(bench: &mut Bench, backend: &Backend) {
     let (case, targets) = match backend.name {
         "sqlite" => ("sqlite: load", [Some(0.35), Some(0.5)]),

@@ -1,13 +1,19 @@
-//! `cargo xtask bench stores`: what each backend costs, beside a floor that does the same work with the bare library on the same
-//! server in the same run.
+//! `cargo xtask bench stores`: what each backend costs, beside a floor that does the same work with
+//! the bare library on the same server in the same run.
 //!
-//! The floors: rusqlite with cached statements; tokio-postgres with prepared statements, inserting and moving the head in one
-//! statement; bare commands of Redis. A server works in its own process, so rows are judged by wall time, and the CPU time of
-//! this process stands beside it. Rounds are paired; the ratio is taken within a round.
+//! The floors: rusqlite with cached statements; tokio-postgres with prepared statements, inserting
+//! and moving the head in one statement; bare commands of Redis. A server works in its own process,
+//! so rows are judged by wall time, and the CPU time of this process stands beside it. Rounds are
+//! paired; the ratio is taken within a round.
 //!
-//! What it does not measure: durability settings against each other, or what a network adds. Both sides talk over the same way.
+//! What it does not measure: durability settings against each other, or what a network adds. Both
+//! sides talk over the same way.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 mod append;
 mod backend;
@@ -62,7 +68,9 @@ fn main() {
             }
             match Backend::new(name) {
                 Ok(backend) => measure(&mut bench, &backend).await,
-                Err(variable) => bench.board.note(&format!("{name}: left out, {variable} is not set")),
+                Err(variable) => {
+                    bench.board.note(&format!("{name}: left out, {variable} is not set"))
+                }
             }
         }
     });

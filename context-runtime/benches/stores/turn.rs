@@ -1,4 +1,5 @@
-//! A turn: resolve, then save a question and an answer. Its floor is the same turn of a short chat in the same backend.
+//! A turn: resolve, then save a question and an answer. Its floor is the same turn of a short chat
+//! in the same backend.
 
 use context_runtime::{ContextEngine, assistant, user};
 

@@ -1,10 +1,15 @@
-//! `cargo xtask bench tokens`: what counting costs, beside a floor that does the same with a bare library.
+//! `cargo xtask bench tokens`: what counting costs, beside a floor that does the same with a bare
+//! library.
 //!
-//! The floor of a text is the count of another implementation of the same vocabulary, which is linear by design; the floor of
-//! messages is the tokenizer we use ourselves, called on the same texts. Costs are CPU time, for each kilobyte or
-//! message. Nothing here decides by absolute times.
+//! The floor of a text is the count of another implementation of the same vocabulary, which is
+//! linear by design; the floor of messages is the tokenizer we use ourselves, called on the same
+//! texts. Costs are CPU time, for each kilobyte or message. Nothing here decides by absolute times.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 #[path = "../shared/board.rs"]
 mod board;
@@ -57,7 +62,11 @@ fn texts() -> Vec<Text> {
         ),
         text("code (this program)", include_str!("main.rs"), 1.0),
         text("JSON", &json(), 1.0),
-        text("CJK with punctuation", "列车九点开往里斯本,想靠窗的人要早点到。票价四十欧元,儿童半价。\n", 1.5),
+        text(
+            "CJK with punctuation",
+            "列车九点开往里斯本,想靠窗的人要早点到。票价四十欧元,儿童半价。\n",
+            1.5,
+        ),
         text("CJK without punctuation", "人工智能正在改变世界各地的产业结构与生活方式", 1.2),
         text("one letter", "a", 1.2),
         text("one CJK character", "汉", 1.2),
@@ -71,7 +80,8 @@ fn texts() -> Vec<Text> {
 
 fn json() -> String {
     let rows = (0..200).map(|i| {
-        serde_json::json!({"id": i * 7919, "name": format!("item-{i}"), "price": f64::from(i) / 3.0, "tags": ["a", "b"]})
+        serde_json::json!({"id": i * 7919, "name": format!("item-{i}"),
+            "price": f64::from(i) / 3.0, "tags": ["a", "b"]})
     });
     serde_json::to_string(&rows.collect::<Vec<_>>()).unwrap()
 }
@@ -152,8 +162,10 @@ async fn messages(board: &mut Board, options: &Options) {
     let texts: Vec<_> = history.iter().map(|message| message.plain_text()).collect();
     let bare = tiktoken::get_encoding("o200k_base").unwrap();
     let plain: Arc<dyn TokenCounter> = Arc::new(ModelCounter::for_model("gpt-4o"));
-    let (mut cold, mut warm) =
-        (Row::new(COLD, N, "us", Some(3.0)).skip_first(1), Row::new(WARM, N, "us", Some(0.1)).skip_first(1));
+    let (mut cold, mut warm) = (
+        Row::new(COLD, N, "us", Some(3.0)).skip_first(1),
+        Row::new(WARM, N, "us", Some(0.1)).skip_first(1),
+    );
     if ![COLD, WARM].iter().any(|name| options.has(name)) {
         return;
     }
@@ -173,7 +185,10 @@ async fn messages(board: &mut Board, options: &Options) {
         })
         .await;
         let mut longer = history.clone();
-        longer.push(Arc::new(Message::from(format!("{round} {}", &words[..words.floor_char_boundary(400)]))));
+        longer.push(Arc::new(Message::from(format!(
+            "{round} {}",
+            &words[..words.floor_char_boundary(400)]
+        ))));
         warm.ours(N, async {
             best_warm = best_warm.min(cpu(|| {
                 black_box(counter.count_messages(black_box(&longer)));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::trajectory::{Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge};
+use context_runtime::trajectory::{
+    Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge,
+};
 use context_runtime::{
     Timestamp,
     store::RoundCommit,
@@ -35,7 +37,10 @@ pub(crate) fn output(i: usize) -> Changes {
 pub(crate) fn body(i: usize) -> NodeBody {
     match i % 3 {
         1 => NodeBody::state(format!("Step {i}: what was found says where it is warm in March.")),
-        2 => NodeBody::action("weather", serde_json::json!({"place": "Funchal", "month": 3, "page": i})),
+        2 => NodeBody::action(
+            "weather",
+            serde_json::json!({"place": "Funchal", "month": 3, "page": i}),
+        ),
         _ => NodeBody::file(format!("/data/weather/page-{i}.csv")),
     }
 }
@@ -53,7 +58,8 @@ impl Growing {
     /// A round of a question.
     pub(crate) fn new(round: RoundRef) -> (Self, Vec<Change>) {
         let mut round = Round::new(round, at(0));
-        let (last, changes) = round.ask(NewQuery::new("Where is it warm in March?"), at(0)).unwrap();
+        let (last, changes) =
+            round.ask(NewQuery::new("Where is it warm in March?"), at(0)).unwrap();
         (Self { round, last, next: 1 }, changes)
     }
 
@@ -103,7 +109,10 @@ pub(crate) fn last(i: usize, added: NodeId, before: NodeId) -> NodeId {
 }
 
 /// Rounds of an agent, each with the commit that writes it.
-pub(crate) fn rounds(agent: &AgentRef, numbers: std::ops::Range<usize>) -> Vec<(Arc<Round>, RoundCommit)> {
+pub(crate) fn rounds(
+    agent: &AgentRef,
+    numbers: std::ops::Range<usize>,
+) -> Vec<(Arc<Round>, RoundCommit)> {
     let round = |number| {
         let (mut growing, changes) = Growing::of(agent.round(number as u32), NODES);
         let commit = growing.commit(changes);

@@ -1,4 +1,5 @@
-//! The floor on SQLite: the same tables with rusqlite alone, read into texts, written without looking.
+//! The floor on SQLite: the same tables with rusqlite alone, read into texts, written without
+//! looking.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -46,7 +47,8 @@ impl Floor {
         let mut rows = self.rows(&format!("SELECT r.head {rounds}"), session, &[0]);
         for kind in KINDS {
             let json = kind.fields().iter().zip(6..);
-            let json = json.filter(|(field, _)| field.form.as_str() == "JSON").map(|(_, column)| column);
+            let json =
+                json.filter(|(field, _)| field.form.as_str() == "JSON").map(|(_, column)| column);
             let fields: Vec<String> =
                 kind.fields().iter().map(|field| format!("n.\"{}\"", field.name)).collect();
             let sql = format!(
@@ -58,10 +60,13 @@ impl Floor {
             );
             rows += self.rows(&sql, session, &json.collect::<Vec<_>>());
         }
-        let beside = "JOIN trajectory_round r ON n.round = r.no WHERE r.user = 'user' AND r.session = ?1";
-        let versions = "SELECT n.ordinal, n.number, n.at, n.author, n.was FROM trajectory_version n";
+        let beside =
+            "JOIN trajectory_round r ON n.round = r.no WHERE r.user = 'user' AND r.session = ?1";
+        let versions =
+            "SELECT n.ordinal, n.number, n.at, n.author, n.was FROM trajectory_version n";
         rows += self.rows(&format!("{versions} {beside}"), session, &[4]);
-        let edges = "SELECT n.position, n.source, n.target_round, n.target, n.name FROM trajectory_edge n";
+        let edges =
+            "SELECT n.position, n.source, n.target_round, n.target, n.name FROM trajectory_edge n";
         rows + self.rows(&format!("{edges} {beside}"), session, &[])
     }
 
@@ -170,7 +175,10 @@ impl Floor {
     fn insert_edge(&self, no: i64, position: usize, edge: &context_runtime::trajectory::Edge) {
         let sql = "INSERT INTO trajectory_edge (round, position, source, target_round, target, name) VALUES (?, ?, ?, ?, ?, ?)";
         let (from, to) = (edge.from, edge.to);
-        self.execute(sql, &[&no, &(position as i64), &from.ordinal, &to.round, &to.ordinal, &&*edge.name]);
+        self.execute(
+            sql,
+            &[&no, &(position as i64), &from.ordinal, &to.round, &to.ordinal, &&*edge.name],
+        );
     }
 }
 
@@ -179,7 +187,8 @@ fn insert_of(kind: NodeKind) -> &'static str {
     use std::sync::LazyLock;
     static ALL: LazyLock<Vec<(NodeKind, String)>> = LazyLock::new(|| {
         let insert = |kind: NodeKind| {
-            let fields: String = kind.fields().iter().map(|field| format!(", \"{}\"", field.name)).collect();
+            let fields: String =
+                kind.fields().iter().map(|field| format!(", \"{}\"", field.name)).collect();
             let values = vec!["?"; 7 + kind.fields().len()].join(", ");
             format!("INSERT INTO trajectory_{} ({COLUMNS}{fields}) VALUES ({values})", kind.lower())
         };

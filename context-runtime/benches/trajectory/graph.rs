@@ -1,4 +1,5 @@
-//! The graph alone: adding nodes to a round, and what is left when only active branches are looked at.
+//! The graph alone: adding nodes to a round, and what is left when only active branches are looked
+//! at.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hint::black_box;
@@ -119,7 +120,8 @@ impl Lists {
                 behind[*from].push(*to);
             }
         }
-        let ends = trajectory.rounds().flat_map(|round| round.endpoints()).map(|id| places[&id]).collect();
+        let ends =
+            trajectory.rounds().flat_map(|round| round.endpoints()).map(|id| places[&id]).collect();
         let edges = edges.into_iter().map(|(from, to, edge)| (edge, from, to)).collect();
         Self { nodes, edges, before, behind, ends }
     }
@@ -137,7 +139,8 @@ impl Lists {
                 self.behind[at].iter().for_each(|hanging| live[*hanging] = true);
             }
         }
-        let nodes = self.nodes.iter().zip(&live).filter(|(_, live)| **live).map(|(id, _)| *id).collect();
+        let nodes =
+            self.nodes.iter().zip(&live).filter(|(_, live)| **live).map(|(id, _)| *id).collect();
         let kept = self.edges.iter().filter(|(_, from, to)| live[*from] && live[*to]);
         (nodes, kept.map(|(edge, ..)| edge.clone()).collect())
     }
@@ -151,7 +154,8 @@ pub(crate) async fn prune(bench: &mut Bench) {
     }
     for rounds in [50, 500] {
         let made = data::rounds(&data::agent("prune"), 0..rounds);
-        let trajectory = Trajectory::new(made.into_iter().map(|(round, _)| round), BridgeFrom::default());
+        let trajectory =
+            Trajectory::new(made.into_iter().map(|(round, _)| round), BridgeFrom::default());
         let lists = Lists::new(&trajectory);
         let pruned = trajectory.pruned();
         let (nodes, edges) = lists.pruned();

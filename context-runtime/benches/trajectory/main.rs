@@ -1,10 +1,14 @@
-//! `cargo xtask bench trajectory`: what the graph of a run costs in memory, on SQLite and while it is recorded, beside
-//! floors that do the same work with plain collections or the bare library.
+//! `cargo xtask bench trajectory`: what the graph of a run costs in memory, on SQLite and while it
+//! is recorded, beside floors that do the same work with plain collections or the bare library.
 //!
-//! A round is a question, then a conclusion, an action and a file, again and again; the output of each action is
-//! changed once, to 400 characters. Nothing here decides by absolute times.
+//! A round is a question, then a conclusion, an action and a file, again and again; the output of
+//! each action is changed once, to 400 characters. Nothing here decides by absolute times.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 #[path = "../shared/board.rs"]
 mod board;

@@ -1,5 +1,5 @@
-//! What nodes take in memory, and rounds that were closed. Measured in a process of its own, as the anonymous memory
-//! the system gave it: nobody has to count allocations.
+//! What nodes take in memory, and rounds that were closed. Measured in a process of its own, as the
+//! anonymous memory the system gave it: nobody has to count allocations.
 
 use std::hint::black_box;
 use std::ops::RangeInclusive;
@@ -7,11 +7,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_runtime::trajectory::{NewQuery, OpenOptions, RoundHead, RoundRecord, RoundState, Trajectories};
+use context_runtime::trajectory::{
+    NewQuery, OpenOptions, RoundHead, RoundRecord, RoundState, Trajectories,
+};
 use context_runtime::{
     ChatId, MessageId, Result, UserId,
     store::{
-        MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore,
+        MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+        TrajectoryStore,
     },
     trajectory::AgentRef,
 };
@@ -28,7 +31,8 @@ const LIMIT: u64 = 1024;
 /// How many rounds are kept though nobody holds them, unless said otherwise.
 const KEPT: usize = 256;
 
-/// A channel that says yes to everything and keeps nothing: what is measured over it is the recorder alone.
+/// A channel that says yes to everything and keeps nothing: what is measured over it is the
+/// recorder alone.
 pub(crate) struct Forgetful;
 
 #[async_trait]
@@ -45,7 +49,12 @@ impl TrajectoryStore for Forgetful {
         Ok(Page { items: Vec::new(), next: None })
     }
 
-    async fn nodes_of_message(&self, _: &UserId, _: &ChatId, _: &MessageId) -> Result<Vec<MessageNode>> {
+    async fn nodes_of_message(
+        &self,
+        _: &UserId,
+        _: &ChatId,
+        _: &MessageId,
+    ) -> Result<Vec<MessageNode>> {
         Ok(Vec::new())
     }
 
@@ -63,7 +72,9 @@ pub(crate) fn held(bench: &mut Bench) {
             Some(bytes) => {
                 bench.board.add(Row::sizes(NODE, n, bytes, LIMIT * n as u64).with_target(1.0));
             }
-            None => bench.board.note("memory is not measured here: the system has no /proc/self/status"),
+            None => {
+                bench.board.note("memory is not measured here: the system has no /proc/self/status")
+            }
         }
     }
     if bench.options.has(CLOSED)
@@ -76,7 +87,8 @@ pub(crate) fn held(bench: &mut Bench) {
 /// What a process of its own says.
 fn bytes(what: &str, n: usize) -> Option<u64> {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args([HELD, what, &n.to_string()]).stderr(Stdio::inherit()).output().unwrap();
+    let output =
+        command.args([HELD, what, &n.to_string()]).stderr(Stdio::inherit()).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().parse().ok()
 }
 

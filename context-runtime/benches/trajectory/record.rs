@@ -48,7 +48,8 @@ pub(crate) async fn persist(bench: &mut Bench) {
             }
         })
         .await;
-        let records: Vec<_> = made.iter().map(|(round, commit)| (commit, round.to_record())).collect();
+        let records: Vec<_> =
+            made.iter().map(|(round, commit)| (commit, round.to_record())).collect();
         row.floor(WRITTEN, async {
             for (commit, record) in &records {
                 floor.insert(commit, record);

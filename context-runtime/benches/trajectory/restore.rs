@@ -81,7 +81,8 @@ async fn in_memory(bench: &mut Bench) {
             let mut copies: Vec<_> = (0..TIMES).map(|_| records.clone()).collect();
             row.ours(TIMES, async {
                 for records in copies.drain(..) {
-                    let rounds = records.into_iter().map(|it| Arc::new(Round::from_record(it).unwrap()));
+                    let rounds =
+                        records.into_iter().map(|it| Arc::new(Round::from_record(it).unwrap()));
                     black_box(Trajectory::new(rounds, BridgeFrom::default()));
                 }
             })

@@ -1,10 +1,14 @@
 //! `cargo xtask bench wire`: what a provider's form costs, beside serde_json over the same bytes.
 //!
-//! Lowering is measured against writing the same body from a `serde_json::Value`, lifting against reading it into
-//! one. Both sides end with a whole request: repaired bytes here, messages there. Nothing here decides by
-//! absolute times.
+//! Lowering is measured against writing the same body from a `serde_json::Value`, lifting against
+//! reading it into one. Both sides end with a whole request: repaired bytes here, messages there.
+//! Nothing here decides by absolute times.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures, not a library")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that measures, not a library"
+)]
 
 #[path = "../shared/board.rs"]
 mod board;
@@ -41,7 +45,8 @@ struct Shape {
     messages: fn(usize) -> Vec<Message>,
 }
 
-const SHAPES: [Shape; 2] = [Shape { name: "talk", messages: talk }, Shape { name: "tools", messages: tools }];
+const SHAPES: [Shape; 2] =
+    [Shape { name: "talk", messages: talk }, Shape { name: "tools", messages: tools }];
 
 fn main() {
     // See the measuring program of history: otherwise page faults are most of what is measured.
@@ -56,13 +61,19 @@ fn main() {
         let codec = provider(name).unwrap();
         for shape in &SHAPES {
             for n in [1_000, 10_000] {
-                let request = ModelRequest::new((shape.messages)(n)).model("m").max_output_tokens(1_000);
+                let request =
+                    ModelRequest::new((shape.messages)(n)).model("m").max_output_tokens(1_000);
                 for (work, measure) in [("lower", lower as Measure), ("lift", lift as Measure)] {
                     let case: &'static str =
                         Box::leak(format!("{name}: {work} {}", shape.name).into_boxed_str());
                     if options.has(case) {
                         let row = Row::new(case, n, "ns", Some(2.0)).skip_first(1);
-                        board.add(runtime.block_on(measure(row, &*codec, &request, options.rounds)));
+                        board.add(runtime.block_on(measure(
+                            row,
+                            &*codec,
+                            &request,
+                            options.rounds,
+                        )));
                     }
                 }
             }
@@ -130,7 +141,8 @@ fn lift<'a>(
             .await;
             row.floor(n * times, async {
                 for _ in 0..times {
-                    let value: Value = serde_json::from_slice(black_box(body.as_str().as_bytes())).unwrap();
+                    let value: Value =
+                        serde_json::from_slice(black_box(body.as_str().as_bytes())).unwrap();
                     black_box(value);
                 }
             })
@@ -142,7 +154,8 @@ fn lift<'a>(
 
 /// 400 bytes of text.
 fn text(i: usize) -> String {
-    let mut text = format!("Message {i}: the train leaves at \"nine\" and arrives in Lisbon before noon.\n");
+    let mut text =
+        format!("Message {i}: the train leaves at \"nine\" and arrives in Lisbon before noon.\n");
     while text.len() < 400 {
         text.push_str("Ask before you pay, and keep the receipt. ");
     }
@@ -152,17 +165,22 @@ fn text(i: usize) -> String {
 
 /// Texts, user and assistant in turn.
 fn talk(n: usize) -> Vec<Message> {
-    (0..n).map(|i| Message::text(if i % 2 == 0 { Role::User } else { Role::Assistant }, text(i))).collect()
+    (0..n)
+        .map(|i| Message::text(if i % 2 == 0 { Role::User } else { Role::Assistant }, text(i)))
+        .collect()
 }
 
-/// Of four messages one is a question, one calls two tools, one holds their results and one answers.
+/// Of four messages one is a question, one calls two tools, one holds their results and one
+/// answers.
 fn tools(n: usize) -> Vec<Message> {
     (0..n)
         .map(|i| {
             let id = |call: usize| format!("call_{}_{call}", i / 4);
             let half = || text(i)[..200].to_owned();
-            let input =
-                || Json::from_text(format!(r#"{{"city":"Lisbon","note":"{}"}}"#, "n".repeat(150))).unwrap();
+            let input = || {
+                Json::from_text(format!(r#"{{"city":"Lisbon","note":"{}"}}"#, "n".repeat(150)))
+                    .unwrap()
+            };
             match i % 4 {
                 0 => Message::from(text(i)),
                 1 => Message::new(

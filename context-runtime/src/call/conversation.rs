@@ -7,14 +7,17 @@ use context_core::{ChatRef, Compacted, Message, ModelRequest};
 
 use crate::Resolved;
 
-/// A conversation, oldest message first: what a [`ModelCall`](super::ModelCall) is given as its history.
+/// A conversation, oldest message first: what a [`ModelCall`](super::ModelCall) is given as its
+/// history.
 ///
-/// Messages by themselves are one, and so is whatever holds them: what a chat resolved, what a compaction left.
+/// Messages by themselves are one, and so is whatever holds them: what a chat resolved, what a
+/// compaction left.
 pub trait Conversation: Sync {
     /// Its messages.
     fn messages(&self) -> Cow<'_, [Arc<Message>]>;
 
-    /// The chat it is of, if it knows: a [`ModelCall`](super::ModelCall) refuses the history of another chat than its own.
+    /// The chat it is of, if it knows: a [`ModelCall`](super::ModelCall) refuses the history of
+    /// another chat than its own.
     fn chat(&self) -> Option<&ChatRef> {
         None
     }

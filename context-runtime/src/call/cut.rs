@@ -33,7 +33,8 @@ impl ModelCall<'_> {
         changed
     }
 
-    /// Asks for less output where what was decided leaves no room for input: the runtime would refuse that.
+    /// Asks for less output where what was decided leaves no room for input: the runtime would
+    /// refuse that.
     fn leave_room(&mut self) {
         let Some(sent) = self.record.sent else { return };
         let window = self.input.window.into_iter().chain(sent.window).min();
@@ -56,7 +57,8 @@ impl ModelCall<'_> {
         asked != Some(tokens)
     }
 
-    /// Has the runtime prepare for a smaller window. Without one that is known, half of what was sent.
+    /// Has the runtime prepare for a smaller window. Without one that is known, half of what was
+    /// sent.
     fn compact(&mut self, window: Option<u64>, max_output: Option<u64>) -> bool {
         let Some(sent) = self.record.sent else { return false };
         let tokens = sent.tokens;
@@ -71,13 +73,14 @@ impl ModelCall<'_> {
         true
     }
 
-    /// How many tokens what is left of the history has. By one counter for the whole call: what a runtime counts changes with what
-    /// it learns from refusals.
+    /// How many tokens what is left of the history has. By one counter for the whole call: what a
+    /// runtime counts changes with what it learns from refusals.
     pub(super) fn history_tokens(&self) -> u64 {
         self.counter.count_messages(self.history.messages()).tokens()
     }
 
-    /// Keeps half of the history, or less if the provider said what fits: what is left where a compaction was of no use.
+    /// Keeps half of the history, or less if the provider said what fits: what is left where a
+    /// compaction was of no use.
     pub(super) fn cut_instead(&mut self) -> bool {
         let Some(error) = self.record.last_error.clone() else { return false };
         let reason = "the compaction did not make the request smaller".to_owned();
@@ -97,9 +100,12 @@ impl ModelCall<'_> {
     /// Cuts the history as was decided. Whether there was something to cut.
     fn cut(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
         let view = HistoryView::new(self.history.messages(), &*self.counter);
-        let Ok(carried) = self.chain.carry_out(decision, &Failure::new(error, &view)) else { return false };
+        let Ok(carried) = self.chain.carry_out(decision, &Failure::new(error, &view)) else {
+            return false;
+        };
         let tokens = (carried.before, carried.after);
-        let report = PlanReport::forced(POLICY, carried.kind, tokens, carried.what, decision.reason());
+        let report =
+            PlanReport::forced(POLICY, carried.kind, tokens, carried.what, decision.reason());
         self.record.plans.push(report);
         self.history.adopt(carried.compacted);
         true

@@ -73,7 +73,9 @@ impl CallError {
             Self::Runtime(error) => error.kind(),
             Self::Request(_) => ErrorKind::Invalid,
             Self::Refused(refusal) if !refusal.error.retryable => ErrorKind::Invalid,
-            Self::Refused(_) | Self::Exhausted { .. } | Self::NoAnswer { .. } => ErrorKind::Unavailable,
+            Self::Refused(_) | Self::Exhausted { .. } | Self::NoAnswer { .. } => {
+                ErrorKind::Unavailable
+            }
         }
     }
 

@@ -13,10 +13,12 @@ pub(super) struct Working {
 }
 
 impl Working {
-    /// Takes the history as it is now. If it goes on from the one before, what was cut stays cut; if not, it counts anew.
+    /// Takes the history as it is now. If it goes on from the one before, what was cut stays cut;
+    /// if not, it counts anew.
     pub(super) fn update(&mut self, messages: &[Arc<Message>]) {
         let same = |(old, new): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(old, new) || old == new;
-        let goes_on = self.given.len() <= messages.len() && self.given.iter().zip(messages).all(same);
+        let goes_on =
+            self.given.len() <= messages.len() && self.given.iter().zip(messages).all(same);
         if !goes_on {
             (self.left, self.is_cut) = (Compacted::default(), false);
             self.given.clear();
@@ -34,7 +36,8 @@ impl Working {
 
     /// Takes what was made of what is left.
     pub(super) fn adopt(&mut self, cut: Compacted) {
-        let origin = |at: &Option<usize>| at.and_then(|at| self.left.origins.get(at).copied().flatten());
+        let origin =
+            |at: &Option<usize>| at.and_then(|at| self.left.origins.get(at).copied().flatten());
         let origins = cut.origins.iter().map(origin).collect();
         let mut left = Compacted::untouched(&cut.messages);
         left.origins = origins;

@@ -16,14 +16,16 @@ use std::time::Duration;
 pub struct CallOptions {
     /// How many requests are sent at most, summaries included. Default: 8; at least one.
     pub max_calls: u32,
-    /// How often a request is sent again as it is, because the provider was busy or failed, or because the answer was empty or
-    /// broke off. Default: 3.
+    /// How often a request is sent again as it is, because the provider was busy or failed, or
+    /// because the answer was empty or broke off. Default: 3.
     pub retries: u32,
-    /// How long to wait before the first retry where the provider does not say; each further one waits twice as long. Default: one second.
+    /// How long to wait before the first retry where the provider does not say; each further one
+    /// waits twice as long. Default: one second.
     pub first_wait: Duration,
     /// The longest wait. A provider that wants more is not waited for. Default: one minute.
     pub longest_wait: Duration,
-    /// Whether an answer that was cut off at [`PrepareInput::max_output_tokens`](crate::PrepareInput::max_output_tokens) is asked for
+    /// Whether an answer that was cut off at
+    /// [`PrepareInput::max_output_tokens`](crate::PrepareInput::max_output_tokens) is asked for
     /// again, once, with twice as many. Default: yes.
     pub grow_output: bool,
 }

@@ -1,4 +1,5 @@
-//! Preparing a request: what was decided is done, the runtime is asked, a summary is made where one helps.
+//! Preparing a request: what was decided is done, the runtime is asked, a summary is made where one
+//! helps.
 
 use std::sync::Arc;
 
@@ -71,11 +72,13 @@ impl ModelCall<'_> {
         if let Some(task) = context.summary.take()
             && let Some(answer) = self.summary(&task).await?
         {
-            // Of the history as the runtime was given it: what other stages cut of it is part of what comes back.
+            // Of the history as the runtime was given it: what other stages cut of it is part of
+            // what comes back.
             let (chat, messages) = (&self.input.chat, self.history.messages());
             match self.runtime.accept_summary(chat, messages, &task, &answer) {
                 Ok(compacted) => {
-                    let summarised = context.compacted.as_ref().map_or(messages, |other| &other.messages);
+                    let summarised =
+                        context.compacted.as_ref().map_or(messages, |other| &other.messages);
                     let before = self.counter.count_messages(summarised).tokens();
                     self.history.adopt(compacted);
                     let report = self.summarised(&task, before);
@@ -101,7 +104,8 @@ impl ModelCall<'_> {
     async fn asked(&mut self) -> Result<ModelContext, CallError> {
         let input = self.prepare_input();
         let cancel = input.cancel.clone();
-        let context = unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;
+        let context =
+            unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;
         self.record.plans.extend(context.plans.iter().filter(|plan| plan.applied).cloned());
         self.record.diagnostics.extend(context.diagnostics.iter().cloned());
         Ok(context)
@@ -119,10 +123,12 @@ impl ModelCall<'_> {
         input
     }
 
-    /// The answer to a summary task, if there is somebody to ask, a call to spare besides the request itself, and none was asked for yet.
+    /// The answer to a summary task, if there is somebody to ask, a call to spare besides the
+    /// request itself, and none was asked for yet.
     async fn summary(&mut self, task: &SummaryTask) -> Result<Option<Answer>, CallError> {
         let spare = self.record.calls.saturating_add(1) < self.options.max_calls;
-        let Some(model) = self.summaries.as_ref().filter(|_| spare && !self.record.summarised) else {
+        let Some(model) = self.summaries.as_ref().filter(|_| spare && !self.record.summarised)
+        else {
             return Ok(None);
         };
         let mut request = task.request.clone();
@@ -143,9 +149,16 @@ impl ModelCall<'_> {
     /// What is reported of a summary that was taken: the plan itself stays with the policy.
     fn summarised(&self, task: &SummaryTask, before: u64) -> PlanReport {
         let stays = task.keeps.iter().filter(|at| task.covers.contains(at)).count();
-        let what = format!("{} messages into a checkpoint", task.covers.len().saturating_sub(stays));
+        let what =
+            format!("{} messages into a checkpoint", task.covers.len().saturating_sub(stays));
         let tokens = (before, self.history_tokens());
-        PlanReport::forced(task.policy, BoundaryKind::Compact, tokens, what, "a model wrote the summary")
+        PlanReport::forced(
+            task.policy,
+            BoundaryKind::Compact,
+            tokens,
+            what,
+            "a model wrote the summary",
+        )
     }
 
     fn summary_failed(&mut self, error: &SummaryError) {

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use context_core::{
-    Answer, Attempt, Diagnostic, DiagnosticCode, ModelError, RecoveryDecision, RecoveryInput, Severity, Usage,
+    Answer, Attempt, Diagnostic, DiagnosticCode, ModelError, RecoveryDecision, RecoveryInput,
+    Severity, Usage,
 };
 
 use super::{CallError, ModelCall, OPERATION};
 use crate::raised_output;
 use crate::waiting::unless_cancelled;
 
-/// How many decisions may be asked for about one refusal. One that changes nothing is followed by the question for another.
+/// How many decisions may be asked for about one refusal. One that changes nothing is followed by
+/// the question for another.
 const MOST_DECISIONS: usize = 8;
 
 impl ModelCall<'_> {
@@ -56,7 +58,8 @@ impl ModelCall<'_> {
         let (chat, turn) = (&self.input.chat, &*self.input.turn_id);
         let messages = self.history.messages().to_vec();
         let mut input = RecoveryInput::new(chat, turn, error.clone(), messages);
-        input.has_attempted_compact = self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
+        input.has_attempted_compact =
+            self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
         input.attempts = Some(self.record.attempts.clone());
         input.follows_all = true;
         input
@@ -64,7 +67,9 @@ impl ModelCall<'_> {
 
     /// Sends the request again that was answered with nothing, or only in part.
     pub(super) async fn retry_unusable(&mut self, answer: Box<Answer>) -> Result<(), CallError> {
-        if self.record.retries >= self.options.retries || self.record.calls >= self.options.max_calls {
+        if self.record.retries >= self.options.retries
+            || self.record.calls >= self.options.max_calls
+        {
             return Err(CallError::NoAnswer { calls: self.record.calls, answer });
         }
         self.record.retries += 1;
@@ -102,7 +107,9 @@ impl ModelCall<'_> {
         }
         let Some(wait) = self.options.wait(self.record.retries, error.retry_after) else {
             let seconds = error.retry_after.unwrap_or(Duration::MAX).as_secs();
-            return Err(self.refused(error, format!("it wants to be left alone for {seconds} seconds")));
+            return Err(
+                self.refused(error, format!("it wants to be left alone for {seconds} seconds"))
+            );
         };
         // Nothing is waited for that would not be sent.
         self.check_calls()?;

@@ -50,8 +50,8 @@ impl State {
 }
 
 impl ModelCall<'_> {
-    /// Takes what came back for the newest request: the answer, or what went wrong in its place. What is done about it, the next
-    /// [`next`](Self::next) does.
+    /// Takes what came back for the newest request: the answer, or what went wrong in its place.
+    /// What is done about it, the next [`next`](Self::next) does.
     pub fn answered(&mut self, reply: Result<Answer, ModelError>) {
         if matches!(self.state, State::Answered(_) | State::Over) {
             return;
@@ -76,7 +76,8 @@ impl ModelCall<'_> {
             return failed(self.codec.lift_error(Some(status), body));
         };
         self.codec.lift_answer(&json).unwrap_or_else(|error| {
-            let mut error = ModelError::new(self.codec.name(), ModelErrorCode::Unknown, error.to_string());
+            let mut error =
+                ModelError::new(self.codec.name(), ModelErrorCode::Unknown, error.to_string());
             error.status = Some(status);
             failed(error)
         })
@@ -93,11 +94,16 @@ impl ModelCall<'_> {
         let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));
         let answer = Box::new(answer);
         match answer.stop {
-            // The window is full before anything was said: as if the request had been refused for it.
+            // The window is full before anything was said: as if the request had been refused for
+            // it.
             Some(StopReason::ContextWindow) if !says => {
                 let provider = self.codec.name();
                 let words = "the window was full before the answer began";
-                State::Failed(Box::new(ModelError::new(provider, ModelErrorCode::ContextOverflow, words)))
+                State::Failed(Box::new(ModelError::new(
+                    provider,
+                    ModelErrorCode::ContextOverflow,
+                    words,
+                )))
             }
             Some(StopReason::Length) if self.grown_output().is_some() => State::CutOff(answer),
             _ if refused => State::Answered(answer),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, ChatId, ChatPatch, ChatRef, Clock, CodecRegistry, Created, Diagnostic, DiagnosticCode, Error,
-    FragmentContent, IdGenerator, Metadata, NewChat, Renderer, Result, Severity, Store, UserId, limits,
+    BranchName, ChatId, ChatPatch, ChatRef, Clock, CodecRegistry, Created, Diagnostic,
+    DiagnosticCode, Error, FragmentContent, IdGenerator, Metadata, NewChat, Renderer, Result,
+    Severity, Store, UserId, limits,
 };
 
 use super::captured::Captured;
@@ -40,7 +41,14 @@ impl ContextEngineBuilder {
             #[cfg(feature = "cache")]
             cache: None,
         };
-        Self { parts, user: None, chat: None, branch: None, metadata: Metadata::default(), create: true }
+        Self {
+            parts,
+            user: None,
+            chat: None,
+            branch: None,
+            metadata: Metadata::default(),
+            create: true,
+        }
     }
 
     /// Whose chat it is. Required.
@@ -55,7 +63,8 @@ impl ContextEngineBuilder {
         self
     }
 
-    /// Which branch to work on. Default: the chat's active one. Say it to work beside somebody else.
+    /// Which branch to work on. Default: the chat's active one. Say it to work beside somebody
+    /// else.
     pub fn branch(mut self, branch: impl Into<BranchName>) -> Self {
         self.branch = Some(branch.into());
         self
@@ -67,7 +76,8 @@ impl ContextEngineBuilder {
         self
     }
 
-    /// Refuses a chat that does not exist, instead of creating it. Default: it is created. For whatever only looks.
+    /// Refuses a chat that does not exist, instead of creating it. Default: it is created. For
+    /// whatever only looks.
     pub fn existing(mut self) -> Self {
         self.create = false;
         self
@@ -78,13 +88,15 @@ impl ContextEngineBuilder {
         self.shared_renderer(Arc::new(renderer))
     }
 
-    /// The same with a renderer that others use as well, such as one chosen [by name](crate::renderer).
+    /// The same with a renderer that others use as well, such as one chosen [by
+    /// name](crate::renderer).
     pub fn shared_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
         self.parts.renderer = Some(renderer);
         self
     }
 
-    /// How persisted context fragments are written and read. Default: the kinds of the builders. Add kinds of your own that are persisted.
+    /// How persisted context fragments are written and read. Default: the kinds of the builders.
+    /// Add kinds of your own that are persisted.
     pub fn codecs(mut self, codecs: CodecRegistry) -> Self {
         self.parts.codecs = Arc::new(codecs);
         self
@@ -96,39 +108,43 @@ impl ContextEngineBuilder {
         self
     }
 
-    /// Makes ids for messages without one. Default: UUIDs of version 7. Give ones that count in tests.
+    /// Makes ids for messages without one. Default: UUIDs of version 7. Give ones that count in
+    /// tests.
     pub fn ids(mut self, ids: impl IdGenerator) -> Self {
         self.parts.ids = Arc::new(ids);
         self
     }
 
-    /// What a save does when somebody else moved the branch. Default: [graft](ConflictPolicy::Graft), which loses nothing. Fail where an answer is
-    /// worth nothing behind what came in between.
+    /// What a save does when somebody else moved the branch. Default:
+    /// [graft](ConflictPolicy::Graft), which loses nothing. Fail where an answer is worth nothing
+    /// behind what came in between.
     pub fn on_conflict(mut self, policy: ConflictPolicy) -> Self {
         self.parts.conflict = policy;
         self
     }
 
-    /// How many loaders of lazy data run beside each other. Default: 8; at least one. Fewer where they ask the same service.
+    /// How many loaders of lazy data run beside each other. Default: 8; at least one. Fewer where
+    /// they ask the same service.
     pub fn load_concurrency(mut self, loaders: usize) -> Self {
         self.parts.load_concurrency = loaders;
         self
     }
 
-    /// Keeps what is read in a cache for the next engine, and begins with what is there. The cache must be of the
-    /// same store. Default: none. For servers that open a chat for each request.
+    /// Keeps what is read in a cache for the next engine, and begins with what is there. The cache
+    /// must be of the same store. Default: none. For servers that open a chat for each request.
     #[cfg(feature = "cache")]
     pub fn cache(mut self, cache: &super::ChainCache) -> Self {
         self.parts.cache = Some(cache.clone());
         self
     }
 
-    /// Opens the chat: creates it if it does not exist, merges the metadata, reads its persisted fragments. The
-    /// messages are read when they are needed.
+    /// Opens the chat: creates it if it does not exist, merges the metadata, reads its persisted
+    /// fragments. The messages are read when they are needed.
     pub async fn open(self) -> Result<ContextEngine> {
         const OPERATION: &str = "open_chat";
-        let missing =
-            |what| Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", what);
+        let missing = |what| {
+            Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", what)
+        };
         let user = self.user.ok_or_else(|| missing("user"))?;
         let chat = ChatRef::new(user, self.chat.ok_or_else(|| missing("chat"))?);
         limits::check_chat(OPERATION, &chat)?;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use context_core::MessageId;
 
-/// The ids of pending messages that memories may have been told of. Shared by an engine and what it resolved.
+/// The ids of pending messages that memories may have been told of. Shared by an engine and what it
+/// resolved.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Captured(Arc<Mutex<HashSet<MessageId>>>);
 

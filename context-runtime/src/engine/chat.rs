@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node, PageWalk,
-    Placed, Result, Role, limits,
+    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node,
+    PageWalk, Placed, Result, Role, limits,
 };
 
 use super::{ContextEngine, Edits};
@@ -38,16 +38,20 @@ impl ContextEngine {
         self.parts.history().update_chat(&self.chat, patch, self.parts.clock.now()).await
     }
 
-    /// Adds the usage that a model call reported to the chat's metadata, under `usage`, and returns the sum:
-    /// numbers are added at any depth. Safe with any number of engines at once.
+    /// Adds the usage that a model call reported to the chat's metadata, under `usage`, and returns
+    /// the sum: numbers are added at any depth. Safe with any number of engines at once.
     pub async fn track_usage(&mut self, usage: impl Into<Json>) -> Result<Json> {
-        let patch = ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
+        let patch =
+            ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
         let chat = self.update_chat(&patch).await?;
         #[cfg(feature = "instructions")]
         {
             self.usage = total_usage(&chat.metadata);
         }
-        chat.metadata.get(USAGE).cloned().ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
+        chat.metadata
+            .get(USAGE)
+            .cloned()
+            .ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
     }
 
     /// How many user messages the branch has, stored and pending.
@@ -65,7 +69,8 @@ impl ContextEngine {
         Ok(messages.iter().find(|node| node.role() == Some(Role::User) && node.is_shown()).cloned())
     }
 
-    /// The newest message: the last pending one, else the last stored one of the branch. Placeholders count.
+    /// The newest message: the last pending one, else the last stored one of the branch.
+    /// Placeholders count.
     pub async fn head_message(&mut self) -> Result<Option<Arc<Node>>> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
@@ -76,30 +81,37 @@ impl ContextEngine {
 
     /// Takes a turn's next input and saves at once.
     ///
-    /// A user message is followed by an assistant placeholder that waits for the answer; its id is returned, and
-    /// the prompt does not show it until it is filled. An assistant message fills the placeholder of its id, in
-    /// place.
+    /// A user message is followed by an assistant placeholder that waits for the answer; its id is
+    /// returned, and the prompt does not show it until it is filled. An assistant message fills the
+    /// placeholder of its id, in place.
     pub async fn continue_turn(&mut self, input: Fragment) -> Result<MessageId> {
         const OPERATION: &str = "continue_turn";
         let role = input.message().map_err(super::resolve::refuse)?.map(|message| message.role);
         match role {
             Some(Role::User) => {
                 let id = MessageId::from(self.parts.ids.next_id());
-                let placeholder = Fragment::from(Message::new(Role::Assistant, [])).with_id(id.clone());
+                let placeholder =
+                    Fragment::from(Message::new(Role::Assistant, [])).with_id(id.clone());
                 self.set([input, placeholder]);
                 let _saved = self.save().await?;
                 Ok(id)
             }
             Some(Role::Assistant) => {
                 let id = input.id().cloned().map(MessageId::from).ok_or_else(|| {
-                    Error::invalid(OPERATION, "an answer needs the id of the placeholder that it fills")
+                    Error::invalid(
+                        OPERATION,
+                        "an answer needs the id of the placeholder that it fills",
+                    )
                 })?;
                 self.set([input]);
                 let _saved = self.save_with(Edits::Amend).await?;
                 Ok(id)
             }
-            _ => Err(Error::invalid(OPERATION, "a turn continues with a user or an assistant message")
-                .with("fragment", input.name())),
+            _ => Err(Error::invalid(
+                OPERATION,
+                "a turn continues with a user or an assistant message",
+            )
+            .with("fragment", input.name())),
         }
     }
 

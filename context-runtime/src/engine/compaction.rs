@@ -1,4 +1,5 @@
-//! Compactions of the branch: taken over from whoever makes plans, written as boundaries, undone, listed.
+//! Compactions of the branch: taken over from whoever makes plans, written as boundaries, undone,
+//! listed.
 //!
 //! What to cut is not decided here, and no message is removed.
 
@@ -7,8 +8,8 @@ mod track;
 use std::sync::Arc;
 
 use context_core::{
-    Boundary, BoundaryDraft, Chain, Compacted, DraftError, Error, ErrorKind, MessageId, Metadata, Node,
-    PlanReport, Result, Shown, StoredBoundary, Target, Timestamp, shown,
+    Boundary, BoundaryDraft, Chain, Compacted, DraftError, Error, ErrorKind, MessageId, Metadata,
+    Node, PlanReport, Result, Shown, StoredBoundary, Target, Timestamp, shown,
 };
 
 use self::track::Track;
@@ -46,16 +47,19 @@ impl PendingCompaction {
 }
 
 impl ContextEngine {
-    /// Takes over a compaction: from now on a resolve shows the compacted history, and the next save writes a boundary, together with
-    /// what is pending and behind it. The stored messages stay, and so does every branch. The messages that a plan made are part of
-    /// the boundary and never saved as messages.
+    /// Takes over a compaction: from now on a resolve shows the compacted history, and the next
+    /// save writes a boundary, together with what is pending and behind it. The stored messages
+    /// stay, and so does every branch. The messages that a plan made are part of the boundary and
+    /// never saved as messages.
     ///
-    /// `turn` is what was compacted: the positions which `compacted` names are those of its messages that can be read. Messages that came since then, set here or saved by somebody else, are kept behind what is left, also if
-    /// they come before the save. Applied again before a save, both compactions become one boundary. Moving to another branch drops it.
+    /// `turn` is what was compacted: the positions which `compacted` names are those of its
+    /// messages that can be read. Messages that came since then, set here or saved by somebody
+    /// else, are kept behind what is left, also if they come before the save. Applied again before
+    /// a save, both compactions become one boundary. Moving to another branch drops it.
     ///
     /// Returns the id that the boundary will have; nothing if the compaction changes nothing.
-    /// [`ErrorKind::Conflict`] if the history is not shown any more as it was compacted, [`ErrorKind::Invalid`] if the turn is of
-    /// another chat.
+    /// [`ErrorKind::Conflict`] if the history is not shown any more as it was compacted,
+    /// [`ErrorKind::Invalid`] if the turn is of another chat.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -93,8 +97,11 @@ impl ContextEngine {
         let earlier = self.compaction.take().filter(|earlier| earlier.node(&chain).is_some());
         self.compaction = earlier.clone();
         let entries = self.entries().await?;
-        let draft = BoundaryDraft::compact(&chain, &entries, turn.messages.iter(), compacted, reports);
-        let Some(draft) = draft.map_err(|error| refused("compact", error))? else { return Ok(None) };
+        let draft =
+            BoundaryDraft::compact(&chain, &entries, turn.messages.iter(), compacted, reports);
+        let Some(draft) = draft.map_err(|error| refused("compact", error))? else {
+            return Ok(None);
+        };
         let draft = match &earlier {
             Some(earlier) => draft.after(&earlier.draft),
             None => draft,
@@ -102,9 +109,10 @@ impl ContextEngine {
         Ok(Some(self.pend(draft)))
     }
 
-    /// Takes the newest compaction that stands back: what was shown before it is shown again, with what came since. The next save
-    /// writes that as a boundary too, so nothing is lost and [`redo_compaction`](Self::redo_compaction) brings the compaction back. Called
-    /// again, it takes back the one before. A compaction that is not saved yet is forgotten.
+    /// Takes the newest compaction that stands back: what was shown before it is shown again, with
+    /// what came since. The next save writes that as a boundary too, so nothing is lost and
+    /// [`redo_compaction`](Self::redo_compaction) brings the compaction back. Called again, it
+    /// takes back the one before. A compaction that is not saved yet is forgotten.
     ///
     /// Returns the boundary that was taken back; nothing if none stands.
     pub async fn undo_compaction(&mut self) -> Result<Option<MessageId>> {
@@ -113,7 +121,8 @@ impl ContextEngine {
         self.take_back("undo_compaction", newest).await
     }
 
-    /// Brings back what the newest [`undo_compaction`](Self::undo_compaction) took back, unless the branch was compacted since.
+    /// Brings back what the newest [`undo_compaction`](Self::undo_compaction) took back, unless the
+    /// branch was compacted since.
     ///
     /// Returns the undo that was taken back; nothing if there is none.
     pub async fn redo_compaction(&mut self) -> Result<Option<MessageId>> {
@@ -170,7 +179,8 @@ impl ContextEngine {
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(refuse)?;
         // It may have been stored although the answer was lost.
-        self.compaction = self.compaction.take().filter(|pending| view.position(&pending.id).is_none());
+        self.compaction =
+            self.compaction.take().filter(|pending| view.position(&pending.id).is_none());
         let mut chain = view.chain().clone();
         for node in settled.nodes.iter().chain(&settled.replacement) {
             match view.position(&node.id) {
@@ -191,11 +201,17 @@ impl ContextEngine {
     }
 
     /// The boundary that a commit has behind its messages.
-    pub(super) fn boundary_behind(&self, target: &Target, nodes: &[Arc<Node>]) -> Option<Arc<Node>> {
+    pub(super) fn boundary_behind(
+        &self,
+        target: &Target,
+        nodes: &[Arc<Node>],
+    ) -> Option<Arc<Node>> {
         let (pending, view) = (self.compaction.as_ref()?, self.view.as_ref()?);
         let mut chain = match target {
             Target::Extend { .. } => view.chain().clone(),
-            Target::Fork { at: Some(at), .. } => view.chain().prefix(view.chain().position(at)? + 1),
+            Target::Fork { at: Some(at), .. } => {
+                view.chain().prefix(view.chain().position(at)? + 1)
+            }
             Target::Fork { at: None, .. } => Chain::default(),
             Target::Stay => return None,
         };
@@ -214,7 +230,8 @@ impl ContextEngine {
             return Ok(Some(boundary));
         }
         let chain = self.laid().await?;
-        let draft = BoundaryDraft::undo(&chain, &boundary).map_err(|error| refused(operation, error))?;
+        let draft =
+            BoundaryDraft::undo(&chain, &boundary).map_err(|error| refused(operation, error))?;
         self.pend(draft);
         Ok(Some(boundary))
     }

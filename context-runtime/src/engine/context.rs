@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::{
-    CodecRegistry, Error, Form, Fragment, FragmentContent, FragmentData, FragmentId, Result, StoredFragment,
+    CodecRegistry, Error, Form, Fragment, FragmentContent, FragmentData, FragmentId, Result,
+    StoredFragment,
 };
 
-/// Context fragments in the order they are rendered: persisted ones as they were loaded, then new ones.
+/// Context fragments in the order they are rendered: persisted ones as they were loaded, then new
+/// ones.
 #[derive(Default)]
 pub(super) struct ContextFragments {
     slots: Vec<Slot>,
@@ -25,7 +27,8 @@ pub(super) struct ContextFragments {
     gone: Vec<Gone>,
 }
 
-/// A fragment in its place. What every prompt looks at is here, and small; the fragment itself is elsewhere.
+/// A fragment in its place. What every prompt looks at is here, and small; the fragment itself is
+/// elsewhere.
 pub(super) struct Slot {
     /// Tells what is shown, in these words, from everything else that was ever shown.
     pub(super) version: u64,
@@ -122,9 +125,21 @@ impl ContextFragments {
         let is_lazy = fragment.data().is_some_and(FragmentData::has_lazy);
         self.lazy += usize::from(is_lazy);
         let is_renderable = !matches!(fragment.content(), FragmentContent::Unknown(_));
-        let item =
-            Item { fragment, loaded: None, is_complete: !is_lazy, is_lazy, stored: None, is_in_store: false };
-        Slot { version: self.next, in_prompt: None, piece: None, item: Box::new(item), is_renderable }
+        let item = Item {
+            fragment,
+            loaded: None,
+            is_complete: !is_lazy,
+            is_lazy,
+            stored: None,
+            is_in_store: false,
+        };
+        Slot {
+            version: self.next,
+            in_prompt: None,
+            piece: None,
+            item: Box::new(item),
+            is_renderable,
+        }
     }
 
     fn push(&mut self, slot: Slot) {
@@ -195,8 +210,8 @@ impl ContextFragments {
         }
     }
 
-    /// Puts loaded data in its place. It is not complete if something in it merely stands in for what could not be
-    /// loaded; then it is shown, but never stored.
+    /// Puts loaded data in its place. It is not complete if something in it merely stands in for
+    /// what could not be loaded; then it is shown, but never stored.
     pub(super) fn set_loaded(&mut self, place: usize, loaded: Fragment, is_complete: bool) {
         let slot = &mut self.slots[place];
         slot.item.is_complete = is_complete;
@@ -215,17 +230,22 @@ impl ContextFragments {
     pub(super) fn remove(&mut self, id: &FragmentId) -> bool {
         let Some(place) = self.by_id.remove(id) else { return false };
         let slot = self.slots.remove(place);
-        let behind = self.by_id.values_mut().chain(&mut self.nameless).filter(|other| **other > place);
+        let behind =
+            self.by_id.values_mut().chain(&mut self.nameless).filter(|other| **other > place);
         behind.for_each(|other| *other -= 1);
         self.lazy -= usize::from(slot.is_lazy());
         self.edition += 1;
         if slot.in_prompt.is_some() {
-            self.gone.push(Gone { name: slot.fragment().name().into(), id: slot.fragment().id().cloned() });
+            self.gone.push(Gone {
+                name: slot.fragment().name().into(),
+                id: slot.fragment().id().cloned(),
+            });
         }
         true
     }
 
-    /// What is to be persisted and is not yet, with the versions to say so later. What is still to be loaded waits.
+    /// What is to be persisted and is not yet, with the versions to say so later. What is still to
+    /// be loaded waits.
     pub(super) fn to_store(&self, codecs: &CodecRegistry) -> Result<Vec<(u64, StoredFragment)>> {
         let new = self.slots.iter().filter(|slot| slot.is_to_store() && slot.item.is_complete);
         new.filter_map(|slot| slot.shown().map(|fragment| (slot.version, fragment)))

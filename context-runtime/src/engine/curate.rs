@@ -1,12 +1,13 @@
-//! Looking after what is stored: redact and delete messages, rename and delete branches, compare them, and copy
-//! messages from one to another.
+//! Looking after what is stored: redact and delete messages, rename and delete branches, compare
+//! them, and copy messages from one to another.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Commit, CommitOutcome, Diagnostic, DiagnosticCode,
-    Error, ErrorKind, MessageId, Node, NodeKind, Part, Result, Severity, Target, Window,
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Commit, CommitOutcome, Diagnostic,
+    DiagnosticCode, Error, ErrorKind, MessageId, Node, NodeKind, Part, Result, Severity, Target,
+    Window,
 };
 
 use super::ContextEngine;
@@ -47,22 +48,29 @@ pub struct CherryPicked {
 
 impl ContextEngine {
     /// Takes the content of a stored message away, for good, and all that was made of it:
-    /// [`redact_messages`](crate::removal::redact_messages). Its place in the graph, its role and the shape of its parts stay
-    /// ([`Message::redacted`](context_core::Message::redacted)), so the conversation remains valid. Any message of the chat will
-    /// do. A compaction that is not saved yet is dropped.
+    /// [`redact_messages`](crate::removal::redact_messages). Its place in the graph, its role and
+    /// the shape of its parts stay ([`Message::redacted`](context_core::Message::redacted)), so the
+    /// conversation remains valid. Any message of the chat will do. A compaction that is not saved
+    /// yet is dropped.
     pub async fn redact(&mut self, message: &MessageId) -> Result<RemovalReport> {
         self.take_away(message, Redaction::Words).await
     }
 
-    /// As [`redact`](Self::redact), but nothing is left except the place: a model is not shown the message.
+    /// As [`redact`](Self::redact), but nothing is left except the place: a model is not shown the
+    /// message.
     pub async fn delete_message(&mut self, message: &MessageId) -> Result<RemovalReport> {
         self.take_away(message, Redaction::Message).await
     }
 
-    async fn take_away(&mut self, message: &MessageId, redaction: Redaction) -> Result<RemovalReport> {
+    async fn take_away(
+        &mut self,
+        message: &MessageId,
+        redaction: Redaction,
+    ) -> Result<RemovalReport> {
         let options = RemovalOptions::at(self.parts.clock.now());
         let messages = std::slice::from_ref(message);
-        let removed = redact_messages(&*self.parts.store, &self.chat, messages, redaction, &options).await;
+        let removed =
+            redact_messages(&*self.parts.store, &self.chat, messages, redaction, &options).await;
         if !removed.as_ref().is_err_and(Error::is_not_found) {
             // A compaction that is on its way may hold something of it.
             self.compaction = None;
@@ -78,7 +86,11 @@ impl ContextEngine {
     }
 
     /// Renames a branch. An engine that is on it stays on it.
-    pub async fn rename_branch(&mut self, branch: &BranchName, to: impl Into<BranchName>) -> Result<()> {
+    pub async fn rename_branch(
+        &mut self,
+        branch: &BranchName,
+        to: impl Into<BranchName>,
+    ) -> Result<()> {
         let to = to.into();
         self.parts.history().rename_branch(&self.chat, branch, &to, self.parts.clock.now()).await?;
         if self.branch == *branch {
@@ -89,15 +101,17 @@ impl ContextEngine {
         Ok(())
     }
 
-    /// Deletes a branch, and the messages that no other branch and no checkpoint reaches. Returns how many those
-    /// were. Not the active branch, and not the one this engine is on.
+    /// Deletes a branch, and the messages that no other branch and no checkpoint reaches. Returns
+    /// how many those were. Not the active branch, and not the one this engine is on.
     ///
     /// [`ErrorKind::Conflict`] if somebody writes to it at the same time.
     pub async fn delete_branch(&mut self, branch: &BranchName) -> Result<u64> {
         const OPERATION: &str = "delete_branch";
         if self.branch == *branch {
-            let error =
-                Error::invalid(OPERATION, "the engine is on this branch; switch to another one first");
+            let error = Error::invalid(
+                OPERATION,
+                "the engine is on this branch; switch to another one first",
+            );
             return Err(error.with("branch", branch));
         }
         let found = self.branches().await?.into_iter().find(|found| found.name == *branch);
@@ -106,7 +120,8 @@ impl ContextEngine {
         match history.delete_branch(&self.chat, branch, head.as_ref(), now).await? {
             BranchDeletion::Deleted { messages } => Ok(messages),
             _ => {
-                let error = Error::new(ErrorKind::Conflict, OPERATION, "somebody writes to the branch");
+                let error =
+                    Error::new(ErrorKind::Conflict, OPERATION, "somebody writes to the branch");
                 Err(error.with("branch", branch))
             }
         }
@@ -124,8 +139,9 @@ impl ContextEngine {
         Ok(BranchDiff { common, at, left: left.suffix(common), right: right.suffix(common) })
     }
 
-    /// Copies messages, of any branches, to the end of a branch, in the order given and with new ids. The copies say
-    /// when the originals were said. If somebody else writes to the branch, the copies go behind that.
+    /// Copies messages, of any branches, to the end of a branch, in the order given and with new
+    /// ids. The copies say when the originals were said. If somebody else writes to the branch, the
+    /// copies go behind that.
     pub async fn cherry_pick(
         &mut self,
         messages: &[MessageId],
@@ -139,7 +155,8 @@ impl ContextEngine {
         for (id, placed) in messages.iter().zip(found) {
             let node = placed.ok_or_else(|| Error::not_found(OPERATION, "message", id))?.node;
             if node.kind == NodeKind::Boundary {
-                let error = Error::invalid(OPERATION, "a boundary belongs to the branch it was made on");
+                let error =
+                    Error::invalid(OPERATION, "a boundary belongs to the branch it was made on");
                 return Err(error.with("message", id));
             }
             let mut copy = Node::clone(&node).with_id(self.parts.ids.next_id());
@@ -156,7 +173,12 @@ impl ContextEngine {
             match self.parts.history().commit(commit).await? {
                 CommitOutcome::Applied(committed) | CommitOutcome::Replayed(committed) => {
                     let diagnostics = unpaired(&nodes);
-                    return Ok(CherryPicked { branch: onto, head: committed.head, copies, diagnostics });
+                    return Ok(CherryPicked {
+                        branch: onto,
+                        head: committed.head,
+                        copies,
+                        diagnostics,
+                    });
                 }
                 CommitOutcome::Exists { ids } => {
                     let error = Error::new(ErrorKind::Bug, OPERATION, "new ids are taken");
@@ -165,15 +187,18 @@ impl ContextEngine {
                 _ => {}
             }
         }
-        Err(Error::new(ErrorKind::Conflict, OPERATION, "others keep moving the branch").with("branch", &onto))
+        Err(Error::new(ErrorKind::Conflict, OPERATION, "others keep moving the branch")
+            .with("branch", &onto))
     }
 }
 
 /// Calls and results of these messages that have no counterpart among them.
 fn unpaired(nodes: &[Arc<Node>]) -> Vec<Diagnostic> {
-    let messages: Vec<_> = nodes.iter().filter_map(|node| Some((&node.id, node.message().ok()?))).collect();
-    let parts =
-        || messages.iter().flat_map(|(id, message)| message.parts.iter().map(move |part| (*id, part)));
+    let messages: Vec<_> =
+        nodes.iter().filter_map(|node| Some((&node.id, node.message().ok()?))).collect();
+    let parts = || {
+        messages.iter().flat_map(|(id, message)| message.parts.iter().map(move |part| (*id, part)))
+    };
     let calls: HashSet<_> = parts()
         .filter_map(|(_, part)| match part {
             Part::ToolCall(call) => Some(call.id.as_str()),
@@ -197,7 +222,12 @@ fn unpaired(nodes: &[Arc<Node>]) -> Vec<Diagnostic> {
     });
     lonely
         .map(|(id, text)| {
-            Diagnostic::new(DiagnosticCode::Unpaired, Severity::Warning, format!("message {id}"), text)
+            Diagnostic::new(
+                DiagnosticCode::Unpaired,
+                Severity::Warning,
+                format!("message {id}"),
+                text,
+            )
         })
         .collect()
 }

@@ -6,10 +6,11 @@ use context_tokens::{Estimate, Model};
 use super::ContextEngine;
 
 impl ContextEngine {
-    /// Resolves, and counts each context fragment, the joint prompt and the messages; `complete` adds what else the
-    /// request will have, such as tools and the room for the answer.
+    /// Resolves, and counts each context fragment, the joint prompt and the messages; `complete`
+    /// adds what else the request will have, such as tools and the room for the answer.
     ///
-    /// A [`CachedCounter`](context_tokens::CachedCounter) counts each message once, so that a turn costs what is new.
+    /// A [`CachedCounter`](context_tokens::CachedCounter) counts each message once, so that a turn
+    /// costs what is new.
     ///
     /// ```
     /// # tokio_test(async {

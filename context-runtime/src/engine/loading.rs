@@ -1,15 +1,15 @@
 //! Running the loaders of lazy data, and keeping what they gave.
 //!
-//! Loaders run beside each other up to a limit, each with its own time limit. What one gives is kept under the data
-//! it was given for, so data that stands in several fragments is loaded once. What it gives may be lazy again, up
-//! to a depth.
+//! Loaders run beside each other up to a limit, each with its own time limit. What one gives is
+//! kept under the data it was given for, so data that stands in several fragments is loaded once.
+//! What it gives may be lazy again, up to a depth.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, Error, ErrorKind, Fragment, FragmentData, LazyData, OnFailure,
-    Result, Reuse, Severity, Timestamp,
+    CancelSignal, Diagnostic, DiagnosticCode, Error, ErrorKind, Fragment, FragmentData, LazyData,
+    OnFailure, Result, Reuse, Severity, Timestamp,
 };
 use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt};
@@ -23,8 +23,8 @@ pub(super) const DEFAULT_CONCURRENCY: usize = 8;
 /// How often what a loader gives may be lazy again. A loader that gives itself would never end.
 const MAX_HOPS: usize = 10;
 
-/// How much of what loaders gave may be lazy at one depth. Loaders that give several loaders each would have no end
-/// in sight long before the depth is reached.
+/// How much of what loaders gave may be lazy at one depth. Loaders that give several loaders each
+/// would have no end in sight long before the depth is reached.
 const MAX_NESTED: usize = 10_000;
 
 const OPERATION: &str = "load_fragment";
@@ -77,7 +77,8 @@ impl ContextEngine {
         if !self.fragments.are_lazy() || !self.fragments.slots().iter().any(due) {
             return Ok(Vec::new());
         }
-        let places: Vec<_> = (0..).zip(self.fragments.slots()).filter(|(_, slot)| due(slot)).collect();
+        let places: Vec<_> =
+            (0..).zip(self.fragments.slots()).filter(|(_, slot)| due(slot)).collect();
         let mut wanted = Vec::new();
         for (_, slot) in &places {
             find_lazy(slot.fragment(), &mut wanted);
@@ -124,13 +125,16 @@ impl Loads {
         for _ in 0..=MAX_HOPS {
             let (mut due, mut asked): (Vec<Wanted>, HashSet<usize>) = Default::default();
             for (path, lazy) in &wanted {
-                let known =
-                    self.kept.get(&lazy.key()).is_some_and(|kept| self.is_fresh(kept, lazy, purpose, at));
+                let known = self
+                    .kept
+                    .get(&lazy.key())
+                    .is_some_and(|kept| self.is_fresh(kept, lazy, purpose, at));
                 if !known && asked.insert(lazy.key()) {
                     due.push((path.clone(), lazy.clone()));
                 }
             }
-            // Whatever one of them gives is kept although another fails: nothing is loaded twice for that.
+            // Whatever one of them gives is kept although another fails: nothing is loaded twice
+            // for that.
             let mut loading = stream::iter(due)
                 .map(|(path, lazy)| async move {
                     let loaded = load(&path, &lazy, cancel).await;
@@ -152,9 +156,12 @@ impl Loads {
             }
             if nested.len() > MAX_NESTED {
                 let (path, _) = nested.swap_remove(0);
-                return Err(Error::invalid(OPERATION, "what loaders give holds too much that is lazy")
-                    .with("fragment", path)
-                    .with("limit", MAX_NESTED));
+                return Err(Error::invalid(
+                    OPERATION,
+                    "what loaders give holds too much that is lazy",
+                )
+                .with("fragment", path)
+                .with("limit", MAX_NESTED));
             }
             wanted = nested;
         }
@@ -261,7 +268,11 @@ async fn load(path: &str, lazy: &LazyData, cancel: &CancelSignal) -> Result<Frag
     match select(Box::pin(loading), cancel.cancelled()).await {
         Either::Left((Ok(Ok(data)), _)) => Ok(data),
         Either::Left((Ok(Err(cause)), _)) => {
-            let error = Error::new(ErrorKind::Unavailable, OPERATION, format!("the loader failed: {cause}"));
+            let error = Error::new(
+                ErrorKind::Unavailable,
+                OPERATION,
+                format!("the loader failed: {cause}"),
+            );
             let retry = cause.downcast_ref::<Error>().map_or(error.retry(), Error::retry);
             Err(error.with_retry(retry).with("fragment", path).with_source(cause))
         }

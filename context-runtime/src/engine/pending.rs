@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Clock, Fragment, FragmentContent, FragmentError, IdGenerator, LazyMessage, Message, MessageId, Node,
-    Role, Timestamp,
+    Clock, Fragment, FragmentContent, FragmentError, IdGenerator, LazyMessage, Message, MessageId,
+    Node, Role, Timestamp,
 };
 
 use super::view::View;
@@ -15,8 +15,8 @@ pub(super) struct PendingMessages(Vec<Pending>);
 
 enum Pending {
     Message(Arc<Node>),
-    /// Replaces the newest assistant message, wherever that turns out to be; keeps the id it would get as a
-    /// message of its own, so that resolve and save agree on it.
+    /// Replaces the newest assistant message, wherever that turns out to be; keeps the id it would
+    /// get as a message of its own, so that resolve and save agree on it.
     LastAssistant(Arc<Node>),
     /// A message fragment that holds no message.
     Broken(MessageId, FragmentError),
@@ -59,9 +59,10 @@ impl PendingMessages {
                 Pending::LastAssistant(node(&id, Arc::new(message), clock.now()))
             }
             (Err(error), _) => Pending::Broken(id, error),
-            (Ok(None), _) => {
-                Pending::Broken(id, FragmentError::MissingCodec { name: fragment.name().to_owned() })
-            }
+            (Ok(None), _) => Pending::Broken(
+                id,
+                FragmentError::MissingCodec { name: fragment.name().to_owned() },
+            ),
         };
         match self.0.iter_mut().find(|present| present.id() == pending.id()) {
             Some(present) => *present = pending,
@@ -95,8 +96,8 @@ impl PendingMessages {
         });
     }
 
-    /// Finds the place of a lazy message: the newest pending assistant message, else the newest stored one on
-    /// the branch, else the end.
+    /// Finds the place of a lazy message: the newest pending assistant message, else the newest
+    /// stored one on the branch, else the end.
     pub(super) fn settle(&self, view: &View) -> Result<Settled, FragmentError> {
         let mut settled = Settled::default();
         let mut lazy = None;

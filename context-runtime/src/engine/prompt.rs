@@ -1,7 +1,7 @@
 //! The system prompt, put together from pieces that are kept.
 //!
-//! A piece is rendered again only when its fragment, or the form in which it stands among the others, has changed.
-//! Renderers keep nothing; what is kept is here, with the fragments.
+//! A piece is rendered again only when its fragment, or the form in which it stands among the
+//! others, has changed. Renderers keep nothing; what is kept is here, with the fragments.
 
 use std::fmt;
 use std::ops::Deref;
@@ -101,10 +101,11 @@ pub struct FragmentChange {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptChanges {
-    /// The fragments that are not what they were: those removed first, then the others in their order. In the first
-    /// prompt of an engine all are added.
+    /// The fragments that are not what they were: those removed first, then the others in their
+    /// order. In the first prompt of an engine all are added.
     pub fragments: Vec<FragmentChange>,
-    /// How many bytes at the beginning of the prompt are the same: what a provider's prompt cache can keep of it.
+    /// How many bytes at the beginning of the prompt are the same: what a provider's prompt cache
+    /// can keep of it.
     pub unchanged_prefix: usize,
 }
 
@@ -138,7 +139,8 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    /// The prompt as the engine's own renderer makes it: unchanged fragments are not rendered again.
+    /// The prompt as the engine's own renderer makes it: unchanged fragments are not rendered
+    /// again.
     pub(super) fn update(
         &mut self,
         fragments: &mut ContextFragments,
@@ -146,7 +148,8 @@ impl Prompt {
     ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
         let edition = fragments.edition();
         if self.edition == Some(edition) {
-            let changes = PromptChanges { unchanged_prefix: self.text.len(), ..PromptChanges::default() };
+            let changes =
+                PromptChanges { unchanged_prefix: self.text.len(), ..PromptChanges::default() };
             return Ok((self.text.clone(), changes));
         }
         let arrangement = render_changed(fragments, renderer)?;
@@ -163,7 +166,8 @@ impl Prompt {
         fragments: &mut ContextFragments,
         renderer: &dyn Renderer,
     ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
-        let rendered: Vec<&Fragment> = fragments.slots().iter().filter_map(Slot::rendered).collect();
+        let rendered: Vec<&Fragment> =
+            fragments.slots().iter().filter_map(Slot::rendered).collect();
         let arrangement = renderer.arrange(&rendered);
         let mut out = Pieces::default();
         renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
@@ -172,7 +176,8 @@ impl Prompt {
         Ok((self.text.clone(), changes))
     }
 
-    /// What each fragment says in the prompt of the engine's own renderer, without those that say nothing.
+    /// What each fragment says in the prompt of the engine's own renderer, without those that say
+    /// nothing.
     pub(super) fn pieces(fragments: &ContextFragments) -> impl Iterator<Item = PromptPiece<'_>> {
         fragments.slots().iter().filter(|slot| slot.is_rendered()).filter_map(|slot| {
             let piece = slot.piece.as_ref().filter(|piece| !piece.text.is_empty())?;
@@ -181,11 +186,17 @@ impl Prompt {
         })
     }
 
-    /// Puts the pieces together. What stands behind each other in the prompt before, and still does, is taken from
-    /// there in one go. Also says how many bytes at the beginning are known to be the same.
-    fn assemble(&self, fragments: &mut ContextFragments, arrangement: &Arrangement) -> (String, usize) {
+    /// Puts the pieces together. What stands behind each other in the prompt before, and still
+    /// does, is taken from there in one go. Also says how many bytes at the beginning are known to
+    /// be the same.
+    fn assemble(
+        &self,
+        fragments: &mut ContextFragments,
+        arrangement: &Arrangement,
+    ) -> (String, usize) {
         let (head, separator) = (arrangement.head(), arrangement.separator());
-        let is_like_before = self.edition.is_some() && (head, separator) == (&*self.frame.0, &*self.frame.1);
+        let is_like_before =
+            self.edition.is_some() && (head, separator) == (&*self.frame.0, &*self.frame.1);
         let mut out = String::with_capacity(self.text.len() + 1024);
         out.push_str(head);
         let mut same = 0;
@@ -222,8 +233,14 @@ impl Prompt {
         (out, same)
     }
 
-    /// Takes a new prompt, of which the beginning is known to be the `same` as before, and says what changed.
-    fn replace(&mut self, fragments: &mut ContextFragments, text: String, same: usize) -> PromptChanges {
+    /// Takes a new prompt, of which the beginning is known to be the `same` as before, and says
+    /// what changed.
+    fn replace(
+        &mut self,
+        fragments: &mut ContextFragments,
+        text: String,
+        same: usize,
+    ) -> PromptChanges {
         let unchanged_prefix = common_prefix(&self.text, &text, same);
         self.text = SystemPrompt(Arc::new(text));
         let gone = fragments.take_gone().into_iter();
@@ -234,10 +251,15 @@ impl Prompt {
             if slot.in_prompt == Some(slot.version) || !slot.is_rendered() {
                 continue;
             }
-            let kind = if slot.in_prompt.is_some() { ChangeKind::Changed } else { ChangeKind::Added };
+            let kind =
+                if slot.in_prompt.is_some() { ChangeKind::Changed } else { ChangeKind::Added };
             slot.in_prompt = Some(slot.version);
             let fragment = slot.fragment();
-            changes.push(FragmentChange { name: fragment.name().into(), id: fragment.id().cloned(), kind });
+            changes.push(FragmentChange {
+                name: fragment.name().into(),
+                id: fragment.id().cloned(),
+                kind,
+            });
         }
         PromptChanges { fragments: changes, unchanged_prefix }
     }
@@ -248,7 +270,8 @@ fn render_changed(
     fragments: &mut ContextFragments,
     renderer: &dyn Renderer,
 ) -> Result<Arrangement, RenderError> {
-    let rendered: Vec<&Fragment> = fragments.slots().iter().filter_map(|slot| slot.rendered()).collect();
+    let rendered: Vec<&Fragment> =
+        fragments.slots().iter().filter_map(|slot| slot.rendered()).collect();
     let arrangement = renderer.arrange(&rendered);
     let mut out = Pieces::default();
     let mut places = Vec::new();
@@ -257,7 +280,11 @@ fn render_changed(
     let slots = slots.filter_map(|(place, slot)| Some((place, slot, slot.rendered()?)));
     for (at, (place, slot, fragment)) in slots.enumerate() {
         let form = arrangement.form(at);
-        if !slot.piece.as_ref().is_some_and(|kept| (kept.version, kept.form) == (slot.version, form)) {
+        if !slot
+            .piece
+            .as_ref()
+            .is_some_and(|kept| (kept.version, kept.form) == (slot.version, form))
+        {
             places.push((place, form));
             pieces.push(Piece { fragment, form });
         }
@@ -270,7 +297,8 @@ fn render_changed(
     Ok(arrangement)
 }
 
-/// How many bytes both begin with, whole characters only; the first of them are known to be the `same`.
+/// How many bytes both begin with, whole characters only; the first of them are known to be the
+/// `same`.
 fn common_prefix(a: &str, b: &str, mut same: usize) -> usize {
     let (x, y) = (a.as_bytes(), b.as_bytes());
     // Large steps are compared by the fastest means there is, the last of them in smaller ones.

@@ -1,4 +1,5 @@
-//! Reminders: folded into what is about to be saved, so that what is stored is what the model is shown.
+//! Reminders: folded into what is about to be saved, so that what is stored is what the model is
+//! shown.
 
 use std::sync::Arc;
 
@@ -14,12 +15,14 @@ pub(super) struct Reminders(Vec<Reminder>);
 impl ContextEngine {
     /// Adds reminders. They are asked in the order they were added, with every save.
     ///
-    /// What fires is folded into the messages of that save: into the user's newest message, into the newest tool
-    /// result, or as a message between two steps of the model. From then on it is part of the stored
-    /// conversation and stands in every prompt; [`strip_reminders`](crate::instructions::strip_reminders) takes it
-    /// out for a reader. A resolve before the save does not show it, so a turn that is to be reminded saves the
-    /// user's message, or the tool's results, before it resolves, as [`continue_turn`](Self::continue_turn) does.
-    /// What the model has answered already is never changed.
+    /// What fires is folded into the messages of that save: into the user's newest message, into
+    /// the newest tool result, or as a message between two steps of the model. From then on it is
+    /// part of the stored conversation and stands in every prompt;
+    /// [`strip_reminders`](crate::instructions::strip_reminders) takes it out for a reader. A
+    /// resolve before the save does not show it, so a turn that is to be reminded saves the user's
+    /// message, or the tool's results, before it resolves, as
+    /// [`continue_turn`](Self::continue_turn) does. What the model has answered already is never
+    /// changed.
     ///
     /// ```
     /// use context_runtime::instructions::{Predicate, reminder};
@@ -61,13 +64,14 @@ impl ContextEngine {
         let (now, ids) = (self.parts.clock.now(), &self.parts.ids);
         let summary = view.summary();
         let usage = self.usage;
-        let _folded =
-            fold_reminders(&self.reminders.0, summary, nodes, now, usage, || MessageId::from(ids.next_id()));
+        let _folded = fold_reminders(&self.reminders.0, summary, nodes, now, usage, || {
+            MessageId::from(ids.next_id())
+        });
     }
 }
 
-/// Whether both say the same but for what reminders added: a message that is sent again is not an edit because
-/// other reminders fired this time.
+/// Whether both say the same but for what reminders added: a message that is sent again is not an
+/// edit because other reminders fired this time.
 pub(super) fn same_but_for_reminders(a: &Node, b: &Node) -> bool {
     match (a.message(), b.message()) {
         (Ok(a), Ok(b)) => strip_reminders(a) == strip_reminders(b),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Boundary, CancelSignal, Chain, ChatRef, Diagnostic, Error, FragmentError, LoweredRequest, MessageCodec,
-    MessageId, ModelRequest, Renderer, Result,
+    Boundary, CancelSignal, Chain, ChatRef, Diagnostic, Error, FragmentError, LoweredRequest,
+    MessageCodec, MessageId, ModelRequest, Renderer, Result,
 };
 
 use super::ContextEngine;
@@ -37,11 +37,12 @@ use super::view::View;
 pub struct Resolved {
     /// Whose chat it is and which.
     pub chat: ChatRef,
-    /// The context fragments, rendered; empty if there are none. Shared with the engine as long as it does not
-    /// change.
+    /// The context fragments, rendered; empty if there are none. Shared with the engine as long as
+    /// it does not change.
     pub system_prompt: SystemPrompt,
-    /// The stored messages of the branch, as the boundary in force shows them, and the pending ones behind them, without
-    /// placeholders. Shares its nodes with the engine: cloning and keeping it is cheap.
+    /// The stored messages of the branch, as the boundary in force shows them, and the pending ones
+    /// behind them, without placeholders. Shares its nodes with the engine: cloning and keeping it
+    /// is cheap.
     pub messages: Chain,
     /// The compactions that stand between the history and `messages`, oldest first; see
     /// [`compact`](ContextEngine::compact).
@@ -56,8 +57,8 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// It as a request, to which the model, tools and limits are added. Messages that cannot be read are left out; the
-    /// diagnostics name them.
+    /// It as a request, to which the model, tools and limits are added. Messages that cannot be
+    /// read are left out; the diagnostics name them.
     pub fn request(&self) -> ModelRequest {
         ModelRequest::of_chain(&self.messages).system(String::from(self.system_prompt.clone()))
     }
@@ -103,8 +104,9 @@ impl ContextEngine {
     /// Resolves what is set and stored into a prompt and messages. Writes nothing.
     ///
     /// A pending message with the id of a stored one is shown in its place; a
-    /// [`last_assistant_message`](crate::last_assistant_message) is shown where a save would put it. Lazy data is
-    /// loaded first, which needs a Tokio runtime with its timer; dropping the future ends the loaders.
+    /// [`last_assistant_message`](crate::last_assistant_message) is shown where a save would put
+    /// it. Lazy data is loaded first, which needs a Tokio runtime with its timer; dropping the
+    /// future ends the loaders.
     ///
     /// Fragments that did not change are not rendered again.
     pub async fn resolve(&mut self) -> Result<Resolved> {
@@ -116,13 +118,16 @@ impl ContextEngine {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
         let messages = self.shown_messages().await?;
         let boundaries = self.boundaries().await?;
-        // Last, because it takes note of what changed: nothing of that may be lost with a failed read.
+        // Last, because it takes note of what changed: nothing of that may be lost with a failed
+        // read.
         let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
             (Some(renderer), _) => self.prompt.render(&mut self.fragments, renderer)?,
             (None, Some(renderer)) => self.prompt.update(&mut self.fragments, &*renderer)?,
             (None, None) => {
                 let hint = "turn on the feature xml, or give the builder a renderer";
-                return Err(Error::invalid("resolve", "the engine has no renderer").with("hint", hint));
+                return Err(
+                    Error::invalid("resolve", "the engine has no renderer").with("hint", hint)
+                );
             }
         };
         let mut diagnostics = self.opened_with.clone();
@@ -131,11 +136,20 @@ impl ContextEngine {
         let (chat, captured) = (self.chat.clone(), self.captured.clone());
         let pending: Vec<_> = self.pending.ids().collect();
         captured.keep(&pending);
-        Ok(Resolved { chat, system_prompt, messages, boundaries, changes, diagnostics, pending, captured })
+        Ok(Resolved {
+            chat,
+            system_prompt,
+            messages,
+            boundaries,
+            changes,
+            diagnostics,
+            pending,
+            captured,
+        })
     }
 
-    /// What each context fragment said in the system prompt that was resolved last with the engine's own renderer, in
-    /// order; a fragment that said nothing is not among them.
+    /// What each context fragment said in the system prompt that was resolved last with the
+    /// engine's own renderer, in order; a fragment that said nothing is not among them.
     pub fn prompt_pieces(&self) -> impl Iterator<Item = PromptPiece<'_>> {
         Prompt::pieces(&self.fragments)
     }
@@ -167,6 +181,8 @@ fn overlay(view: &mut View, settled: &Settled) -> Chain {
         }
     }
     let mut messages = view.shown_with(&stored);
-    new.into_iter().filter(|node| !node.is_placeholder()).for_each(|node| messages.push(Arc::clone(node)));
+    new.into_iter()
+        .filter(|node| !node.is_placeholder())
+        .for_each(|node| messages.push(Arc::clone(node)));
     messages
 }

@@ -1,14 +1,15 @@
 //! From what is pending to one commit.
 //!
-//! The usual save is one commit that extends the branch by messages with fresh ids, tried at once. Only when the
-//! store answers otherwise does the engine look closer: ids that are stored already are edits, a head that moved
-//! is settled by the conflict policy. A commit whose answer was lost is sent again as it was, so it counts once.
+//! The usual save is one commit that extends the branch by messages with fresh ids, tried at once.
+//! Only when the store answers otherwise does the engine look closer: ids that are stored already
+//! are edits, a head that moved is settled by the conflict policy. A commit whose answer was lost
+//! is sent again as it was, so it counts once.
 
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, CancelSignal, Commit, CommitOutcome, Committed, Error, ErrorKind, ForkName, MessageId, Node,
-    Result, Retry, Target,
+    BranchName, CancelSignal, Commit, CommitOutcome, Committed, Error, ErrorKind, ForkName,
+    MessageId, Node, Result, Retry, Target,
 };
 
 use super::compaction::PendingCompaction;
@@ -18,8 +19,8 @@ use super::resolve::refuse;
 use super::view::View;
 use super::{ConflictPolicy, ContextEngine};
 
-/// How often a save is tried again because others keep moving the branch. Each lost race means that somebody
-/// else's save succeeded, so only a crowd of writers comes near it.
+/// How often a save is tried again because others keep moving the branch. Each lost race means that
+/// somebody else's save succeeded, so only a crowd of writers comes near it.
 const ATTEMPTS: usize = 100;
 
 /// What a save does with pending messages whose ids are stored already.
@@ -30,7 +31,8 @@ pub enum Edits {
     Auto,
     /// Edits and lazy messages make a new branch.
     Branch,
-    /// Edits and lazy messages amend in place: id, place and head stay, the earlier text is kept as a revision.
+    /// Edits and lazy messages amend in place: id, place and head stay, the earlier text is kept as
+    /// a revision.
     Amend,
 }
 
@@ -84,10 +86,12 @@ pub(super) struct InFlight {
 }
 
 impl ContextEngine {
-    /// Saves what is pending and the context fragments that are to be persisted: one commit, or nothing.
+    /// Saves what is pending and the context fragments that are to be persisted: one commit, or
+    /// nothing.
     ///
-    /// Lazy data is stored as it was shown last; what was never shown is loaded first. What could not be loaded and
-    /// has something else in its place is not stored yet: a later save tries again.
+    /// Lazy data is stored as it was shown last; what was never shown is loaded first. What could
+    /// not be loaded and has something else in its place is not stored yet: a later save tries
+    /// again.
     pub async fn save(&mut self) -> Result<Saved> {
         self.save_with(Edits::Auto).await
     }
@@ -122,7 +126,8 @@ impl ContextEngine {
                 let ids: Vec<_> = draft.nodes.iter().map(|node| node.id.clone()).collect();
                 let stored = self.parts.history().messages(&self.chat, &ids).await?;
                 let mut stored = stored.iter().map(Option::is_some);
-                let (old, new) = draft.nodes.drain(..).partition(|_| stored.next().unwrap_or(false));
+                let (old, new) =
+                    draft.nodes.drain(..).partition(|_| stored.next().unwrap_or(false));
                 draft.nodes = new;
                 draft.amendments.extend::<Vec<_>>(old);
             }
@@ -166,7 +171,13 @@ impl ContextEngine {
                         return self.commit_fork(&draft, at, true, outcome).await;
                     }
                 }
-                _ => return Err(Error::new(ErrorKind::Bug, "save", "the store's answer is not understood")),
+                _ => {
+                    return Err(Error::new(
+                        ErrorKind::Bug,
+                        "save",
+                        "the store's answer is not understood",
+                    ));
+                }
             }
         }
         Err(self.conflict(None).with("attempts", ATTEMPTS))
@@ -191,9 +202,9 @@ impl ContextEngine {
         }
     }
 
-    /// Sorts out new messages whose ids are stored: what is stored in the same words is saved already and leaves
-    /// the draft; the others are edits and get fresh ids. The edits' common place is returned: behind the
-    /// parent of the one nearest to the root.
+    /// Sorts out new messages whose ids are stored: what is stored in the same words is saved
+    /// already and leaves the draft; the others are edits and get fresh ids. The edits' common
+    /// place is returned: behind the parent of the one nearest to the root.
     async fn take_edits(
         &mut self,
         draft: &mut Draft,
@@ -202,7 +213,8 @@ impl ContextEngine {
         let stored = self.parts.history().messages(&self.chat, ids).await?;
         let mut place = None;
         for placed in stored.into_iter().flatten() {
-            let Some(position) = draft.nodes.iter().position(|node| node.id == placed.node.id) else {
+            let Some(position) = draft.nodes.iter().position(|node| node.id == placed.node.id)
+            else {
                 continue;
             };
             if is_same(&draft.nodes[position], &placed.node) {
@@ -236,7 +248,8 @@ impl ContextEngine {
             fragments: stored,
             ..Commit::new(self.chat.clone(), target, self.parts.clock.now())
         };
-        // New messages at the end of a branch are told by their ids; all else needs a key to be safe to repeat.
+        // New messages at the end of a branch are told by their ids; all else needs a key to be
+        // safe to repeat.
         if !plain || !commit.amendments.is_empty() || !commit.fragments.is_empty() {
             commit.key = self.parts.fresh_key();
         }
@@ -244,8 +257,8 @@ impl ContextEngine {
         Ok(InFlight { commit, pending: draft.pending.clone(), fragments, compaction })
     }
 
-    /// Sends a commit, remembering it until its fate is known: not if the answer is lost, and not if this future
-    /// is dropped.
+    /// Sends a commit, remembering it until its fate is known: not if the answer is lost, and not
+    /// if this future is dropped.
     async fn send(&mut self, flight: InFlight) -> Result<CommitOutcome> {
         let commit = flight.commit.clone();
         self.in_flight = Some(flight);
@@ -283,8 +296,10 @@ impl ContextEngine {
     fn take_off(&mut self, flight: &InFlight) {
         self.pending.saved(&flight.pending);
         self.fragments.saved(&flight.fragments);
-        self.compaction =
-            self.compaction.take().filter(|pending| flight.compaction.as_ref() != Some(&pending.id));
+        self.compaction = self
+            .compaction
+            .take()
+            .filter(|pending| flight.compaction.as_ref() != Some(&pending.id));
     }
 
     fn saved(&self, head: Option<MessageId>, outcome: SaveOutcome) -> Saved {
@@ -292,10 +307,13 @@ impl ContextEngine {
     }
 
     fn conflict(&self, actual: Option<&MessageId>) -> Error {
-        let error =
-            Error::new(ErrorKind::Conflict, "save", "somebody else moved the branch; nothing was written")
-                .with("chat", &self.chat.chat)
-                .with("branch", &self.branch);
+        let error = Error::new(
+            ErrorKind::Conflict,
+            "save",
+            "somebody else moved the branch; nothing was written",
+        )
+        .with("chat", &self.chat.chat)
+        .with("branch", &self.branch);
         match actual {
             Some(head) => error.with("head", head),
             None => error,

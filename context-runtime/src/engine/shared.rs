@@ -8,15 +8,16 @@ use moka::sync::Cache;
 
 use super::view::View;
 
-/// What engines have read of a store, kept for the next engine: so that a turn on a chat that was read before
-/// costs what is new, also where each request opens an engine of its own.
+/// What engines have read of a store, kept for the next engine: so that a turn on a chat that was
+/// read before costs what is new, also where each request opens an engine of its own.
 ///
-/// It holds at most about so many bytes; what was not used for the longest goes first. Nothing in it is trusted: an
-/// engine asks the store what came after what is kept, and reads all again if anything else has changed, so
-/// writes of other engines and other processes are seen as they are without it. It never holds the only copy of
-/// anything.
+/// It holds at most about so many bytes; what was not used for the longest goes first. Nothing in
+/// it is trusted: an engine asks the store what came after what is kept, and reads all again if
+/// anything else has changed, so writes of other engines and other processes are seen as they are
+/// without it. It never holds the only copy of anything.
 ///
-/// Clones share one cache. Give it to [`ContextEngineBuilder::cache`](crate::ContextEngineBuilder::cache).
+/// Clones share one cache. Give it to
+/// [`ContextEngineBuilder::cache`](crate::ContextEngineBuilder::cache).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -79,7 +80,8 @@ impl ChainCache {
 
     pub(super) fn forget(&self, chat: &ChatRef) {
         // Branches of one chat are few among the keys, and redactions are rare: look at all.
-        let keys: Vec<_> = self.views.iter().filter(|(key, _)| key.0 == *chat).map(|(key, _)| key).collect();
+        let keys: Vec<_> =
+            self.views.iter().filter(|(key, _)| key.0 == *chat).map(|(key, _)| key).collect();
         keys.iter().for_each(|key| self.views.invalidate(&**key));
     }
 }

@@ -1,8 +1,9 @@
-//! Moving through the graph: rewind, fork, switch, checkpoint, restore. Nothing here changes a message.
+//! Moving through the graph: rewind, fork, switch, checkpoint, restore. Nothing here changes a
+//! message.
 
 use context_core::{
-    BranchName, Checkpoint, CheckpointName, Commit, Committed, Diagnostic, DiagnosticCode, Error, ErrorKind,
-    ForkName, MessageId, Result, Severity, Target,
+    BranchName, Checkpoint, CheckpointName, Commit, Committed, Diagnostic, DiagnosticCode, Error,
+    ErrorKind, ForkName, MessageId, Result, Severity, Target,
 };
 
 use super::ContextEngine;
@@ -25,14 +26,20 @@ impl Moved {
         let ids: Vec<_> = self.dropped.iter().map(MessageId::as_str).collect();
         (!ids.is_empty()).then(|| {
             let text = format!("{} messages that were not saved: {}", ids.len(), ids.join(", "));
-            Diagnostic::new(DiagnosticCode::PendingDropped, Severity::Warning, self.branch.as_str(), text)
+            Diagnostic::new(
+                DiagnosticCode::PendingDropped,
+                Severity::Warning,
+                self.branch.as_str(),
+                text,
+            )
         })
     }
 }
 
 impl ContextEngine {
-    /// Goes back to a message: a new branch ends with it, becomes the active one, and the engine is on it. Nothing
-    /// is lost but what is pending, which is dropped and reported. Any message of the chat will do.
+    /// Goes back to a message: a new branch ends with it, becomes the active one, and the engine is
+    /// on it. Nothing is lost but what is pending, which is dropped and reported. Any message of
+    /// the chat will do.
     pub async fn rewind(&mut self, message: &MessageId) -> Result<Moved> {
         let committed = self.fork("rewind", message.clone(), true).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
@@ -44,8 +51,8 @@ impl ContextEngine {
         Ok(Moved { branch, head: committed.head, dropped })
     }
 
-    /// Puts a new branch at the head of this one, for a question by the way, and stays where it is; what is
-    /// pending is kept. Open another engine on the returned branch to use it.
+    /// Puts a new branch at the head of this one, for a question by the way, and stays where it is;
+    /// what is pending is kept. Open another engine on the returned branch to use it.
     pub async fn fork_here(&mut self) -> Result<Moved> {
         let head = self.require_head("fork_here").await?;
         let committed = self.fork("fork_here", head, false).await?;
@@ -53,8 +60,8 @@ impl ContextEngine {
         Ok(Moved { branch, head: committed.head, dropped: Vec::new() })
     }
 
-    /// Goes to another branch, which becomes the active one. What is pending is dropped and reported, also when
-    /// the engine is there already.
+    /// Goes to another branch, which becomes the active one. What is pending is dropped and
+    /// reported, also when the engine is there already.
     pub async fn switch_branch(&mut self, branch: impl Into<BranchName>) -> Result<Moved> {
         let branch = branch.into();
         self.parts.history().activate_branch(&self.chat, &branch, self.parts.clock.now()).await?;
@@ -85,14 +92,19 @@ impl ContextEngine {
         self.rewind(&checkpoint.message).await
     }
 
-    async fn fork(&mut self, operation: &'static str, at: MessageId, activate: bool) -> Result<Committed> {
+    async fn fork(
+        &mut self,
+        operation: &'static str,
+        at: MessageId,
+        activate: bool,
+    ) -> Result<Committed> {
         let name = ForkName::NextVersionOf(self.branch.clone());
         let target = Target::Fork { name, at: Some(at), activate };
         let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
         commit.key = self.parts.fresh_key();
         let outcome = self.parts.history().commit(commit).await?;
-        outcome
-            .committed()
-            .ok_or_else(|| Error::new(ErrorKind::Bug, operation, "a branch with a free name met a conflict"))
+        outcome.committed().ok_or_else(|| {
+            Error::new(ErrorKind::Bug, operation, "a branch with a free name met a conflict")
+        })
     }
 }

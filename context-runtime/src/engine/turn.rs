@@ -5,8 +5,8 @@ use std::sync::Arc;
 #[cfg(feature = "tokens")]
 use context_core::Answer;
 use context_core::{
-    CaptureTurnInput, Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, PrepareInput, Result,
-    ToolResult, ToolResultInput, ToolResultOutput,
+    CaptureTurnInput, Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, PrepareInput,
+    Result, ToolResult, ToolResultInput, ToolResultOutput,
 };
 
 use super::{ContextEngine, Resolved};
@@ -14,18 +14,19 @@ use super::{ContextEngine, Resolved};
 use crate::ModelCall;
 
 impl Resolved {
-    /// It as what a runtime prepares a call from: the chat with its user, prompt and messages, the request of the user that is
-    /// newest as turn. Model, provider, tools and limits can be added; what is not said is the runtime's, or the codec's of the
-    /// [call](crate::ModelCall).
+    /// It as what a runtime prepares a call from: the chat with its user, prompt and messages, the
+    /// request of the user that is newest as turn. Model, provider, tools and limits can be added;
+    /// what is not said is the runtime's, or the codec's of the [call](crate::ModelCall).
     pub fn prepare(&self) -> PrepareInput {
         PrepareInput::new(&self.chat, turn_of(&self.messages), "", "")
             .system(String::from(self.system_prompt.clone()))
             .messages(readable(&self.messages))
     }
 
-    /// It as a turn that ended, for the memory of a runtime: see [`ContextRuntime::capture_turn`]. Messages have the ids of the chat, so
-    /// that they can be forgotten by them. Save them, too: an engine that is dropped with messages that were captured and never
-    /// saved traces a warning, since memories would name messages that are in no chat.
+    /// It as a turn that ended, for the memory of a runtime: see [`ContextRuntime::capture_turn`].
+    /// Messages have the ids of the chat, so that they can be forgotten by them. Save them, too: an
+    /// engine that is dropped with messages that were captured and never saved traces a warning,
+    /// since memories would name messages that are in no chat.
     pub fn capture(&self) -> CaptureTurnInput {
         self.captured.note(&self.pending);
         let turn = turn_of(&self.messages);
@@ -37,17 +38,26 @@ impl Resolved {
 }
 
 impl ContextEngine {
-    /// Takes over a call that was answered: the answer becomes pending, and what was cut on the way is kept as a boundary, as
-    /// [`compact`](Self::compact) does, so that the next call does not meet the same refusal. Nothing is written before the next save.
+    /// Takes over a call that was answered: the answer becomes pending, and what was cut on the way
+    /// is kept as a boundary, as [`compact`](Self::compact) does, so that the next call does not
+    /// meet the same refusal. Nothing is written before the next save.
     ///
-    /// `turn` is what the call was made of. [`Invalid`](crate::ErrorKind::Invalid) if there is no answer yet, or if the turn or
-    /// the call is of another chat.
+    /// `turn` is what the call was made of. [`Invalid`](crate::ErrorKind::Invalid) if there is no
+    /// answer yet, or if the turn or the call is of another chat.
     #[cfg(feature = "tokens")]
-    pub async fn accept<'c>(&mut self, turn: &Resolved, call: &'c ModelCall<'_>) -> Result<&'c Answer> {
+    pub async fn accept<'c>(
+        &mut self,
+        turn: &Resolved,
+        call: &'c ModelCall<'_>,
+    ) -> Result<&'c Answer> {
         self.check_own("accept", &turn.chat)?;
         self.check_own("accept", call.chat())?;
-        let unanswered =
-            || Error::invalid("accept", "the call has no answer yet: ask it for `next` until there is none");
+        let unanswered = || {
+            Error::invalid(
+                "accept",
+                "the call has no answer yet: ask it for `next` until there is none",
+            )
+        };
         let answer = call.answer().ok_or_else(unanswered)?;
         if let Some(compacted) = call.compacted() {
             self.compact(turn, compacted, call.plans()).await?;
@@ -56,10 +66,12 @@ impl ContextEngine {
         Ok(answer)
     }
 
-    /// Sets what tools answered to the newest calls. The runtime shortens what is too large and keeps all of it elsewhere, if it was
-    /// given a place; what it made of the results is pending then, and returned.
+    /// Sets what tools answered to the newest calls. The runtime shortens what is too large and
+    /// keeps all of it elsewhere, if it was given a place; what it made of the results is pending
+    /// then, and returned.
     ///
-    /// [`Invalid`](crate::ErrorKind::Invalid) if one answers no call of this chat: what tools answered elsewhere is not set here.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if one answers no call of this chat: what tools
+    /// answered elsewhere is not set here.
     pub async fn set_tool_results(
         &mut self,
         runtime: &dyn ContextRuntime,
@@ -74,19 +86,22 @@ impl ContextEngine {
         Ok(output)
     }
 
-    /// Refuses what was made of another chat. The error does not name it: its user may be another one.
+    /// Refuses what was made of another chat. The error does not name it: its user may be another
+    /// one.
     pub(super) fn check_own(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         if *chat == self.chat {
             return Ok(());
         }
-        Err(Error::invalid(operation, "this was made of another chat").with("chat", &self.chat.chat))
+        Err(Error::invalid(operation, "this was made of another chat")
+            .with("chat", &self.chat.chat))
     }
 }
 
 /// Refuses results that answer no call of a conversation.
 fn check_calls(shown: &Chain, results: &Message) -> Result<()> {
     let messages = || shown.iter().filter_map(|node| node.message().ok());
-    let is_call = |id: &str| messages().any(|message| message.tool_calls().any(|call| *call.id == *id));
+    let is_call =
+        |id: &str| messages().any(|message| message.tool_calls().any(|call| *call.id == *id));
     match results.tool_results().find(|result| !is_call(&result.call_id)) {
         Some(_) => Err(Error::invalid("set_tool_results", "a result answers no call of this chat")),
         None => Ok(()),

@@ -4,23 +4,25 @@ use std::sync::Arc;
 
 use crate::removal::REDACTED;
 use context_core::{
-    BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, MessageId, Node,
-    NodeKind, Result, Role, Severity, StoredBoundary, Window,
+    BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, MessageId,
+    Node, NodeKind, Result, Role, Severity, StoredBoundary, Window,
 };
 #[cfg(feature = "instructions")]
 use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;
 
-/// A branch as far as it was read. A clone shares what it holds and costs no more for a long branch.
+/// A branch as far as it was read. A clone shares what it holds and costs no more for a long
+/// branch.
 #[derive(Clone, Default)]
 pub(super) struct View {
     chain: Chain,
-    /// Positions of nodes that a model is never shown: boundaries, placeholders, what cannot be read.
+    /// Positions of nodes that a model is never shown: boundaries, placeholders, what cannot be
+    /// read.
     hidden: Vec<usize>,
     /// Positions of boundaries, and what they say; nothing for one that cannot be read.
     boundaries: Vec<(usize, Option<Arc<StoredBoundary>>)>,
-    /// What the boundary in force lets through and what follows it, without the hidden nodes; nothing if it has to be
-    /// made again.
+    /// What the boundary in force lets through and what follows it, without the hidden nodes;
+    /// nothing if it has to be made again.
     shown: Option<Chain>,
     /// How many of the messages are the user's.
     turns: usize,
@@ -40,7 +42,8 @@ impl View {
         branch: &BranchName,
     ) -> Result<Self> {
         let end = ChainEnd::Branch(branch.clone());
-        let Some((mut view, head)) = known.and_then(|view| view.head().cloned().map(|head| (view, head)))
+        let Some((mut view, head)) =
+            known.and_then(|view| view.head().cloned().map(|head| (view, head)))
         else {
             return Ok(Self::of(history.chain(chat, &end, &Window::Whole).await?));
         };
@@ -70,8 +73,12 @@ impl View {
     }
 
     /// The boundaries that can be read, oldest first, and where they are.
-    pub(super) fn boundaries(&self) -> impl DoubleEndedIterator<Item = (usize, &Arc<StoredBoundary>)> {
-        self.boundaries.iter().filter_map(|(position, boundary)| Some((*position, boundary.as_ref()?)))
+    pub(super) fn boundaries(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (usize, &Arc<StoredBoundary>)> {
+        self.boundaries
+            .iter()
+            .filter_map(|(position, boundary)| Some((*position, boundary.as_ref()?)))
     }
 
     pub(super) fn chain(&self) -> &Chain {
@@ -131,10 +138,15 @@ impl View {
         })
     }
 
-    /// Where a node is on the chain. Quick also for ids that are not there, as most new ones are not.
+    /// Where a node is on the chain. Quick also for ids that are not there, as most new ones are
+    /// not.
     pub(super) fn position(&mut self, id: &MessageId) -> Option<usize> {
         let positions = self.positions.get_or_insert_with(|| {
-            self.chain.iter().enumerate().map(|(position, node)| (node.id.clone(), position)).collect()
+            self.chain
+                .iter()
+                .enumerate()
+                .map(|(position, node)| (node.id.clone(), position))
+                .collect()
         });
         positions.get(id).copied()
     }
@@ -144,14 +156,15 @@ impl View {
         if nodes.is_empty() {
             return self.shown().clone();
         }
-        let (chain, hidden, boundaries) = (self.chain.clone(), self.hidden.clone(), self.boundaries.clone());
+        let (chain, hidden, boundaries) =
+            (self.chain.clone(), self.hidden.clone(), self.boundaries.clone());
         let mut other = Self { chain, hidden, boundaries, turns: self.turns, ..Self::default() };
         nodes.iter().for_each(|(position, node)| other.put(*position, Arc::clone(node)));
         other.shown().clone()
     }
 
-    /// An amending commit of one's own was applied: the chat has seen one more. If it was not the only one, the
-    /// next read finds that the count is another and reads all again.
+    /// An amending commit of one's own was applied: the chat has seen one more. If it was not the
+    /// only one, the next read finds that the count is another and reads all again.
     pub(super) fn amended(&mut self) {
         let edition = self.chain.edition() + 1;
         self.chain = std::mem::take(&mut self.chain).with_edition(edition);
@@ -177,7 +190,8 @@ impl View {
             (false, false) => self.hidden.insert(place, position),
             _ => {}
         }
-        // The newest answer is filled in, or said otherwise: what is shown before it stays as it is.
+        // The newest answer is filled in, or said otherwise: what is shown before it stays as it
+        // is.
         let newest = position + 1 == self.chain.len();
         self.shown = self.shown.take().filter(|_| newest && node.is_shown()).map(|mut shown| {
             match was_hidden {
@@ -191,8 +205,8 @@ impl View {
         self.chain.replace(position, node);
     }
 
-    /// Keeps the summary if all that happens is that the last placeholder is filled, which is how every answer of
-    /// `continue_turn` comes; else it is made again when it is asked for.
+    /// Keeps the summary if all that happens is that the last placeholder is filled, which is how
+    /// every answer of `continue_turn` comes; else it is made again when it is asked for.
     #[cfg(feature = "instructions")]
     fn follow(&mut self, position: usize, by: &Node) {
         let fills = position + 1 == self.chain.len() && self.chain[position].is_placeholder();
@@ -202,7 +216,8 @@ impl View {
         }
     }
 
-    /// The view of the path up to a message and of nothing behind it, if the message is on this chain.
+    /// The view of the path up to a message and of nothing behind it, if the message is on this
+    /// chain.
     pub(super) fn up_to(&mut self, id: &MessageId) -> Option<Self> {
         let position = self.position(id)?;
         Some(Self::of(self.chain.prefix(position + 1)))
@@ -210,12 +225,14 @@ impl View {
 
     /// What a model is shown.
     pub(super) fn shown(&mut self) -> &Chain {
-        let in_force = self.boundaries().next_back().map(|(at, boundary)| (at, Arc::clone(boundary)));
+        let in_force =
+            self.boundaries().next_back().map(|(at, boundary)| (at, Arc::clone(boundary)));
         let Self { chain, hidden, shown, .. } = self;
         shown.get_or_insert_with(|| match (in_force, hidden.first()) {
             (Some((at, boundary)), _) => {
                 let window = boundary.window(chain, at).into_iter().map(|shown| shown.node);
-                let behind = (at + 1..chain.len()).filter_map(|position| chain.get(position)).cloned();
+                let behind =
+                    (at + 1..chain.len()).filter_map(|position| chain.get(position)).cloned();
                 Chain::from_nodes(0, window.chain(behind).filter(|node| node.is_shown()))
             }
             (None, None) => chain.clone(),
@@ -235,7 +252,8 @@ impl View {
         let nodes = self.hidden.iter().filter_map(|position| self.chain.get(*position));
         let messages = nodes.filter(|node| !node.is_readable()).map(|node| {
             let body = node.body();
-            let text = format!("stored as {} version {}: kept, not shown", body.kind(), body.version());
+            let text =
+                format!("stored as {} version {}: kept, not shown", body.kind(), body.version());
             unreadable(format!("message {}", node.id), text)
         });
         let unread = self.boundaries.iter().filter(|(_, boundary)| boundary.is_none());
@@ -243,8 +261,11 @@ impl View {
         // What was redacted is not there to be read.
         let unread = unread.filter(|node| node.body().kind() != REDACTED).map(|node| {
             let body = node.body();
-            let text =
-                format!("stored as {} version {}: kept, nothing is cut there", body.kind(), body.version());
+            let text = format!(
+                "stored as {} version {}: kept, nothing is cut there",
+                body.kind(),
+                body.version()
+            );
             unreadable(format!("boundary {}", node.id), text)
         });
         messages.chain(unread)

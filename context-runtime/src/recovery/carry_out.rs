@@ -63,7 +63,8 @@ pub struct Recovered {
     pub decision: Decision,
     /// The history to send, if the decision concerns it alone.
     pub carried: Option<Carried>,
-    /// What was decided before and would have changed nothing: nothing was sent for it, and it counts as tried.
+    /// What was decided before and would have changed nothing: nothing was sent for it, and it
+    /// counts as tried.
     pub in_vain: Vec<Attempt>,
 }
 
@@ -92,7 +93,8 @@ pub(super) fn carry_out(
         }
         Decision::StripImagesAndRetry { .. } => planned(stripped(chain, decision, failure)?, view),
         Decision::RemoveThoughtsAndRetry { .. } => {
-            let plan = repair::without_thoughts(view).ok_or_else(|| nothing("it has no thoughts"))??;
+            let plan =
+                repair::without_thoughts(view).ok_or_else(|| nothing("it has no thoughts"))??;
             Ok(Carried::of(&plan, view)?)
         }
         Decision::RepairAndRetry { .. } => {
@@ -159,11 +161,19 @@ fn truncated(
 }
 
 #[cfg(feature = "strip-images")]
-fn stripped(chain: &RecoveryChain, _: &Decision, failure: &Failure<'_>) -> Result<Proposal, CarryOutError> {
+fn stripped(
+    chain: &RecoveryChain,
+    _: &Decision,
+    failure: &Failure<'_>,
+) -> Result<Proposal, CarryOutError> {
     Ok(chain.strip.for_error(failure.view, failure.error))
 }
 
 #[cfg(not(feature = "strip-images"))]
-fn stripped(_: &RecoveryChain, decision: &Decision, _: &Failure<'_>) -> Result<Proposal, CarryOutError> {
+fn stripped(
+    _: &RecoveryChain,
+    decision: &Decision,
+    _: &Failure<'_>,
+) -> Result<Proposal, CarryOutError> {
     Err(CarryOutError::NoPolicy { decision: decision.name(), feature: "strip-images" })
 }

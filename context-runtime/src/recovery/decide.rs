@@ -12,7 +12,8 @@ pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
     if tries >= chain.limit {
         return Decision::give_up(format!("{code}: given up after {tries} attempts"));
     }
-    let is_new = |decision: &Decision| !failure.attempts.iter().any(|attempt| repeats(attempt, decision));
+    let is_new =
+        |decision: &Decision| !failure.attempts.iter().any(|attempt| repeats(attempt, decision));
     let theirs = chain.policies.iter().find_map(|policy| policy.decide(failure).filter(is_new));
     let ours = || steps(chain.contract).iter().find_map(|step| step(chain, failure).filter(is_new));
     theirs.or_else(ours).unwrap_or_else(|| match tries {
@@ -73,16 +74,21 @@ fn strip(_: &RecoveryChain, _: &Failure<'_>) -> Option<Decision> {
     None
 }
 
-/// A smaller answer, where there is room for one that is of use, or where the model writes no longer one.
+/// A smaller answer, where there is room for one that is of use, or where the model writes no
+/// longer one.
 fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     let error = failure.error;
     let (tokens, lasting) = match error.available_output_tokens.filter(|available| *available > 0) {
-        Some(available) => (Some(available).filter(|available| *available >= chain.least_output), false),
+        Some(available) => {
+            (Some(available).filter(|available| *available >= chain.least_output), false)
+        }
         None => (error.max_output_tokens.filter(|most| *most > 0), true),
     };
     let max_output_tokens = tokens?;
     let is_less = |decision: &Decision| match decision {
-        Decision::AdjustOutputAndRetry { max_output_tokens: tried, .. } => max_output_tokens < *tried,
+        Decision::AdjustOutputAndRetry { max_output_tokens: tried, .. } => {
+            max_output_tokens < *tried
+        }
         _ => true,
     };
     let asked = failure.budget.map(|budget| budget.reserve).filter(|reserve| *reserve > 0);
@@ -113,7 +119,8 @@ fn compact(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
         let reason = format!("{}: the window has no room for an answer", error.code);
         Decision::CompactAndRetry { window, max_output_tokens: Some(chain.least_output), reason }
     } else {
-        let named = window.filter(|_| error.helped_by_compaction && error.code != Code::RequestTooLarge)?;
+        let named =
+            window.filter(|_| error.helped_by_compaction && error.code != Code::RequestTooLarge)?;
         let reason = format!("{}: the window has {named} tokens", error.code);
         Decision::CompactAndRetry { window, max_output_tokens: None, reason }
     };

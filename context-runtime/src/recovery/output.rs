@@ -1,7 +1,7 @@
 //! How much of an answer is asked for.
 
-/// How many tokens of answer to ask for when an answer broke off at `asked`: twice as many, within the most that the model writes;
-/// nothing if that is no more, or if nothing was asked for.
+/// How many tokens of answer to ask for when an answer broke off at `asked`: twice as many, within
+/// the most that the model writes; nothing if that is no more, or if nothing was asked for.
 ///
 /// ```
 /// use context_runtime::raised_output;

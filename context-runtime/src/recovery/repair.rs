@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::{
-    BoundaryKind, Compacted, Edit, HistoryRules, HistoryView, Message, Metadata, Part, Plan, PlanError, Role,
-    Text, ToolCall, Unanswered, normalize,
+    BoundaryKind, Compacted, Edit, HistoryRules, HistoryView, Message, Metadata, Part, Plan,
+    PlanError, Role, Text, ToolCall, Unanswered, normalize,
 };
 
 /// The plan that removes the model's thoughts and what signs them; nothing if there are none.
@@ -29,17 +29,23 @@ fn unthinking(message: &Message) -> Option<Message> {
     let signs = |part: &Part| {
         metadata(part).is_some_and(|metadata| metadata.iter().any(|(key, _)| is_signature(key)))
     };
-    if message.role != Role::Assistant || !message.parts.iter().any(|part| is_thought(part) || signs(part)) {
+    if message.role != Role::Assistant
+        || !message.parts.iter().any(|part| is_thought(part) || signs(part))
+    {
         return None;
     }
     let mut message = message.clone();
     message.parts.retain(|part| !is_thought(part));
     for part in &mut message.parts {
-        let (Part::Text(Text { metadata, .. }) | Part::ToolCall(ToolCall { metadata, .. })) = part else {
+        let (Part::Text(Text { metadata, .. }) | Part::ToolCall(ToolCall { metadata, .. })) = part
+        else {
             continue;
         };
-        let signatures: Vec<String> =
-            metadata.iter().map(|(key, _)| key.to_owned()).filter(|key| is_signature(key)).collect();
+        let signatures: Vec<String> = metadata
+            .iter()
+            .map(|(key, _)| key.to_owned())
+            .filter(|key| is_signature(key))
+            .collect();
         for key in signatures {
             metadata.remove(&key);
         }
@@ -60,8 +66,9 @@ fn is_signature(key: &str) -> bool {
     key.to_ascii_lowercase().ends_with("signature")
 }
 
-/// The history with its pairs repaired: without the calls and results that the provider's words name, without calls that have no
-/// results, and if that changes nothing, without blocks that only their provider understands. Nothing if all of it stays the same.
+/// The history with its pairs repaired: without the calls and results that the provider's words
+/// name, without calls that have no results, and if that changes nothing, without blocks that only
+/// their provider understands. Nothing if all of it stays the same.
 pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<Compacted> {
     let named = named_ids(messages, words);
     let is_named = |part: &Part| match part {
@@ -69,7 +76,8 @@ pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<Compacted
         Part::ToolResult(result) => named.contains(result.call_id.as_str()),
         _ => false,
     };
-    repaired(messages, is_named).or_else(|| repaired(messages, |part| matches!(part, Part::Opaque(_))))
+    repaired(messages, is_named)
+        .or_else(|| repaired(messages, |part| matches!(part, Part::Opaque(_))))
 }
 
 fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<Compacted> {
@@ -96,7 +104,8 @@ fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<C
     if !changed || normal.messages.is_empty() {
         return None;
     }
-    let origins = (0..normal.messages.len()).map(|at| out.origins.get(normal.origin(at)).copied().flatten());
+    let origins =
+        (0..normal.messages.len()).map(|at| out.origins.get(normal.origin(at)).copied().flatten());
     let origins: Vec<Option<usize>> = origins.collect();
     let messages = normal.messages.into_owned();
     let mut repaired = Compacted::default();
@@ -113,7 +122,8 @@ fn once(mut origins: Vec<Option<usize>>) -> Vec<Option<usize>> {
     origins
 }
 
-/// The ids of calls and results that stand in the words. An id that could be a word of the language is none.
+/// The ids of calls and results that stand in the words. An id that could be a word of the language
+/// is none.
 fn named_ids<'a>(messages: &'a [Arc<Message>], words: &str) -> HashSet<&'a str> {
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let told: HashSet<&str> = words.split(|c| !inside(c)).filter(|word| is_telling(word)).collect();

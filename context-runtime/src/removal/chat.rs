@@ -28,7 +28,9 @@ pub async fn delete_chat(
     let linked = if is_there {
         let nodes = messages::all_messages(store.history(), chat).await?;
         report.messages = nodes.len() as u64;
-        for placed in nodes.iter().filter(|placed| options.find_copies && placed.node.role().is_some()) {
+        for placed in
+            nodes.iter().filter(|placed| options.find_copies && placed.node.role().is_some())
+        {
             if let Ok(message) = placed.node.message() {
                 needles.add_message(message);
             }
@@ -38,7 +40,9 @@ pub async fn delete_chat(
         linked_rounds(store, chat, &ids).await?
     } else {
         match store.trajectories() {
-            Some(trajectories) => rounds::rounds_of_missing_chat(trajectories, chat, options).await?,
+            Some(trajectories) => {
+                rounds::rounds_of_missing_chat(trajectories, chat, options).await?
+            }
             None => BTreeSet::new(),
         }
     };
@@ -59,7 +63,11 @@ pub async fn delete_chat(
     Ok(report)
 }
 
-async fn linked_rounds(store: &dyn Store, chat: &ChatRef, ids: &[MessageId]) -> Result<BTreeSet<RoundRef>> {
+async fn linked_rounds(
+    store: &dyn Store,
+    chat: &ChatRef,
+    ids: &[MessageId],
+) -> Result<BTreeSet<RoundRef>> {
     match store.trajectories() {
         Some(trajectories) => rounds::linked_rounds(trajectories, chat, ids).await,
         None => Ok(BTreeSet::new()),

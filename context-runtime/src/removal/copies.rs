@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use context_core::{
-    BlobStore, ChatId, ChatQuery, ChatRef, ErrorKind, MemoryList, MemoryRecordStore, MemoryScope, PageWalk,
-    Result, RoundQuery, Store, StreamId, StreamStore, TrajectoryStore, UserId, limits,
+    BlobStore, ChatId, ChatQuery, ChatRef, ErrorKind, MemoryList, MemoryRecordStore, MemoryScope,
+    PageWalk, Result, RoundQuery, Store, StreamId, StreamStore, TrajectoryStore, UserId, limits,
 };
 
 use super::texts::Needles;
@@ -32,7 +32,12 @@ pub(super) async fn find(
             let chat = &summary.chat.chat;
             let metadata = serde_json::to_vec(&summary.chat.metadata).unwrap_or_default();
             let is_copy = summary.chat.title.as_ref().is_some_and(|title| needles.are_in(title));
-            copies.note(is_copy || needles.are_in_bytes(&metadata), RemainingKind::Title, &chat.chat, "");
+            copies.note(
+                is_copy || needles.are_in_bytes(&metadata),
+                RemainingKind::Title,
+                &chat.chat,
+                "",
+            );
             match copies.look_into(store, chat).await {
                 // Deleted meanwhile.
                 Err(error) if error.is_not_found() => {}
@@ -63,7 +68,13 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    fn note(&mut self, is_copy: bool, kind: RemainingKind, chat: &ChatId, id: impl std::fmt::Display) {
+    fn note(
+        &mut self,
+        is_copy: bool,
+        kind: RemainingKind,
+        chat: &ChatId,
+        id: impl std::fmt::Display,
+    ) {
         if is_copy {
             self.found.push(Remaining::new(kind, Some(chat), id, RemainingReason::SameWords));
         }
@@ -76,7 +87,8 @@ impl Copies<'_> {
             let mut is_copy = self.needles.are_in_bytes(node.body().bytes());
             if !is_copy && node.revision > 0 {
                 let earlier = history.revisions(chat, &node.id).await?;
-                is_copy = earlier.iter().any(|was| self.needles.are_in_bytes(was.node.body().bytes()));
+                is_copy =
+                    earlier.iter().any(|was| self.needles.are_in_bytes(was.node.body().bytes()));
             }
             self.note(is_copy, RemainingKind::Message, name, &node.id);
         }
@@ -106,7 +118,8 @@ impl Copies<'_> {
             for blob in page.items {
                 let read = blobs.read_blob(chat, &blob.id, 0..blob.bytes, None).await?;
                 let text = read.as_deref().map(std::str::from_utf8);
-                let is_copy = matches!(text, Some(Ok(text)) if self.needles.are_in_bytes(text.as_bytes()));
+                let is_copy =
+                    matches!(text, Some(Ok(text)) if self.needles.are_in_bytes(text.as_bytes()));
                 self.note(is_copy, RemainingKind::Blob, &chat.chat, blob.id);
             }
             after = next;
@@ -171,7 +184,11 @@ impl Copies<'_> {
         }
     }
 
-    async fn look_into_scope(&mut self, records: &dyn MemoryRecordStore, scope: MemoryScope) -> Result<()> {
+    async fn look_into_scope(
+        &mut self,
+        records: &dyn MemoryRecordStore,
+        scope: MemoryScope,
+    ) -> Result<()> {
         let mut list = MemoryList::new(vec![scope], limits::MAX_PAGE);
         let mut walk = PageWalk::new("list_memories", "memory");
         loop {
@@ -214,7 +231,9 @@ pub(super) async fn chunks_of(
     id: &StreamId,
 ) -> Result<Vec<Bytes>> {
     let mut chunks = Vec::new();
-    while let Some(part) = streams.read_stream(chat, id, chunks.len() as u64, limits::MAX_PAGE).await? {
+    while let Some(part) =
+        streams.read_stream(chat, id, chunks.len() as u64, limits::MAX_PAGE).await?
+    {
         if part.chunks.is_empty() {
             break;
         }

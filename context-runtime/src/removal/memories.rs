@@ -23,7 +23,11 @@ pub(super) async fn forget_message(
 }
 
 /// Forgets what came from a chat, and what is filed under it.
-pub(super) async fn forget_chat(store: &dyn Store, chat: &ChatRef, report: &mut RemovalReport) -> Result<()> {
+pub(super) async fn forget_chat(
+    store: &dyn Store,
+    chat: &ChatRef,
+    report: &mut RemovalReport,
+) -> Result<()> {
     let scope = MemoryScope::new(chat.user.clone());
     let source = MemorySource::session(session(&chat.chat));
     forget(store, &MemoryForget::source(scope.clone(), source), report).await?;
@@ -35,7 +39,11 @@ pub(super) fn session(chat: &ChatId) -> SessionId {
     SessionId::from(chat.as_str())
 }
 
-async fn forget(store: &dyn Store, forget: &MemoryForget, report: &mut RemovalReport) -> Result<()> {
+async fn forget(
+    store: &dyn Store,
+    forget: &MemoryForget,
+    report: &mut RemovalReport,
+) -> Result<()> {
     let Some(records) = store.memories() else { return Ok(()) };
     let forgotten = records.forget_memories(forget).await?;
     report.memories += forgotten.removed;

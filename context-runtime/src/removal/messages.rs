@@ -4,13 +4,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::{
-    BlobId, Chain, ChatPatch, ChatRef, Commit, Encoded, Error, ErrorKind, HistoryStore, Message, MessageId,
-    Node, NodeKind, PageWalk, Placed, Result, Shown, Store, StoredBoundary, StreamId, Target, limits,
+    BlobId, Chain, ChatPatch, ChatRef, Commit, Encoded, Error, ErrorKind, HistoryStore, Message,
+    MessageId, Node, NodeKind, PageWalk, Placed, Result, Shown, Store, StoredBoundary, StreamId,
+    Target, limits,
 };
 
 use super::texts::{Needles, blobs_in};
 use super::{
-    Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories, rounds,
+    Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories,
+    rounds,
 };
 
 /// How often a change is tried again because others write to the same chat.
@@ -68,7 +70,8 @@ pub async fn redact_messages(
 ) -> Result<RemovalReport> {
     const OPERATION: &str = "redact_messages";
     let mut report = RemovalReport::default();
-    let messages: Vec<MessageId> = messages.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let messages: Vec<MessageId> =
+        messages.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let removed = Removed::read(store, chat, &messages).await?;
     options.cancel.check(OPERATION)?;
     // What a link leads to goes first: as long as the messages are there, a repeated call finds it.
@@ -79,7 +82,8 @@ pub async fn redact_messages(
     remove_title(store, chat, &removed, options, &mut report).await?;
     remove_blobs(store, chat, &removed, &mut report).await?;
     options.cancel.check(OPERATION)?;
-    let rewritten = redact_history(store.history(), chat, &removed.nodes, redaction, options).await?;
+    let rewritten =
+        redact_history(store.history(), chat, &removed.nodes, redaction, options).await?;
     report.messages += removed.nodes.len() as u64;
     report.boundaries += rewritten;
     // What was told or recorded in the meantime.
@@ -131,7 +135,8 @@ impl Removed {
         }
         if let Some(blobs) = store.blobs() {
             for id in removed.blobs.clone() {
-                let read = blobs.read_blob(chat, &id, 0..limits::MAX_BLOB_BYTES as u64, None).await?;
+                let read =
+                    blobs.read_blob(chat, &id, 0..limits::MAX_BLOB_BYTES as u64, None).await?;
                 match read {
                     Some(bytes) => std::str::from_utf8(&bytes).into_iter().for_each(|text| {
                         removed.needles.add(text);
@@ -214,7 +219,8 @@ async fn remove_blobs(
     let Some(blobs) = store.blobs().filter(|_| !removed.blobs.is_empty()) else { return Ok(()) };
     let gone: HashSet<&MessageId> = removed.nodes.iter().map(|node| &node.id).collect();
     let rewritten = boundaries_without(store.history(), chat, &gone).await?;
-    let rewritten: HashMap<&MessageId, &Arc<Node>> = rewritten.iter().map(|node| (&node.id, node)).collect();
+    let rewritten: HashMap<&MessageId, &Arc<Node>> =
+        rewritten.iter().map(|node| (&node.id, node)).collect();
     let mut shared = BTreeSet::new();
     for placed in all_messages(store.history(), chat).await? {
         let id = &placed.node.id;
@@ -244,11 +250,13 @@ async fn redact_history(
 ) -> Result<u64> {
     let ids: HashSet<&MessageId> = nodes.iter().map(|node| &node.id).collect();
     let mut rewritten = HashSet::new();
-    let mut redactions: Vec<Arc<Node>> = nodes.iter().map(|node| Arc::new(redaction.node(node))).collect();
+    let mut redactions: Vec<Arc<Node>> =
+        nodes.iter().map(|node| Arc::new(redaction.node(node))).collect();
     for _ in 0..ATTEMPTS {
         // A boundary that is redacted itself holds nothing any more.
         let boundaries = boundaries_without(history, chat, &ids).await?;
-        let boundaries: Vec<_> = boundaries.into_iter().filter(|node| !ids.contains(&node.id)).collect();
+        let boundaries: Vec<_> =
+            boundaries.into_iter().filter(|node| !ids.contains(&node.id)).collect();
         rewritten.extend(boundaries.iter().map(|node| node.id.clone()));
         redactions.extend(boundaries);
         if redactions.is_empty() {
@@ -262,7 +270,11 @@ async fn redact_history(
         // Somebody else may have compacted in the meantime.
         redactions = Vec::new();
     }
-    Err(Error::new(ErrorKind::Conflict, "redact_messages", "others keep compacting what it is part of"))
+    Err(Error::new(
+        ErrorKind::Conflict,
+        "redact_messages",
+        "others keep compacting what it is part of",
+    ))
 }
 
 /// The boundaries of the chat that hold something of messages, without it.
@@ -279,7 +291,8 @@ async fn boundaries_without(
     let mut behind = vec![false; nodes.len()];
     let mut left = Vec::new();
     for (place, placed) in nodes.iter().enumerate() {
-        behind[place] = parent(placed).is_some_and(|at| behind[at] || messages.contains(&nodes[at].node.id));
+        behind[place] =
+            parent(placed).is_some_and(|at| behind[at] || messages.contains(&nodes[at].node.id));
         if !behind[place] || placed.node.kind != NodeKind::Boundary {
             continue;
         }
@@ -291,7 +304,8 @@ async fn boundaries_without(
         let window = boundary.window(&Chain::from_nodes(0, path), placed.depth as usize);
         let mut is_changed = false;
         for message in messages.iter().filter(|message| before.contains(**message)) {
-            let is_it = |shown: &Shown| shown.stored.as_ref().is_some_and(|stored| stored.id == **message);
+            let is_it =
+                |shown: &Shown| shown.stored.as_ref().is_some_and(|stored| stored.id == **message);
             if let Some(without) = boundary.without(message, !window.iter().any(is_it)) {
                 boundary = without;
                 is_changed = true;
@@ -300,14 +314,22 @@ async fn boundaries_without(
         if is_changed {
             let node = &placed.node;
             let without = boundary.encode();
-            left.push(Arc::new(Node::from_encoded(node.id.clone(), node.kind, node.created_at, without)));
+            left.push(Arc::new(Node::from_encoded(
+                node.id.clone(),
+                node.kind,
+                node.created_at,
+                without,
+            )));
         }
     }
     Ok(left)
 }
 
 /// All messages of a chat, parents before their children.
-pub(super) async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>> {
+pub(super) async fn all_messages(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+) -> Result<Vec<Placed>> {
     let (mut nodes, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("all_messages", "message");
     loop {

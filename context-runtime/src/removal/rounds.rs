@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use context_core::trajectory::{Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundState};
 use context_core::{
-    ChatId, ChatRef, CommitKey, Error, ErrorKind, MessageId, PageWalk, RecordOutcome, Result, RoundCommit,
-    RoundPrune, RoundQuery, RoundRef, SessionId, Store, Timestamp, TrajectoryStore, limits,
+    ChatId, ChatRef, CommitKey, Error, ErrorKind, MessageId, PageWalk, RecordOutcome, Result,
+    RoundCommit, RoundPrune, RoundQuery, RoundRef, SessionId, Store, Timestamp, TrajectoryStore,
+    limits,
 };
 
 use super::memories::session;
@@ -86,7 +87,8 @@ pub(super) async fn remove_of_chat(
     report: &mut RemovalReport,
 ) -> Result<()> {
     let Some(trajectories) = store.trajectories() else { return Ok(()) };
-    let mut sessions: BTreeSet<SessionId> = linked.into_iter().map(|round| round.agent.session).collect();
+    let mut sessions: BTreeSet<SessionId> =
+        linked.into_iter().map(|round| round.agent.session).collect();
     sessions.insert(session(&chat.chat));
     for name in sessions {
         options.cancel.check(OPERATION)?;
@@ -108,8 +110,12 @@ pub(super) async fn remove_of_chat(
         for (round, belonging) in rounds {
             let linked = |node: &Node| node.messages.iter().any(|link| link.chat == chat.chat);
             match belonging {
-                Belonging::Own => clear(trajectories, &round, |_| true, options.now, report).await?,
-                Belonging::Shared => clear(trajectories, &round, linked, options.now, report).await?,
+                Belonging::Own => {
+                    clear(trajectories, &round, |_| true, options.now, report).await?
+                }
+                Belonging::Shared => {
+                    clear(trajectories, &round, linked, options.now, report).await?
+                }
                 Belonging::Other => {}
             }
         }
@@ -147,7 +153,10 @@ fn links(record: &RoundRecord) -> impl Iterator<Item = &ChatId> {
 }
 
 /// The heads of rounds.
-pub(super) async fn heads(trajectories: &dyn TrajectoryStore, query: RoundQuery) -> Result<Vec<RoundHead>> {
+pub(super) async fn heads(
+    trajectories: &dyn TrajectoryStore,
+    query: RoundQuery,
+) -> Result<Vec<RoundHead>> {
     let mut query = query.limit(limits::MAX_PAGE);
     let mut heads = Vec::new();
     let mut walk = PageWalk::new("rounds", "round");
@@ -232,9 +241,12 @@ async fn replace(
         node == id || node.round != id.round || record.nodes.iter().any(|known| known.id == node)
     };
     let mut changes = vec![Change::NodeAdded { node: Arc::new(node.redacted()) }];
-    let edges: Vec<&Edge> = record.edges.iter().filter(|edge| edge.from == id || edge.to == id).collect();
+    let edges: Vec<&Edge> =
+        record.edges.iter().filter(|edge| edge.from == id || edge.to == id).collect();
     for _ in 0..ATTEMPTS {
-        let Some(now_there) = load(trajectories, &record.head.round).await? else { return Ok(true) };
+        let Some(now_there) = load(trajectories, &record.head.round).await? else {
+            return Ok(true);
+        };
         if now_there.nodes.iter().any(|known| known.id == id) {
             return Ok(true);
         }
@@ -248,9 +260,12 @@ async fn replace(
             head.endpoints.sort_unstable();
         }
         changes.truncate(1);
-        let edges = edges.iter().filter(|edge| there(edge.from, &now_there) && there(edge.to, &now_there));
+        let edges =
+            edges.iter().filter(|edge| there(edge.from, &now_there) && there(edge.to, &now_there));
         changes.extend(
-            edges.take(limits::MAX_COMMIT_ITEMS - 1).map(|edge| Change::EdgeAdded { edge: (*edge).clone() }),
+            edges
+                .take(limits::MAX_COMMIT_ITEMS - 1)
+                .map(|edge| Change::EdgeAdded { edge: (*edge).clone() }),
         );
         match trajectories.record_round(&commit(changes.clone(), head)).await? {
             RecordOutcome::Conflict { .. } => {}
@@ -271,7 +286,9 @@ fn next_head(head: &RoundHead, now: Timestamp) -> RoundHead {
 /// it as its own.
 fn commit(changes: Vec<Change>, head: RoundHead) -> RoundCommit {
     let mut hasher = blake3::Hasher::new_derive_key("context-runtime redaction of a round, form 1");
-    for part in [head.round.agent.user.as_str(), &head.round.to_string(), &head.revision.to_string()] {
+    for part in
+        [head.round.agent.user.as_str(), &head.round.to_string(), &head.revision.to_string()]
+    {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
     for change in &changes {

@@ -62,7 +62,9 @@ impl Needles {
             return false;
         }
         let words = words(text);
-        self.runs.iter().any(|(length, runs)| words.windows(*length).any(|run| runs.contains(&hash(run))))
+        self.runs
+            .iter()
+            .any(|(length, runs)| words.windows(*length).any(|run| runs.contains(&hash(run))))
     }
 
     /// Whether stored bytes say it: as text, or as a string within JSON.
@@ -98,7 +100,8 @@ fn hash(run: &[String]) -> u64 {
 /// that are JSON.
 fn pieces(chunks: &[Bytes], whole: &str) -> BTreeMap<String, String> {
     let lines = whole.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).as_bytes());
-    let mut values: Vec<Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let mut values: Vec<Value> =
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
     if values.is_empty() {
         values = chunks.iter().filter_map(|chunk| serde_json::from_slice(chunk).ok()).collect();
     }
@@ -120,12 +123,11 @@ fn each_string(value: &Value, mut each: impl FnMut(&str, &str)) {
             Value::String(text) => each(key, text),
             Value::Array(items) => left.extend(items.iter().rev().map(|item| (key, item))),
             // What is beside a message is named by it, however deep.
-            Value::Object(fields) => left.extend(
-                fields
-                    .iter()
-                    .rev()
-                    .map(|(name, value)| (if key == "metadata" { key } else { name.as_str() }, value)),
-            ),
+            Value::Object(fields) => {
+                left.extend(fields.iter().rev().map(|(name, value)| {
+                    (if key == "metadata" { key } else { name.as_str() }, value)
+                }))
+            }
             _ => {}
         }
     }
@@ -155,7 +157,9 @@ mod tests {
         let needles = needles("Please send the red parcel to 14 Elm Street by noon on Monday.");
         assert!(needles.are_in("He said: send the RED parcel to 14 elm street, by noon!"));
         assert!(!needles.are_in("Please send it by noon on Monday"));
-        assert!(needles.are_in_bytes(br#"{"a":[{"b":"the red parcel to 14 Elm Street by noon"}]}"#));
+        assert!(
+            needles.are_in_bytes(br#"{"a":[{"b":"the red parcel to 14 Elm Street by noon"}]}"#)
+        );
         assert!(Needles::default().is_empty() && !needles.are_in(""));
     }
 
@@ -168,15 +172,26 @@ mod tests {
     #[test]
     fn an_answer_is_put_together_from_its_events() {
         let needles = needles("The red parcel goes to 14 Elm Street by noon.");
-        let event = |text: &str| Bytes::from(format!("data: {{\"delta\":{{\"content\":\"{text}\"}}}}\n\n"));
-        assert!(needles.are_in_chunks(&["The red par", "cel goes to 14 E", "lm Street by noon."].map(event)));
-        assert!(needles.are_in_chunks(&[Bytes::from("The red parcel goes"), " to 14 Elm Street by".into()]));
+        let event =
+            |text: &str| Bytes::from(format!("data: {{\"delta\":{{\"content\":\"{text}\"}}}}\n\n"));
+        assert!(
+            needles.are_in_chunks(
+                &["The red par", "cel goes to 14 E", "lm Street by noon."].map(event)
+            )
+        );
+        assert!(
+            needles.are_in_chunks(&[
+                Bytes::from("The red parcel goes"),
+                " to 14 Elm Street by".into()
+            ])
+        );
         assert!(!needles.are_in_chunks(&["Something", " else"].map(event)));
     }
 
     #[test]
     fn names_of_tools_are_no_content() {
-        let call = Part::tool_call("call_0123456789", "search_all_documents", serde_json::json!({}));
+        let call =
+            Part::tool_call("call_0123456789", "search_all_documents", serde_json::json!({}));
         let mut needles = Needles::default();
         needles.add_message(&Message::new(Role::Assistant, [call]));
         assert!(needles.is_empty());

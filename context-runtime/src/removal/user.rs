@@ -9,7 +9,11 @@ use super::{RemovalOptions, RemovalReport};
 /// [counted](RemovalReport::found).
 ///
 /// [`ErrorKind::Unsupported`] if the store cannot be maintained.
-pub async fn erase_user(store: &dyn Store, user: &UserId, options: &RemovalOptions) -> Result<RemovalReport> {
+pub async fn erase_user(
+    store: &dyn Store,
+    user: &UserId,
+    options: &RemovalOptions,
+) -> Result<RemovalReport> {
     let maintenance = store.maintenance().ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, "erase_user", "the store cannot be maintained")
             .with("store", store.info().name)

@@ -1,11 +1,12 @@
-//! Putting a request together: what it has in tokens, how it begins, where the recall stands, where the cache ends its entries.
+//! Putting a request together: what it has in tokens, how it begins, where the recall stands, where
+//! the cache ends its entries.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::{
-    Breakdown, Budget, Diagnostic, DiagnosticCode, Message, MessageHash, ModelContext, Prefix, PrepareInput,
-    Role, Severity, Timestamp, TokenCount,
+    Breakdown, Budget, Diagnostic, DiagnosticCode, Message, MessageHash, ModelContext, Prefix,
+    PrepareInput, Role, Severity, Timestamp, TokenCount,
 };
 
 use super::chain::ChainHash;
@@ -37,7 +38,11 @@ pub(super) struct Recall {
 
 impl Call<'_> {
     /// What was remembered for the newest request.
-    pub(super) fn recalled(&self, session: &Session, request: Option<MessageHash>) -> Option<Recall> {
+    pub(super) fn recalled(
+        &self,
+        session: &Session,
+        request: Option<MessageHash>,
+    ) -> Option<Recall> {
         let known = session.recall.as_ref()?;
         let is_of = known.is_of(&self.input.turn_id, &request?);
         let message = known.message.as_ref().filter(|_| is_of)?;
@@ -50,12 +55,15 @@ impl Call<'_> {
         let layout = (self.prompt.before_instructions, self.prompt.instructions);
         let known = session.fixed.as_ref();
         if let Some(known) = known.filter(|known| {
-            known.start == self.start && known.layout == layout && known.model == self.counting.model
+            known.start == self.start
+                && known.layout == layout
+                && known.model == self.counting.model
         }) {
             return known.clone();
         }
         let counter = &*self.counting.counter;
-        let count = |texts: &[String]| texts.iter().map(|text| counter.count(text)).sum::<TokenCount>();
+        let count =
+            |texts: &[String]| texts.iter().map(|text| counter.count(text)).sum::<TokenCount>();
         let (instructions, all) = (count(self.prompt.instructions()), count(&self.prompt.parts));
         let mut request = context_core::ModelRequest::new(std::iter::empty::<Arc<Message>>());
         request.tools.clone_from(&self.input.tools);
@@ -85,8 +93,8 @@ impl Call<'_> {
         })
     }
 
-    /// How many messages of the history the provider may have in its cache. What stands behind a recall is there only with that
-    /// same recall.
+    /// How many messages of the history the provider may have in its cache. What stands behind a
+    /// recall is there only with that same recall.
     pub(super) fn warm(&self, session: &Session, recall: Option<&Recall>) -> usize {
         let Some(sent) = self.cached(session) else { return 0 };
         let kept = session.track.kept().min(sent.messages);
@@ -156,7 +164,8 @@ impl Stable {
 /// Where the checkpoints stand: in front, but behind what the system says there.
 fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
     let system = messages.iter().take_while(|message| message.role == Role::System).count();
-    let checkpoints = messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+    let checkpoints =
+        messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
     system..system + checkpoints
 }
 
@@ -174,7 +183,12 @@ pub(super) struct Made {
 }
 
 /// Fills in the messages and everything that depends on them, and remembers the request.
-pub(super) fn messages(call: Call<'_>, session: &mut Session, made: Made, context: &mut ModelContext) {
+pub(super) fn messages(
+    call: Call<'_>,
+    session: &mut Session,
+    made: Made,
+    context: &mut ModelContext,
+) {
     let Made { repaired, recall, fixed, mut breakdown, budget, cut } = made;
     let stable = Stable::of(session, &call, &repaired);
     let apply = |count| call.counting.calibration.apply(count);
@@ -187,7 +201,9 @@ pub(super) fn messages(call: Call<'_>, session: &mut Session, made: Made, contex
 
     let before = session.sent.take();
     let intact = before.as_ref().is_none_or(|before| {
-        before.start == call.start && before.messages <= stable.messages && before.chain == stable.shared
+        before.start == call.start
+            && before.messages <= stable.messages
+            && before.chain == stable.shared
     });
     context.prefix = Prefix::default();
     context.prefix.hash = call.start.with(stable.chain);
@@ -217,14 +233,17 @@ pub(super) fn messages(call: Call<'_>, session: &mut Session, made: Made, contex
     context.messages = repaired.messages;
     let mut place = None;
     if let (Some(recall), Some(request)) = (&recall, request) {
-        // Behind the request: what stands before and the request itself are the same with and without it, so is what the next turn
-        // begins with, and all calls of this turn have it at the same place.
+        // Behind the request: what stands before and the request itself are the same with and
+        // without it, so is what the next turn begins with, and all calls of this turn have it at
+        // the same place.
         context.messages.insert(request + 1, Arc::clone(&recall.message));
         place = Some(request + 1);
     }
     if prefix::wants_marks(&call.input.provider) {
-        let end = before.as_ref().filter(|_| intact).and_then(|before| before.messages.checked_sub(1));
-        let end = end.map(|end| if place.is_some_and(|place| end >= place) { end + 1 } else { end });
+        let end =
+            before.as_ref().filter(|_| intact).and_then(|before| before.messages.checked_sub(1));
+        let end =
+            end.map(|end| if place.is_some_and(|place| end >= place) { end + 1 } else { end });
         context.cache_breakpoints = prefix::marks(context.messages.len(), request, place, end);
     }
 

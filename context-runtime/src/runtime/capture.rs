@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use context_core::{
-    CaptureTurnInput, CapturedMessage, CapturedTurn, Diagnostic, DiagnosticCode, Error, MemoryProvider,
-    MemoryScope, Message, MessageHash, MessageId, Result, Severity, Timestamp,
+    CaptureTurnInput, CapturedMessage, CapturedTurn, Diagnostic, DiagnosticCode, Error,
+    MemoryProvider, MemoryScope, Message, MessageHash, MessageId, Result, Severity, Timestamp,
 };
 use futures_util::future::{Either, select};
 
 use super::parts::Parts;
 use super::session::{Session, lock};
 
-/// The metadata key of a message that was carried over from another session, such as the beginning of a fork: memories know it
-/// already.
+/// The metadata key of a message that was carried over from another session, such as the beginning
+/// of a fork: memories know it already.
 pub const CARRIED_OVER: &str = "carried_over";
 
 /// How long a memory may take to keep a turn.
@@ -33,7 +33,8 @@ pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     Err(Error::invalid(OPERATION, said).with("ids", ids).with("messages", messages))
 }
 
-/// Hands the memory what is new in a chat since it was told last. What no person and no model said is not told.
+/// Hands the memory what is new in a chat since it was told last. What no person and no model said
+/// is not told.
 pub(super) async fn capture(
     memory: &dyn MemoryProvider,
     scope: MemoryScope,
@@ -53,11 +54,14 @@ pub(super) async fn capture(
         })
     };
     let names = names(&input);
-    let is_news =
-        |message: &Arc<Message>| !message.is_synthetic() && message.metadata.get(CARRIED_OVER).is_none();
-    let news = input.messages[told..].iter().zip(&names[told..]).filter(|(message, _)| is_news(message));
-    let news: Vec<_> =
-        news.map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now)).collect();
+    let is_news = |message: &Arc<Message>| {
+        !message.is_synthetic() && message.metadata.get(CARRIED_OVER).is_none()
+    };
+    let news =
+        input.messages[told..].iter().zip(&names[told..]).filter(|(message, _)| is_news(message));
+    let news: Vec<_> = news
+        .map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now))
+        .collect();
     if !news.is_empty() {
         let mut turn = CapturedTurn::new(scope, input.turn_id, now, news);
         turn.errored = input.errored;
@@ -79,8 +83,8 @@ pub(super) async fn capture(
     Vec::new()
 }
 
-/// The ids of the messages. One that has none is named after what it says, and after how many before it say the same: so it has the same
-/// name each time, whatever is told with it.
+/// The ids of the messages. One that has none is named after what it says, and after how many
+/// before it say the same: so it has the same name each time, whatever is told with it.
 fn names(input: &CaptureTurnInput) -> Vec<MessageId> {
     if input.ids.len() == input.messages.len() {
         return input.ids.clone();

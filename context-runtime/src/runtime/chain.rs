@@ -35,8 +35,8 @@ impl ChainHash {
     }
 }
 
-/// The beginning of a history that was seen, and can be known again: by the addresses of its messages, without looking at them, else
-/// by what they say. Messages are not kept alive.
+/// The beginning of a history that was seen, and can be known again: by the addresses of its
+/// messages, without looking at them, else by what they say. Messages are not kept alive.
 #[derive(Clone, Debug)]
 pub(super) struct Beginning {
     /// The weak pointers keep the addresses from being given to other messages.
@@ -66,10 +66,14 @@ impl Beginning {
         self.seen.len()
     }
 
-    /// Up to where a history was seen: behind the newest message that is in both, the very same allocation.
+    /// Up to where a history was seen: behind the newest message that is in both, the very same
+    /// allocation.
     pub(super) fn reaches(&self, messages: &[Arc<Message>]) -> usize {
         let seen: HashSet<_> = self.seen.iter().map(Weak::as_ptr).collect();
-        messages.iter().rposition(|message| seen.contains(&Arc::as_ptr(message))).map_or(0, |last| last + 1)
+        messages
+            .iter()
+            .rposition(|message| seen.contains(&Arc::as_ptr(message)))
+            .map_or(0, |last| last + 1)
     }
 
     /// Whether a history begins with it.

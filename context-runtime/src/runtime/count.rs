@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use context_core::{
-    Budget, CacheState, Diagnostic, DiagnosticCode, Error, PrepareInput, Result, Severity, TokenCounter,
+    Budget, CacheState, Diagnostic, DiagnosticCode, Error, PrepareInput, Result, Severity,
+    TokenCounter,
 };
 use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations, WindowSource};
 
@@ -16,10 +17,12 @@ use super::session::lock;
 const ASSUMED_WINDOW: u64 = 32_768;
 /// Of how many models counters are kept.
 const MODELS: usize = 64;
-/// What models write at least. A refusal that names fewer tokens may mean something else: it is not held against later calls.
+/// What models write at least. A refusal that names fewer tokens may mean something else: it is not
+/// held against later calls.
 const LEAST_CAP: u64 = 1_024;
 
-/// Counters by model, each of which counts a message once, and what was learned about them and about the models.
+/// Counters by model, each of which counts a message once, and what was learned about them and
+/// about the models.
 #[derive(Debug)]
 pub(super) struct Counters {
     known: Mutex<HashMap<String, Arc<dyn TokenCounter>>>,
@@ -48,7 +51,11 @@ impl Counting {
 
 impl Counters {
     pub(super) fn new(calibrations: Calibrations) -> Self {
-        Self { known: Mutex::default(), calibrations: Mutex::new(calibrations), output: Mutex::default() }
+        Self {
+            known: Mutex::default(),
+            calibrations: Mutex::new(calibrations),
+            output: Mutex::default(),
+        }
     }
 
     /// What is counted with for a model; the builder's, if none is named.
@@ -103,8 +110,9 @@ impl Counters {
     }
 }
 
-/// The window and the reserve of a call: the same number is kept free and asked for. What a refusal said the model writes at most
-/// holds even against what the caller asks for, since that would be refused again. A reserve that leaves no room is refused.
+/// The window and the reserve of a call: the same number is kept free and asked for. What a refusal
+/// said the model writes at most holds even against what the caller asks for, since that would be
+/// refused again. A reserve that leaves no room is refused.
 pub(super) fn budget(
     parts: &Parts,
     input: &PrepareInput,
@@ -114,7 +122,8 @@ pub(super) fn budget(
     let model = parts.models.model(name);
     let given = input.window.or(parts.window);
     let window = given.or(model.window()).unwrap_or(ASSUMED_WINDOW);
-    let reserve = input.max_output_tokens.or(parts.reserve).unwrap_or_else(|| model.reserve(window));
+    let reserve =
+        input.max_output_tokens.or(parts.reserve).unwrap_or_else(|| model.reserve(window));
     let reserve = counting.output_cap.map_or(reserve, |cap| reserve.min(cap));
     let budget = model.budget(Some(window), Some(reserve)).map_err(|error| {
         Error::invalid(OPERATION, error.to_string())
@@ -129,7 +138,8 @@ pub(super) fn budget(
         (None, None) => Some("by default"),
     };
     let assumed = assumed.map(|basis| {
-        let said = format!("the window of {name:?} is not known; {window} tokens are assumed, {basis}");
+        let said =
+            format!("the window of {name:?} is not known; {window} tokens are assumed, {basis}");
         Diagnostic::new(DiagnosticCode::UnknownWindow, Severity::Info, "model", said)
     });
     Ok((budget, assumed))

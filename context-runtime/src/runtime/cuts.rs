@@ -27,7 +27,8 @@ pub(super) struct Cuts {
     pub(super) fresh: bool,
     /// Whether a summary failed and nobody was told yet.
     pub(super) failed: bool,
-    /// How many tokens a summary left and how many were wanted, if that was fewer and nobody was told yet.
+    /// How many tokens a summary left and how many were wanted, if that was fewer and nobody was
+    /// told yet.
     pub(super) missed: Option<(u64, u64)>,
     /// What a summary that was taken does not have, if nobody was told yet.
     pub(super) weak: Option<String>,
@@ -95,7 +96,11 @@ impl History {
     }
 
     /// Puts another history in its place that was made of it.
-    pub(super) fn replace(&mut self, made: Compacted, boundaries: impl IntoIterator<Item = Boundary>) {
+    pub(super) fn replace(
+        &mut self,
+        made: Compacted,
+        boundaries: impl IntoIterator<Item = Boundary>,
+    ) {
         let origins = match &self.origins {
             Some(first) => made
                 .origins
@@ -121,11 +126,13 @@ impl History {
 }
 
 impl Cuts {
-    /// The history that a given one stands for: what was cut before stays cut, whether or not the caller keeps the compacted one.
+    /// The history that a given one stands for: what was cut before stays cut, whether or not the
+    /// caller keeps the compacted one.
     pub(super) fn history(&mut self, given: Vec<Arc<Message>>) -> History {
         let Some(applied) = &self.applied else { return History::untouched(given) };
         if !applied.covered.begins(&given) {
-            // A caller that goes on with the compacted history may yet come back with the one before.
+            // A caller that goes on with the compacted history may yet come back with the one
+            // before.
             if !applied.begins(&given) {
                 self.applied = None;
             }
@@ -162,7 +169,8 @@ impl Cuts {
         });
     }
 
-    /// Remembers that a summary of a history was asked for, which was made of `history`, and that of what was given.
+    /// Remembers that a summary of a history was asked for, which was made of `history`, and that
+    /// of what was given.
     pub(super) fn ask(
         &mut self,
         (history, covered): (&History, Beginning),
@@ -180,7 +188,8 @@ impl Cuts {
         };
         asked.replace(of, before);
         let (boundaries, compacted) = (asked.boundaries.clone(), asked.as_compacted());
-        self.asked = Some(Asked { covered, history: compacted, boundaries, policy: task.policy, target });
+        self.asked =
+            Some(Asked { covered, history: compacted, boundaries, policy: task.policy, target });
     }
 
     /// Takes the answer to a summary that was asked for. What was said since stays behind it.

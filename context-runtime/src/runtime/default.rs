@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{
-    Answer, CancelSignal, CaptureTurnInput, ChatRef, Compacted, ContextRuntime, Diagnostic, Message,
-    ModelContext, PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask,
-    Timestamp, ToolResultInput, ToolResultOutput, Usage, UserId,
+    Answer, CancelSignal, CaptureTurnInput, ChatRef, Compacted, ContextRuntime, Diagnostic,
+    Message, ModelContext, PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError,
+    SummaryTask, Timestamp, ToolResultInput, ToolResultOutput, Usage, UserId,
 };
 use context_tokens::Calibrations;
 
@@ -17,15 +17,18 @@ use super::session::{Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
 use crate::{Contract, RecoveryChain};
 
-/// A runtime that keeps conversations within the window of their model, and the provider's prompt cache intact where it can.
+/// A runtime that keeps conversations within the window of their model, and the provider's prompt
+/// cache intact where it can.
 ///
-/// One serves any number of users and chats at once, and keeps them apart: each call says whose turn it is, and what is
-/// remembered of a chat, recalled, captured or kept elsewhere is its user's alone.
+/// One serves any number of users and chats at once, and keeps them apart: each call says whose
+/// turn it is, and what is remembered of a chat, recalled, captured or kept elsewhere is its user's
+/// alone.
 ///
-/// What it remembers of a chat makes calls cheap and keeps what was decided:
-/// a history that was compacted stays so, whether the caller goes on with [`ModelContext::compacted`] or with its own. Of a model it
-/// remembers what a refusal said it writes at most, and keeps free and asks for no more in any chat. Nothing of it has to be
-/// stored; a new process counts once more and decides anew.
+/// What it remembers of a chat makes calls cheap and keeps what was decided: a history that was
+/// compacted stays so, whether the caller goes on with [`ModelContext::compacted`] or with its own.
+/// Of a model it remembers what a refusal said it writes at most, and keeps free and asks for no
+/// more in any chat. Nothing of it has to be stored; a new process counts once more and decides
+/// anew.
 ///
 /// ```
 /// use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, PrepareInput};
@@ -56,18 +59,25 @@ impl DefaultContextRuntime {
         DefaultContextRuntimeBuilder::default()
     }
 
-    /// Where large outputs of chats are kept, if somewhere: for answering a model that reads them back.
+    /// Where large outputs of chats are kept, if somewhere: for answering a model that reads them
+    /// back.
     pub fn spill(&self) -> Option<Spill> {
         self.parts.spill()
     }
 
     pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {
         let sessions = Sessions::new(parts.max_sessions);
-        Self { parts, counters: Counters::new(calibrations), sessions, tried: recover::Tried::default() }
+        Self {
+            parts,
+            counters: Counters::new(calibrations),
+            sessions,
+            tried: recover::Tried::default(),
+        }
     }
 
-    /// Learns from what the provider says the last prepared request of a chat had. Call it with the usage of the answer to that
-    /// request, as it was prepared and by the model it was prepared for; of any other it would learn something wrong.
+    /// Learns from what the provider says the last prepared request of a chat had. Call it with the
+    /// usage of the answer to that request, as it was prepared and by the model it was prepared
+    /// for; of any other it would learn something wrong.
     pub fn observe_usage(&self, chat: &ChatRef, usage: &Usage) {
         if !self.parts.serves(chat) {
             return;
@@ -85,9 +95,10 @@ impl DefaultContextRuntime {
         self.counters.calibrations()
     }
 
-    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in it; what follows the messages that
-    /// the context was prepared from stays behind it. The next call of the chat is made from it, whether the caller gives this
-    /// history or the one before. `messages` are those that were given to prepare, perhaps with more behind them.
+    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in
+    /// it; what follows the messages that the context was prepared from stays behind it. The next
+    /// call of the chat is made from it, whether the caller gives this history or the one before.
+    /// `messages` are those that were given to prepare, perhaps with more behind them.
     ///
     /// If the answer is refused, nothing has changed, but that no summary is asked for
     /// [for a while](DefaultContextRuntimeBuilder::summary_cooldown).
@@ -113,8 +124,9 @@ impl DefaultContextRuntime {
         accepted
     }
 
-    /// Says that the model could not be asked for a summary. None is asked for for a while. Not to be called if it was cancelled:
-    /// that the caller did not want to wait says nothing about the next time.
+    /// Says that the model could not be asked for a summary. None is asked for for a while. Not to
+    /// be called if it was cancelled: that the caller did not want to wait says nothing about the
+    /// next time.
     pub fn summary_failed(&self, chat: &ChatRef) {
         if self.parts.serves(chat) {
             lock(&self.sessions.get(chat)).cuts.pause(self.after_the_pause());
@@ -126,8 +138,9 @@ impl DefaultContextRuntime {
         Timestamp::from_micros(self.parts.clock.now().as_micros().saturating_add(pause))
     }
 
-    /// Waits until the memory has kept what was [captured](ContextRuntime::capture_turn) before. Call it before the program ends;
-    /// what the memory could not keep is the error. Nothing to do without a memory.
+    /// Waits until the memory has kept what was [captured](ContextRuntime::capture_turn) before.
+    /// Call it before the program ends; what the memory could not keep is the error. Nothing to do
+    /// without a memory.
     pub async fn flush(&self) -> Result<()> {
         match &self.parts.memory {
             Some(memory) => memory.flush(&CancelSignal::never()).await,
@@ -135,14 +148,16 @@ impl DefaultContextRuntime {
         }
     }
 
-    /// Forgets what is remembered of a chat; whether there was something. Call it when the chat is deleted.
+    /// Forgets what is remembered of a chat; whether there was something. Call it when the chat is
+    /// deleted.
     pub fn forget_chat(&self, chat: &ChatRef) -> bool {
         self.tried.forget(|of| of == chat);
         self.sessions.forget(|of| of == chat) > 0
     }
 
-    /// Forgets what is remembered of all chats of a user, and returns of how many. Call it when the user is erased, behind a
-    /// [`flush`](Self::flush): what a memory has not kept yet, it would keep after the erasure.
+    /// Forgets what is remembered of all chats of a user, and returns of how many. Call it when the
+    /// user is erased, behind a [`flush`](Self::flush): what a memory has not kept yet, it would
+    /// keep after the erasure.
     pub fn forget_user(&self, user: &UserId) -> usize {
         self.tried.forget(|of| of.user == *user);
         self.sessions.forget(|of| of.user == *user)
@@ -171,14 +186,17 @@ impl ContextRuntime for DefaultContextRuntime {
         self.parts.check_chat("recover_from_model_error", &input.chat)?;
         let session = self.sessions.get(&input.chat);
         let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
-        let (model, budget) = sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
+        let (model, budget) =
+            sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
         let counting = self.counters.of(&self.parts, &model);
         let counter = counting.calibrated();
         let contract = if input.follows_all { Contract::Extended } else { Contract::Seed };
         let ours = || Cow::Owned(RecoveryChain::new(contract));
         let chain = self.parts.recovery.as_ref().map_or_else(ours, Cow::Borrowed);
         let decision = recover::recover(&chain, &self.tried, &counter, budget, &input);
-        if let RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting: true, .. } = &decision {
+        if let RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting: true, .. } =
+            &decision
+        {
             self.counters.cap_output(&counting.model, *max_output_tokens);
         }
         Ok(decision)

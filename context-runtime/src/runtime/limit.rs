@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use context_core::{Compacted, Diagnostic, DiagnosticCode, Message, Part, Role, Severity};
 
-/// What is kept of a history: what stands in front, the request that what follows belongs to, and the newest part.
+/// What is kept of a history: what stands in front, the request that what follows belongs to, and
+/// the newest part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     head: usize,
@@ -40,9 +41,10 @@ impl Kept {
     }
 }
 
-/// What is kept if at most `max` messages are wanted; nothing if nothing has to go. Checkpoints and system messages in front stay and do
-/// not count. A few more stay so that no call is parted from its result, and so that the request is there that the oldest kept message
-/// belongs to: the model is not to go on with work whose purpose it cannot see.
+/// What is kept if at most `max` messages are wanted; nothing if nothing has to go. Checkpoints and
+/// system messages in front stay and do not count. A few more stay so that no call is parted from
+/// its result, and so that the request is there that the oldest kept message belongs to: the model
+/// is not to go on with work whose purpose it cannot see.
 pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<Kept> {
     let stays = |message: &&Arc<Message>| message.role == Role::System || message.is_checkpoint();
     let head = messages.iter().take_while(stays).count();
@@ -70,10 +72,12 @@ fn is_result(part: &Part) -> bool {
     matches!(part, Part::ToolResult(_))
 }
 
-/// The newest position, `cut` at the latest, behind which no result stands whose call stands before it.
+/// The newest position, `cut` at the latest, behind which no result stands whose call stands before
+/// it.
 fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
     let mut start = cut;
-    // Results behind `start`, and those before it, that wait for their calls, which come before them.
+    // Results behind `start`, and those before it, that wait for their calls, which come before
+    // them.
     let (mut waiting, mut outside) = (Waiting::default(), Waiting::default());
     for at in (head..messages.len()).rev() {
         if at < start && waiting.is_empty() {

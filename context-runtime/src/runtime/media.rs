@@ -1,16 +1,16 @@
 //! Media by reference: kept as blobs, and shown to the model from there as long as they are new.
 //!
-//! A message that holds a large picture says where it is. Before each call the newest are read back, as many as
-//! [`LiveMedia`] says; a text stands for older ones, so a picture does not travel with every request for ever. The stored history is not
-//! changed by this.
+//! A message that holds a large picture says where it is. Before each call the newest are read
+//! back, as many as [`LiveMedia`] says; a text stands for older ones, so a picture does not travel
+//! with every request for ever. The stored history is not changed by this.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use context_core::{
-    BlobId, CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Media, MediaSource, Message, ModelContext,
-    Part, Result, Severity, limits,
+    BlobId, CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Media, MediaSource, Message,
+    ModelContext, Part, Result, Severity, limits,
 };
 
 use super::parts::Parts;
@@ -35,8 +35,9 @@ const OPERATION: &str = "materialize_media";
 pub struct LiveMedia {
     /// How many of the newest, at most. Default: 8.
     pub most: usize,
-    /// How many of them go at once when there are more. Every one that goes changes the request where it stood, and the provider's cache
-    /// behind it is lost: so they go in batches. Default: 4; at least one and at most `most`.
+    /// How many of them go at once when there are more. Every one that goes changes the request
+    /// where it stood, and the provider's cache behind it is lost: so they go in batches. Default:
+    /// 4; at least one and at most `most`.
     pub batch: usize,
 }
 
@@ -52,8 +53,8 @@ impl LiveMedia {
         Self { most, batch: most / 2 }
     }
 
-    /// How many of so many are only named, oldest first. It depends on nothing else, so it is the same for each call until new media
-    /// come.
+    /// How many of so many are only named, oldest first. It depends on nothing else, so it is the
+    /// same for each call until new media come.
     fn named(&self, all: usize) -> usize {
         let batch = self.batch.clamp(1, self.most.max(1));
         let above = all.saturating_sub(self.most);
@@ -61,9 +62,9 @@ impl LiveMedia {
     }
 }
 
-/// The messages as they are sent: media that name a blob of the chat are read back while they are new, and texts stand for older
-/// ones and for what cannot be read. Messages without such media are shared. Media of other references, such as files with a
-/// provider, are left alone.
+/// The messages as they are sent: media that name a blob of the chat are read back while they are
+/// new, and texts stand for older ones and for what cannot be read. Messages without such media are
+/// shared. Media of other references, such as files with a provider, are left alone.
 ///
 /// Fails only if the caller cancels.
 pub async fn materialize(
@@ -141,7 +142,9 @@ fn references(message: &Message) -> usize {
 }
 
 fn referred(part: &Part) -> Option<(BlobId, &Media)> {
-    let (Part::Image(media) | Part::Document(media) | Part::Audio(media)) = part else { return None };
+    let (Part::Image(media) | Part::Document(media) | Part::Audio(media)) = part else {
+        return None;
+    };
     match &media.source {
         MediaSource::Reference(reference) => Some((BlobId::from_reference(reference)?, media)),
         _ => None,
@@ -170,20 +173,24 @@ fn media_of(part: &mut Part) -> Option<&mut Media> {
     }
 }
 
-/// Media of a message that hold more bytes than this themselves, each with the id of its call, if it has one.
+/// Media of a message that hold more bytes than this themselves, each with the id of its call, if
+/// it has one.
 pub(super) fn inline_above(message: &mut Message, limit: usize) -> Vec<(&str, &mut Media)> {
     let mut found: Vec<(&str, &mut Media)> = Vec::new();
     for part in &mut message.parts {
         match part {
             Part::ToolResult(result) => {
                 let id = &*result.call_id;
-                found.extend(result.output.iter_mut().filter_map(media_of).map(|media| (id, media)));
+                found
+                    .extend(result.output.iter_mut().filter_map(media_of).map(|media| (id, media)));
             }
             part => found.extend(media_of(part).map(|media| ("", media))),
         }
     }
-    found
-        .retain(|(_, media)| matches!(&media.source, MediaSource::Base64(data) if decoded_len(data) > limit));
+    found.retain(|(_, media)| {
+        matches!(&media.source,
+            MediaSource::Base64(data) if decoded_len(data) > limit)
+    });
     found
 }
 

@@ -3,17 +3,19 @@
 use async_trait::async_trait;
 use context_core::{
     Boundary, BoundaryKind, ContextRuntime, Diagnostic, DiagnosticCode, HistoryRules, ModelContext,
-    PrepareInput, RecoveryDecision, RecoveryInput, Result, Severity, ToolResultInput, ToolResultOutput,
-    Unanswered, limits, normalize,
+    PrepareInput, RecoveryDecision, RecoveryInput, Result, Severity, ToolResultInput,
+    ToolResultOutput, Unanswered, limits, normalize,
 };
 
 use super::append::append;
 use super::limit;
 use super::prompt::Prompt;
 
-/// A runtime that limits the number of messages and repairs what is sent, for tests, for small tools, and to compare with.
+/// A runtime that limits the number of messages and repairs what is sent, for tests, for small
+/// tools, and to compare with.
 ///
-/// It counts no tokens, compacts nothing, recalls nothing, and gives up at every error. Results of tools are appended as they are.
+/// It counts no tokens, compacts nothing, recalls nothing, and gives up at every error. Results of
+/// tools are appended as they are.
 ///
 /// ```
 /// use context_runtime::{ContextRuntime, Message, NullContextRuntime, PrepareInput, Role};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{
-    ChatRef, Clock, Error, MemoryProvider, MemoryScope, Renderer, Result, Store, TokenCounter, UserId, limits,
+    ChatRef, Clock, Error, MemoryProvider, MemoryScope, Renderer, Result, Store, TokenCounter,
+    UserId, limits,
 };
 use context_tokens::ModelTable;
 
@@ -72,13 +73,15 @@ impl Parts {
     }
 }
 
-/// Refuses a chat with a bad name, and one of another user than the only one that is served. The error does not say who that is.
+/// Refuses a chat with a bad name, and one of another user than the only one that is served. The
+/// error does not say who that is.
 pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &ChatRef) -> Result<()> {
     limits::check_chat(operation, chat)?;
     if only.is_none_or(|user| *user == chat.user) {
         return Ok(());
     }
-    let said = "this runtime serves another user alone: leave its `user` out, or build one for each user";
+    let said =
+        "this runtime serves another user alone: leave its `user` out, or build one for each user";
     Err(Error::invalid(operation, said).with("user", &chat.user).with("chat", &chat.chat))
 }
 
@@ -121,7 +124,9 @@ pub enum RuntimeFault {
         store: &'static str,
     },
     /// No renderer is compiled in.
-    #[error("what is recalled needs a renderer: say `recall_renderer`, or turn on the feature `xml`")]
+    #[error(
+        "what is recalled needs a renderer: say `recall_renderer`, or turn on the feature `xml`"
+    )]
     NoRenderer,
     /// A stage of the compaction cannot work.
     #[error(transparent)]

@@ -1,12 +1,13 @@
 //! Compaction in stages: which plans are made, what they cost, which are carried out.
 //!
-//! Pure: it looks at a view and says what should happen. Keeping the outcome, and asking a model for a summary, is the caller's.
+//! Pure: it looks at a view and says what should happen. Keeping the outcome, and asking a model
+//! for a summary, is the caller's.
 
 use std::sync::Arc;
 
 use context_core::{
-    Boundary, Compacted, Diagnostic, DiagnosticCode, Goal, HistoryView, Plan, PlanError, PlanReport, Price,
-    Proposal, Severity, SummaryTask,
+    Boundary, Compacted, Diagnostic, DiagnosticCode, Goal, HistoryView, Plan, PlanError,
+    PlanReport, Price, Proposal, Severity, SummaryTask,
 };
 
 use super::boundary::boundary;
@@ -18,10 +19,11 @@ const NEEDED: f64 = 0.9;
 
 /// Stages of compaction, asked from gentle to harsh.
 ///
-/// A stage is asked if the request, as the stages before it leave it, fills the window to its trigger. Its plan is carried out if it
-/// is needed, from 90 percent of the window on, or if it pays off within the calls that are expected: what stands behind the first
-/// change is no longer in the provider's cache and is paid again. A plan that frees less than a hundredth of the history is not worth a
-/// broken cache, unless it makes the request fit.
+/// A stage is asked if the request, as the stages before it leave it, fills the window to its
+/// trigger. Its plan is carried out if it is needed, from 90 percent of the window on, or if it
+/// pays off within the calls that are expected: what stands behind the first change is no longer in
+/// the provider's cache and is paid again. A plan that frees less than a hundredth of the history
+/// is not worth a broken cache, unless it makes the request fit.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -137,7 +139,8 @@ impl Pipeline {
         self.stages.iter().map(|stage| &stage.policy).find(|policy| policy.name() == name)
     }
 
-    /// What is to be done to a history. Each stage is asked to reach its own target, or the goal's if that is less.
+    /// What is to be done to a history. Each stage is asked to reach its own target, or the goal's
+    /// if that is less.
     pub fn run(&self, view: &HistoryView<'_>, goal: &Goal) -> Planned {
         self.run_with(view, goal, true)
     }
@@ -168,8 +171,10 @@ impl Pipeline {
                         goal.cache.messages =
                             goal.cache.messages.min(step.plan.first_change().unwrap_or(usize::MAX));
                         planned.after = step.plan.after;
-                        missed = (planned.after > stage_goal.history()).then_some(stage_goal.history());
-                        let next = applied.onto(current.as_ref().map(|current| &current.history), view);
+                        missed =
+                            (planned.after > stage_goal.history()).then_some(stage_goal.history());
+                        let next =
+                            applied.onto(current.as_ref().map(|current| &current.history), view);
                         drop(made);
                         current = Some(next);
                     }
@@ -269,16 +274,19 @@ fn refused(policy: &str, error: &PlanError) -> Diagnostic {
     Diagnostic::new(code, Severity::Warning, "messages", format!("{policy}: {error}"))
 }
 
-/// A history as a plan leaves it, its origins being positions in the view that the plan was made for.
+/// A history as a plan leaves it, its origins being positions in the view that the plan was made
+/// for.
 struct Applied(Compacted);
 
 impl Applied {
-    /// It with origins in the history that was there first, and with counts: only what is new is counted.
+    /// It with origins in the history that was there first, and with counts: only what is new is
+    /// counted.
     fn onto(self, first: Option<&Compacted>, view: &HistoryView<'_>) -> Current {
         let Self(mut history) = self;
         let mut counts = Vec::with_capacity(history.messages.len());
         for (message, origin) in history.messages.iter().zip(&mut history.origins) {
-            let same = origin.filter(|at| view.messages().get(*at).is_some_and(|m| Arc::ptr_eq(m, message)));
+            let same = origin
+                .filter(|at| view.messages().get(*at).is_some_and(|m| Arc::ptr_eq(m, message)));
             counts.push(match same {
                 Some(at) => view.tokens(at),
                 None => view.counter().count_shared(message).tokens(),

@@ -11,7 +11,8 @@ pub(super) struct Start([u8; 32]);
 impl Start {
     /// Of these.
     pub(super) fn of(system: &[String], tools: &[Tool], output: Option<&OutputSchema>) -> Self {
-        // The context keeps these hashes apart from all others, and is to change if what is fed changes.
+        // The context keeps these hashes apart from all others, and is to change if what is fed
+        // changes.
         let mut hasher = blake3::Hasher::new_derive_key("context-runtime request, form 1");
         let mut feed = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
@@ -49,7 +50,8 @@ impl Start {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The hash of a request that begins like this and goes on with such a history, in hexadecimal digits.
+    /// The hash of a request that begins like this and goes on with such a history, in hexadecimal
+    /// digits.
     pub(super) fn with(&self, history: ChainHash) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"request").update(&self.0).update(history.as_bytes());
@@ -62,17 +64,19 @@ pub(super) fn wants_marks(provider: &str) -> bool {
     provider.split('-').next() == Some("anthropic")
 }
 
-/// Behind which messages the entries end: the request of the user, which the next turn has too, the end of the request before, where
-/// an entry is, and the end of this one. Never the recall, which the next turn does not have. With the mark on the system prompt
-/// these are four, the most a provider takes.
+/// Behind which messages the entries end: the request of the user, which the next turn has too, the
+/// end of the request before, where an entry is, and the end of this one. Never the recall, which
+/// the next turn does not have. With the mark on the system prompt these are four, the most a
+/// provider takes.
 pub(super) fn marks(
     messages: usize,
     request: Option<usize>,
     recall: Option<usize>,
     before: Option<usize>,
 ) -> Vec<usize> {
-    let last =
-        messages.checked_sub(1).map(|last| if Some(last) == recall { last.saturating_sub(1) } else { last });
+    let last = messages
+        .checked_sub(1)
+        .map(|last| if Some(last) == recall { last.saturating_sub(1) } else { last });
     let mut marks: Vec<usize> = [request, before, last].into_iter().flatten().collect();
     marks.retain(|at| Some(*at) != recall && *at < messages);
     marks.sort_unstable();

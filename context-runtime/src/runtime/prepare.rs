@@ -1,12 +1,14 @@
-//! What a model is sent, made in order: cuts that were made before, the limit of messages, recall, compaction, repair, prefix.
+//! What a model is sent, made in order: cuts that were made before, the limit of messages, recall,
+//! compaction, repair, prefix.
 //!
-//! The session is locked in two stretches without any waiting in them; memories are asked for in between.
+//! The session is locked in two stretches without any waiting in them; memories are asked for in
+//! between.
 
 use std::sync::{Arc, Mutex};
 
 use context_core::{
-    Boundary, BoundaryKind, Budget, Diagnostic, DiagnosticCode, Goal, HistoryView, Message, MessageHash,
-    ModelContext, PrepareInput, RecallQuery, Result, Severity,
+    Boundary, BoundaryKind, Budget, Diagnostic, DiagnosticCode, Goal, HistoryView, Message,
+    MessageHash, ModelContext, PrepareInput, RecallQuery, Result, Severity,
 };
 
 use super::assemble::{self, Call, Made};
@@ -120,7 +122,8 @@ fn finish(
     let recalled = call.recalled(session, request);
     let fixed = call.fixed(session);
     let breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
-    // What the last repair added, this one most likely adds too: it comes behind the cuts, and must fit as well.
+    // What the last repair added, this one most likely adds too: it comes behind the cuts, and must
+    // fit as well.
     let added = session.sent.as_ref().map_or(0, |sent| sent.added);
     let outside = breakdown.outside().tokens().saturating_add(added);
     let warm = call.warm(session, recalled.as_ref());
@@ -204,8 +207,12 @@ fn compact(
     }
     let Some(compacted) = planned.compacted else { return };
     let boundaries: Vec<_> = planned.steps.iter().filter_map(|step| step.boundary()).collect();
-    let said: Vec<_> =
-        planned.steps.iter().filter(|step| step.applied).map(|step| step.plan.what.as_str()).collect();
+    let said: Vec<_> = planned
+        .steps
+        .iter()
+        .filter(|step| step.applied)
+        .map(|step| step.plan.what.as_str())
+        .collect();
     diagnostics.push(Diagnostic::new(
         DiagnosticCode::Compacted,
         Severity::Info,

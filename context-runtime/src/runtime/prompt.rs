@@ -1,4 +1,5 @@
-//! The system prompt in parts: what the caller gives, where and when it is, instructions, what is appended.
+//! The system prompt in parts: what the caller gives, where and when it is, instructions, what is
+//! appended.
 
 use std::fmt::Write as _;
 
@@ -49,7 +50,8 @@ impl Prompt {
     }
 }
 
-/// Where and when the work is done. The day and no time: a prompt that changes with every call is never in a cache.
+/// Where and when the work is done. The day and no time: a prompt that changes with every call is
+/// never in a cache.
 fn environment(input: &PrepareInput, now: Timestamp) -> String {
     let mut text = String::from("<environment>");
     let mut line = |name: &str, value: &str| {

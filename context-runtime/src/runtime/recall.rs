@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use context_core::kinds::recalled_memories;
 use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, MemoryScope, Message, MessageHash, RecallQuery, RecalledMemory,
-    RenderError, Renderer, Result, Role, Severity, TokenCounter, shorten, wire,
+    CancelSignal, Diagnostic, DiagnosticCode, MemoryScope, Message, MessageHash, RecallQuery,
+    RecalledMemory, RenderError, Renderer, Result, Role, Severity, TokenCounter, shorten, wire,
 };
 use futures_util::future::{Either, select};
 
 use super::parts::Parts;
 
-/// The metadata key of the message that holds what was remembered. It is [synthetic](Message::SYNTHETIC) too, and in no history.
+/// The metadata key of the message that holds what was remembered. It is
+/// [synthetic](Message::SYNTHETIC) too, and in no history.
 pub(super) const RECALL: &str = "recall";
 
-/// What was remembered for a turn. That nothing was, or not in time, is remembered too: the calls of one turn begin alike, and wait
-/// once.
+/// What was remembered for a turn. That nothing was, or not in time, is remembered too: the calls
+/// of one turn begin alike, and wait once.
 #[derive(Clone, Debug)]
 pub(super) struct TurnRecall {
     pub(super) turn: String,
@@ -72,8 +73,9 @@ pub(super) async fn recall(
     };
     // A memory that ends early because it was told to has nothing to say.
     cancel.check("prepare_for_model")?;
-    let failed =
-        |said| (None, vec![diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, said)]);
+    let failed = |said| {
+        (None, vec![diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, said)])
+    };
     let recalled = match answer {
         Ok(Ok(recalled)) => recalled,
         Ok(Err(error)) => return Ok(failed(format!("nothing was recalled: {error}"))),
@@ -82,11 +84,15 @@ pub(super) async fn recall(
     let mut diagnostics = recalled.diagnostics;
     let mut memories = recalled.memories;
     memories.retain(|memory| !wire::is_blank(&memory.text));
-    // Whoever recalls what was not asked for has mixed up more than one query: nothing of it is shown.
-    let strange =
-        |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|scope| !query.scope.sees(scope));
+    // Whoever recalls what was not asked for has mixed up more than one query: nothing of it is
+    // shown.
+    let strange = |memory: &RecalledMemory| {
+        memory.scope.as_ref().is_some_and(|scope| !query.scope.sees(scope))
+    };
     if memories.iter().any(strange) {
-        return Ok(failed("nothing was recalled: the memory gave what belongs to another scope".to_owned()));
+        return Ok(failed(
+            "nothing was recalled: the memory gave what belongs to another scope".to_owned(),
+        ));
     }
     if memories.is_empty() {
         let said = "nothing worth telling was remembered".to_owned();
@@ -107,7 +113,8 @@ fn diagnostic(code: DiagnosticCode, severity: Severity, said: String) -> Diagnos
     Diagnostic::new(code, severity, "memory", said)
 }
 
-/// As many of the memories, the best first, as have so many tokens; of a single one that is too long, both ends.
+/// As many of the memories, the best first, as have so many tokens; of a single one that is too
+/// long, both ends.
 fn fitting(
     mut memories: Vec<RecalledMemory>,
     renderer: &dyn Renderer,
@@ -126,7 +133,8 @@ fn fitting(
         now = counter.count_message(&message).tokens();
     }
     if now > most {
-        // A text half as dense in front as behind still fits, nearly always; what counts is that it is cut once, the same way.
+        // A text half as dense in front as behind still fits, nearly always; what counts is that it
+        // is cut once, the same way.
         let text = std::mem::take(&mut memories[0].text);
         let frame = counter.count_message(&shown(&memories, renderer)?).tokens();
         let (room, own) = (most.saturating_sub(frame), now.saturating_sub(frame).max(1));

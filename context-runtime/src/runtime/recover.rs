@@ -1,8 +1,9 @@
 //! What to do about a model's error, and what was tried about it before.
 //!
-//! A caller that says what it tried is believed. For one that does not, the decisions for the same call are remembered: calls of a
-//! session and a turn are the same as long as the newest message is. So a loop that follows decisions blindly is told to give up at
-//! last, and a later step of a long turn begins anew.
+//! A caller that says what it tried is believed. For one that does not, the decisions for the same
+//! call are remembered: calls of a session and a turn are the same as long as the newest message
+//! is. So a loop that follows decisions blindly is told to give up at last, and a later step of a
+//! long turn begins anew.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -88,7 +89,8 @@ pub(super) fn recover(
     input: &RecoveryInput,
 ) -> RecoveryDecision {
     let view = HistoryView::new(&input.messages, counter);
-    let mut attempts = input.attempts.clone().unwrap_or_else(|| tried.attempts(input, view.total()));
+    let mut attempts =
+        input.attempts.clone().unwrap_or_else(|| tried.attempts(input, view.total()));
     let mut failure = Failure::new(&input.error, &view);
     failure.attempts = &attempts;
     failure.has_attempted_compact = input.has_attempted_compact;
@@ -97,7 +99,9 @@ pub(super) fn recover(
     if input.attempts.is_none() {
         attempts.extend(recovered.in_vain);
         match recovered.decision.retries() {
-            true => attempts.push(Attempt::new(recovered.decision.clone(), view.total(), view.total())),
+            true => {
+                attempts.push(Attempt::new(recovered.decision.clone(), view.total(), view.total()))
+            }
             false => attempts.clear(),
         }
         tried.note(input, attempts);

@@ -29,9 +29,11 @@ impl Repaired {
     }
 }
 
-/// Repairs a history that the track knows. What needed no repair needs none when something follows, unless what follows speaks of it.
+/// Repairs a history that the track knows. What needed no repair needs none when something follows,
+/// unless what follows speaks of it.
 pub(super) fn repair(track: &mut Track, messages: Vec<Arc<Message>>) -> Repaired {
-    static OPENING: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::from(HistoryRules::OPENING)));
+    static OPENING: LazyLock<Arc<Message>> =
+        LazyLock::new(|| Arc::new(Message::from(HistoryRules::OPENING)));
 
     let valid = track.valid(&messages);
     if valid > 0 {

@@ -25,13 +25,17 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A history as one that can be known again. What the session has seen of it is not hashed again.
+    /// A history as one that can be known again. What the session has seen of it is not hashed
+    /// again.
     pub(super) fn beginning(&self, messages: &[Arc<Message>]) -> Beginning {
         let cut = self.cuts.covered().and_then(|covered| covered.known_in(messages));
         let captured = self.captured.as_ref().and_then(|captured| captured.known_in(messages));
         let known = [cut, captured].into_iter().flatten();
-        let most = known
-            .fold(self.track.known_in(messages), |most, known| if known.0 > most.0 { known } else { most });
+        let most =
+            known.fold(
+                self.track.known_in(messages),
+                |most, known| if known.0 > most.0 { known } else { most },
+            );
         Beginning::of(messages, most)
     }
 }
@@ -51,7 +55,8 @@ pub(super) struct Sent {
     /// Its tokens before any calibration.
     pub(super) estimate: TokenCount,
     pub(super) budget: Budget,
-    /// How many tokens its repair had added to the history, such as results in the place of missing ones.
+    /// How many tokens its repair had added to the history, such as results in the place of missing
+    /// ones.
     pub(super) added: u64,
 }
 
@@ -67,7 +72,8 @@ pub(super) struct Fixed {
     pub(super) tools: TokenCount,
 }
 
-/// The sessions used lately: at least as many as asked for are remembered, and at most twice as many.
+/// The sessions used lately: at least as many as asked for are remembered, and at most twice as
+/// many.
 #[derive(Debug)]
 pub(super) struct Sessions {
     most: usize,
@@ -109,7 +115,8 @@ impl Sessions {
     }
 }
 
-/// Whoever panicked while it held the lock left at worst a session that is counted and hashed again.
+/// Whoever panicked while it held the lock left at worst a session that is counted and hashed
+/// again.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Outputs too large for a context, kept as blobs of their chat and read back in ranges.
 //!
-//! Blobs are named by what they hold. So two results with one call id never meet, the same output is kept once, and what was
-//! written before a caller gave up is what the next try writes again.
+//! Blobs are named by what they hold. So two results with one call id never meet, the same output
+//! is kept once, and what was written before a caller gave up is what the next try writes again.
 //!
 //! Deciding what is too large is not done here; see [`ToolResultLimits`](super::ToolResultLimits).
 
@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobStore, ChatRef, Clock, Error, ErrorKind, Json, Metadata, NewBlob, NewChat, Result,
-    Store, UserId,
+    Blob, BlobId, BlobStore, ChatRef, Clock, Error, ErrorKind, Json, Metadata, NewBlob, NewChat,
+    Result, Store, UserId,
 };
 pub(super) use preview::{LONGEST_REFERENCE, Preview};
 pub use reading::{READ_SPILLED, spilled_output_tool};
@@ -24,10 +24,12 @@ use serde::{Deserialize, Serialize};
 use super::parts::served;
 use crate::SystemClock;
 
-/// Where large outputs of chats are kept: in the blobs of a store, each under its user and its chat.
+/// Where large outputs of chats are kept: in the blobs of a store, each under its user and its
+/// chat.
 ///
-/// They go with the chat: deleting it deletes them, and so does erasing the user. A chat that does not exist yet is created with
-/// the first output, since a tool may answer before anything was saved.
+/// They go with the chat: deleting it deletes them, and so does erasing the user. A chat that does
+/// not exist yet is created with the first output, since a tool may answer before anything was
+/// saved.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -58,7 +60,11 @@ impl Spill {
         Ok(Self { store, user: None, clock: Arc::new(SystemClock) })
     }
 
-    pub(super) fn composed(store: Arc<dyn Store>, user: Option<UserId>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn composed(
+        store: Arc<dyn Store>,
+        user: Option<UserId>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self { store, user, clock }
     }
 
@@ -70,7 +76,12 @@ impl Spill {
     }
 
     /// Keeps an output of a chat. The same bytes again change nothing but the time of their use.
-    pub async fn put(&self, chat: &ChatRef, bytes: impl Into<Bytes>, media_type: &str) -> Result<Blob> {
+    pub async fn put(
+        &self,
+        chat: &ChatRef,
+        bytes: impl Into<Bytes>,
+        media_type: &str,
+    ) -> Result<Blob> {
         self.check_chat("spill", chat)?;
         let blob = NewBlob::new(bytes, self.clock.now()).media_type(media_type);
         match blobs(&*self.store)?.put_blob(chat, blob.clone()).await {
@@ -83,10 +94,16 @@ impl Spill {
         }
     }
 
-    /// Reads a range of bytes of an output, cut to where it ends. `reference` is `blob:` and the digits, or the digits alone.
+    /// Reads a range of bytes of an output, cut to where it ends. `reference` is `blob:` and the
+    /// digits, or the digits alone.
     ///
     /// [`ErrorKind::NotFound`] if the chat has no such output, whoever else may have it.
-    pub async fn read(&self, chat: &ChatRef, reference: &str, range: Range<u64>) -> Result<SpilledRange> {
+    pub async fn read(
+        &self,
+        chat: &ChatRef,
+        reference: &str,
+        range: Range<u64>,
+    ) -> Result<SpilledRange> {
         const OPERATION: &str = "read_spilled";
         self.check_chat(OPERATION, chat)?;
         let id = match BlobId::from_reference(reference) {
@@ -136,7 +153,8 @@ pub struct SpilledRange {
     pub media_type: Option<String>,
 }
 
-/// What a result or a piece of media says of the blob that holds what was too large: its metadata under [`Spilled::KEY`].
+/// What a result or a piece of media says of the blob that holds what was too large: its metadata
+/// under [`Spilled::KEY`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Spilled {
@@ -147,7 +165,8 @@ pub struct Spilled {
     /// What it is, such as `text/plain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Why it was spilled: `tool_result_too_large`, `tool_results_too_large` (it, with the others of its message) or `media_too_large`.
+    /// Why it was spilled: `tool_result_too_large`, `tool_results_too_large` (it, with the others
+    /// of its message) or `media_too_large`.
     pub reason: String,
 }
 

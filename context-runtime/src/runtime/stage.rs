@@ -10,11 +10,13 @@ const TRIGGER: f64 = 0.9;
 /// Down to which share of the window it is asked to go.
 const TARGET: f64 = 0.6;
 
-/// A compaction policy, with the share of the window from which on it is asked and the share to which it should go.
+/// A compaction policy, with the share of the window from which on it is asked and the share to
+/// which it should go.
 ///
-/// What is not said is chosen by the policy's name: `microcompact` begins at 0.80, `summarize` at 0.90, `snip` at 0.90 or, behind a
-/// stage that summarises, where nothing else helps, `truncate-head` only there; any other at 0.90. The target is 0.60. The
-/// distance between the two keeps a conversation from being compacted again with every message.
+/// What is not said is chosen by the policy's name: `microcompact` begins at 0.80, `summarize` at
+/// 0.90, `snip` at 0.90 or, behind a stage that summarises, where nothing else helps,
+/// `truncate-head` only there; any other at 0.90. The target is 0.60. The distance between the two
+/// keeps a conversation from being compacted again with every message.
 ///
 /// ```
 /// use context_runtime::compaction::{Pipeline, Stage};
@@ -51,7 +53,8 @@ impl Stage {
         Self { policy, trigger: None, target: None }
     }
 
-    /// From which share of the window on it is asked. At [`EMERGENCY`](Self::EMERGENCY) only if the request does not fit.
+    /// From which share of the window on it is asked. At [`EMERGENCY`](Self::EMERGENCY) only if the
+    /// request does not fit.
     pub fn trigger(mut self, share: f64) -> Self {
         self.trigger = Some(share);
         self

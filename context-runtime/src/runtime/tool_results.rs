@@ -1,8 +1,9 @@
-//! Applying results of tools: what is too large is kept as a blob, and a preview stands in its place.
+//! Applying results of tools: what is too large is kept as a blob, and a preview stands in its
+//! place.
 //!
-//! A result is measured by itself and together with the others of its message; media are measured in bytes. What stays below the limits
-//! comes out in the allocation it went in with. Nothing here looks at the history: what becomes of old results is a policy's
-//! business.
+//! A result is measured by itself and together with the others of its message; media are measured
+//! in bytes. What stays below the limits comes out in the allocation it went in with. Nothing here
+//! looks at the history: what becomes of old results is a policy's business.
 
 mod choice;
 mod texts;
@@ -11,8 +12,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role, Severity,
-    TokenCounter, ToolResultInput, ToolResultOutput, shorten,
+    CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role,
+    Severity, TokenCounter, ToolResultInput, ToolResultOutput, shorten,
 };
 
 use super::media;
@@ -39,14 +40,15 @@ pub struct ToolResultLimits {
     pub tokens: u64,
     /// How many bytes of text one result may have. Default: 200,000.
     pub bytes: usize,
-    /// How many tokens all results of one message may have together. The largest go first until they do, and previews become shorter if that is not enough. Default: 40,000.
+    /// How many tokens all results of one message may have together. The largest go first until
+    /// they do, and previews become shorter if that is not enough. Default: 40,000.
     pub message_tokens: u64,
     /// How many bytes a preview may have, its note included. Default: 12,000.
     pub preview_bytes: usize,
     /// How many bytes a piece of media may have that stays in its message. Default: 150,000.
     pub media_bytes: usize,
-    /// The tool that previews name for reading the rest. Default: [`READ_SPILLED`]; set it to nothing if the model is not offered
-    /// [that tool](super::spilled_output_tool).
+    /// The tool that previews name for reading the rest. Default: [`READ_SPILLED`]; set it to
+    /// nothing if the model is not offered [that tool](super::spilled_output_tool).
     pub reading_tool: Option<Cow<'static, str>>,
 }
 
@@ -210,7 +212,9 @@ impl ToolResults<'_> {
             together: self.limits.message_tokens,
             preview: self.limits.preview_bytes,
         };
-        for Choice { part, preview, alone } in self.choose(message, &limits, Some(LONGEST_REFERENCE)) {
+        for Choice { part, preview, alone } in
+            self.choose(message, &limits, Some(LONGEST_REFERENCE))
+        {
             let Some(Part::ToolResult(result)) = message.parts.get_mut(part) else { continue };
             let Some(text) = texts::joined(&result.output) else { continue };
             let reason = if alone { "tool_result_too_large" } else { "tool_results_too_large" };
@@ -260,7 +264,12 @@ impl ToolResults<'_> {
     }
 
     /// Which results of a message give way to previews of how many bytes.
-    fn choose(&self, message: &Message, limits: &choice::Limits, reference: Option<&str>) -> Vec<Choice> {
+    fn choose(
+        &self,
+        message: &Message,
+        limits: &choice::Limits,
+        reference: Option<&str>,
+    ) -> Vec<Choice> {
         let mut measured = Vec::with_capacity(message.parts.len());
         let mut other = 0_u64;
         for (part, result) in message.parts.iter().enumerate() {
@@ -270,7 +279,8 @@ impl ToolResults<'_> {
                 continue;
             };
             // A preview is not spilled again.
-            let text = texts::joined(&result.output).filter(|_| Spilled::of(&result.metadata).is_none());
+            let text =
+                texts::joined(&result.output).filter(|_| Spilled::of(&result.metadata).is_none());
             let Some(text) = text else {
                 other = other.saturating_add(tokens);
                 continue;

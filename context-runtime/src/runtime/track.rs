@@ -8,11 +8,13 @@ use context_core::{Message, Part, Role, TokenCount, TokenCounter};
 
 use super::chain::ChainHash;
 
-/// What is known of a history: per message what it adds to hash and tokens, where requests and calls stand. Messages that are shared
-/// with the history before are known by their address and not looked at.
+/// What is known of a history: per message what it adds to hash and tokens, where requests and
+/// calls stand. Messages that are shared with the history before are known by their address and not
+/// looked at.
 #[derive(Debug, Default)]
 pub(super) struct Track {
-    /// The weak pointers keep the addresses from being given to other messages; messages are not kept alive.
+    /// The weak pointers keep the addresses from being given to other messages; messages are not
+    /// kept alive.
     seen: Vec<Weak<Message>>,
     chains: Vec<ChainHash>,
     /// How many tokens there are up to each message.
@@ -30,15 +32,23 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// How many messages a history shares with this one from the first on, the very same allocations, and their hash.
+    /// How many messages a history shares with this one from the first on, the very same
+    /// allocations, and their hash.
     pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> (usize, ChainHash) {
-        let same = |(seen, message): &(&Weak<Message>, &Arc<Message>)| seen.as_ptr() == Arc::as_ptr(message);
+        let same = |(seen, message): &(&Weak<Message>, &Arc<Message>)| {
+            seen.as_ptr() == Arc::as_ptr(message)
+        };
         let shared = self.seen.iter().zip(messages).take_while(same).count();
         (shared, self.chain(shared))
     }
 
     /// Takes note of a history, counted for a model by its counter.
-    pub(super) fn update(&mut self, messages: &[Arc<Message>], model: &str, counter: &dyn TokenCounter) {
+    pub(super) fn update(
+        &mut self,
+        messages: &[Arc<Message>],
+        model: &str,
+        counter: &dyn TokenCounter,
+    ) {
         let (mut shared, _) = self.known_in(messages);
         // The same words in another allocation.
         while let (Some(known), Some(message)) = (self.chains.get(shared), messages.get(shared)) {
@@ -73,7 +83,9 @@ impl Track {
         self.chains.truncate(messages);
         self.sums.truncate(messages);
         self.requests.truncate(self.requests.partition_point(|at| *at < messages));
-        for (_, id, is_new) in self.calls.drain(self.calls.partition_point(|call| call.0 < messages)..) {
+        for (_, id, is_new) in
+            self.calls.drain(self.calls.partition_point(|call| call.0 < messages)..)
+        {
             if is_new {
                 self.ids.remove(&id);
             }
@@ -132,8 +144,8 @@ impl Track {
         &self.requests
     }
 
-    /// How many messages from the first on need no repair, if what follows can be looked at alone: no id of a call repeats, and every
-    /// result there belongs to a call there.
+    /// How many messages from the first on need no repair, if what follows can be looked at alone:
+    /// no id of a call repeats, and every result there belongs to a call there.
     pub(super) fn valid(&self, messages: &[Arc<Message>]) -> usize {
         let calls = &self.calls[self.calls.partition_point(|call| call.0 < self.valid)..];
         let is_new = calls.iter().all(|(_, _, is_new)| *is_new);
@@ -179,7 +191,8 @@ fn calls(message: &Message) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Two ids with one digest are taken for one that repeats, which costs a look at the whole history and nothing else.
+/// Two ids with one digest are taken for one that repeats, which costs a look at the whole history
+/// and nothing else.
 fn digest(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

@@ -14,7 +14,8 @@ use super::ability;
 use super::error::StreamError;
 use super::trying::persistently;
 
-/// How long to wait before asking again, as long as nothing comes: twice as long each time, up to the longest.
+/// How long to wait before asking again, as long as nothing comes: twice as long each time, up to
+/// the longest.
 const SHORTEST: Duration = Duration::from_millis(25);
 const LONGEST: Duration = Duration::from_millis(500);
 
@@ -30,13 +31,17 @@ pub struct Chunk {
 
 impl fmt::Debug for Chunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chunk").field("offset", &self.offset).field("bytes", &self.bytes.len()).finish()
+        f.debug_struct("Chunk")
+            .field("offset", &self.offset)
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }
 
 /// Reads a stream and follows it. Made by [`Streams::follow`](super::Streams::follow).
 ///
-/// It asks the store again and again, after 25 ms at first and half a second at last, and holds a page of chunks at most.
+/// It asks the store again and again, after 25 ms at first and half a second at last, and holds a
+/// page of chunks at most.
 pub struct AnswerReader {
     store: Arc<dyn Store>,
     chat: ChatRef,
@@ -76,7 +81,8 @@ impl AnswerReader {
         }
     }
 
-    /// Reads this run alone, as somebody must who goes on at an offset of it: [`StreamError::BegunAnew`] if it is another by now.
+    /// Reads this run alone, as somebody must who goes on at an offset of it:
+    /// [`StreamError::BegunAnew`] if it is another by now.
     #[must_use]
     pub fn of_run(mut self, run: u32) -> Self {
         self.run = Some(run);
@@ -98,11 +104,12 @@ impl AnswerReader {
         self.stream.as_ref()
     }
 
-    /// The next chunk, as soon as there is one. Nothing behind the last one of a stream that ended well or was cancelled. A future that is
-    /// dropped has taken no chunk.
+    /// The next chunk, as soon as there is one. Nothing behind the last one of a stream that ended
+    /// well or was cancelled. A future that is dropped has taken no chunk.
     ///
-    /// [`StreamError::Failed`] behind the last chunk of an answer that failed; [`StreamError::Missing`] if there is no such stream,
-    /// [`StreamError::Vanished`] and [`StreamError::BegunAnew`] if it is gone since.
+    /// [`StreamError::Failed`] behind the last chunk of an answer that failed;
+    /// [`StreamError::Missing`] if there is no such stream, [`StreamError::Vanished`] and
+    /// [`StreamError::BegunAnew`] if it is gone since.
     pub async fn next(&mut self) -> Result<Option<Chunk>, StreamError> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
@@ -124,10 +131,9 @@ impl AnswerReader {
 
     /// The chunks as a stream, which ends behind the first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Chunk, StreamError>> + Send {
-        stream::try_unfold(
-            self,
-            |mut reader| async move { Ok(reader.next().await?.map(|chunk| (chunk, reader))) },
-        )
+        stream::try_unfold(self, |mut reader| async move {
+            Ok(reader.next().await?.map(|chunk| (chunk, reader)))
+        })
     }
 
     /// Reads a page; whether there was a chunk in it.

@@ -12,7 +12,9 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Makes a call until it succeeds, fails for good, or has been tried often enough.
-pub(super) async fn persistently<T, F: Future<Output = Result<T>>>(mut call: impl FnMut() -> F) -> Result<T> {
+pub(super) async fn persistently<T, F: Future<Output = Result<T>>>(
+    mut call: impl FnMut() -> F,
+) -> Result<T> {
     let mut pause = PAUSE;
     for _ in 1..TRIES {
         match call().await {

@@ -25,19 +25,23 @@ pub struct WriteOptions {
     pub chunks: usize,
     /// How many bytes wait at most.
     pub bytes: usize,
-    /// How long a chunk waits at most, as far as something is pushed meanwhile; [`AnswerWriter::write_all`] looks by itself.
+    /// How long a chunk waits at most, as far as something is pushed meanwhile;
+    /// [`AnswerWriter::write_all`] looks by itself.
     pub delay: Duration,
-    /// How often [`AnswerWriter::write_all`] says that it is still there, and hears of a wish to cancel, while nothing comes.
+    /// How often [`AnswerWriter::write_all`] says that it is still there, and hears of a wish to
+    /// cancel, while nothing comes.
     pub heartbeat: Duration,
-    /// Takes a stream over whose writer was not heard of for so long. Longer than that writer's heartbeat.
+    /// Takes a stream over whose writer was not heard of for so long. Longer than that writer's
+    /// heartbeat.
     pub take_over: Option<Duration>,
-    /// The writer's name; a fresh one if there is none. Whoever comes back under the same name is the same writer, so no two
-    /// may use one at once.
+    /// The writer's name; a fresh one if there is none. Whoever comes back under the same name is
+    /// the same writer, so no two may use one at once.
     pub writer: Option<StreamWriter>,
 }
 
 impl Default for WriteOptions {
-    /// Stores 20 chunks, 64 KiB or what has come within 100 ms at once; a heartbeat each second; takes nothing over.
+    /// Stores 20 chunks, 64 KiB or what has come within 100 ms at once; a heartbeat each second;
+    /// takes nothing over.
     fn default() -> Self {
         Self {
             chunks: 20,
@@ -79,15 +83,18 @@ impl WriteOptions {
 pub enum Demand {
     /// More chunks.
     More,
-    /// An end: somebody has asked to cancel. The writer decides when, with [`StreamEnd::Cancelled`].
+    /// An end: somebody has asked to cancel. The writer decides when, with
+    /// [`StreamEnd::Cancelled`].
     Stop,
 }
 
 /// Writes a stream. Made by [`Streams::write`].
 ///
-/// What waits is stored when it is much or has waited long, with [`flush`](Self::flush), and at the end. A call that fails, or whose future
-/// is dropped, loses nothing: the next one sends what was under way again, and the store knows what it has. A writer that is dropped without
-/// an [`end`](Self::end) leaves the stream running, for somebody to take over; if chunks go with it, a warning is traced.
+/// What waits is stored when it is much or has waited long, with [`flush`](Self::flush), and at the
+/// end. A call that fails, or whose future is dropped, loses nothing: the next one sends what was
+/// under way again, and the store knows what it has. A writer that is dropped without an
+/// [`end`](Self::end) leaves the stream running, for somebody to take over; if chunks go with it, a
+/// warning is traced.
 pub struct AnswerWriter {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -107,7 +114,8 @@ pub struct AnswerWriter {
 }
 
 impl Drop for AnswerWriter {
-    /// Says that chunks go with the writer. A stream that is left running is no loss: somebody may take it over.
+    /// Says that chunks go with the writer. A stream that is left running is no loss: somebody may
+    /// take it over.
     fn drop(&mut self) {
         let sent = self.in_flight.as_ref().map_or(0, |append| append.chunks.len());
         let chunks = sent + self.waiting.len();
@@ -125,7 +133,10 @@ impl Drop for AnswerWriter {
 impl fmt::Debug for AnswerWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("AnswerWriter");
-        shown.field("chat", &self.chat).field("stream", &self.stream.id).field("offset", &self.offset);
+        shown
+            .field("chat", &self.chat)
+            .field("stream", &self.stream.id)
+            .field("offset", &self.offset);
         shown.field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }
 }
@@ -176,8 +187,9 @@ impl AnswerWriter {
 
     /// Takes the next chunk, and stores what waits if it is much or has waited long.
     ///
-    /// [`ErrorKind::Invalid`] for a chunk above [`limits::MAX_CHUNK_BYTES`], which is not taken, and if the stream would become too
-    /// long: then what waits is dropped, and the stream can still be ended.
+    /// [`ErrorKind::Invalid`] for a chunk above [`limits::MAX_CHUNK_BYTES`], which is not taken,
+    /// and if the stream would become too long: then what waits is dropped, and the stream can
+    /// still be ended.
     pub async fn push(&mut self, chunk: impl Into<Bytes>) -> Result<Demand, StreamError> {
         let chunk = chunk.into();
         let now = self.clock.now();
@@ -215,8 +227,8 @@ impl AnswerWriter {
         self.flush().await
     }
 
-    /// Stores what waits and ends the stream. May be called again if it fails; of several ends the first counts.
-    /// What an error says is cut at [`limits::MAX_TITLE_BYTES`].
+    /// Stores what waits and ends the stream. May be called again if it fails; of several ends the
+    /// first counts. What an error says is cut at [`limits::MAX_TITLE_BYTES`].
     pub async fn end(&mut self, end: StreamEnd) -> Result<StoredStream, StreamError> {
         let end = match end {
             StreamEnd::Failed(mut error) => {
@@ -231,7 +243,8 @@ impl AnswerWriter {
         Ok(self.stream.clone())
     }
 
-    /// Writes all that a source gives, and ends as it ends: well, or with its error's text. If somebody asks to cancel, the source is dropped.
+    /// Writes all that a source gives, and ends as it ends: well, or with its error's text. If
+    /// somebody asks to cancel, the source is dropped.
     pub async fn write_all<E: Display>(
         mut self,
         source: impl Stream<Item = Result<impl Into<Bytes>, E>>,
@@ -243,7 +256,9 @@ impl AnswerWriter {
             let demand = match timeout(wait, source.next()).await {
                 Err(_) => self.beat().await?,
                 Ok(Some(Ok(chunk))) => self.push(chunk).await?,
-                Ok(Some(Err(error))) => return self.end(StreamEnd::Failed(error.to_string())).await,
+                Ok(Some(Err(error))) => {
+                    return self.end(StreamEnd::Failed(error.to_string())).await;
+                }
                 Ok(None) => return self.end(StreamEnd::Completed).await,
             };
             if demand == Demand::Stop {
@@ -265,7 +280,9 @@ impl AnswerWriter {
         // From here on the future may be dropped.
         let append = self.in_flight.insert(append);
         let streams = ability(&*self.store)?;
-        let sent = persistently(|| streams.append_stream(&self.chat, &self.stream.id, append.clone())).await;
+        let sent =
+            persistently(|| streams.append_stream(&self.chat, &self.stream.id, append.clone()))
+                .await;
         match sent {
             Ok(StreamOutcome::Applied(stream) | StreamOutcome::Replayed(stream)) => {
                 self.offset += append.chunks.len() as u64;

@@ -1,11 +1,12 @@
-//! Whether the records of a chat, one after the other, are a sound chat: what a store's own check would find, found
-//! before anything is written. Holds the ids of the chat and nothing else.
+//! Whether the records of a chat, one after the other, are a sound chat: what a store's own check
+//! would find, found before anything is written. Holds the ids of the chat and nothing else.
 
 use std::collections::{HashMap, HashSet};
 
 use context_core::shown::shown;
 use context_core::{
-    BlobId, BranchName, CheckpointName, FragmentId, MessageId, NodeKind, Role, StoredBoundary, sealed,
+    BlobId, BranchName, CheckpointName, FragmentId, MessageId, NodeKind, Role, StoredBoundary,
+    sealed,
 };
 
 use super::record::{ChatRecord, MessageRecord};
@@ -130,7 +131,9 @@ impl ChatCheck {
             None => None,
             Some(parent) => match self.ids.get(parent) {
                 Some(at) => Some(*at),
-                None => return Err(Unsound::Parent { message: id.clone(), parent: parent.clone() }),
+                None => {
+                    return Err(Unsound::Parent { message: id.clone(), parent: parent.clone() });
+                }
             },
         };
         let mut revision = None;
@@ -156,7 +159,8 @@ impl ChatCheck {
             next.push(*self.ids.get(head).ok_or_else(|| at(*line, missing()))?);
         }
         for (checkpoint, message, line) in &self.checkpoints {
-            let missing = || Unsound::Checkpoint { checkpoint: checkpoint.clone(), message: message.clone() };
+            let missing =
+                || Unsound::Checkpoint { checkpoint: checkpoint.clone(), message: message.clone() };
             next.push(*self.ids.get(message).ok_or_else(|| at(*line, missing()))?);
         }
         if !self.names.branches.contains(&self.active) {
@@ -174,9 +178,10 @@ impl ChatCheck {
     }
 }
 
-/// Refuses bodies that a store would keep and nobody could read: of messages of no known kind or version, of another
-/// role than the one they are filed under, and boundaries that are damaged. What a layer has sealed only that layer can
-/// judge; boundaries of kinds that are not known are kept as they are.
+/// Refuses bodies that a store would keep and nobody could read: of messages of no known kind or
+/// version, of another role than the one they are filed under, and boundaries that are damaged.
+/// What a layer has sealed only that layer can judge; boundaries of kinds that are not known are
+/// kept as they are.
 pub(super) fn check_bodies(message: &MessageRecord) -> Result<(), Unsound> {
     for node in message.revisions.iter().map(|past| &past.node).chain([&message.node]) {
         let unreadable = |error: context_core::CodecError| Unsound::Body {

@@ -6,8 +6,8 @@ use super::reader::ChatReader;
 use super::record::ChatRecord;
 use super::writer::{ChatWriter, WrittenChat};
 
-/// Copies a chat with its whole graph, within a store or to another one. Asks `cancel` between pages; a copy that is
-/// cancelled or fails is deleted.
+/// Copies a chat with its whole graph, within a store or to another one. Asks `cancel` between
+/// pages; a copy that is cancelled or fails is deleted.
 ///
 /// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
 ///
@@ -38,8 +38,9 @@ pub async fn copy_chat(
         return Err(Error::not_found(OPERATION, "chat", &chat.chat));
     };
     let writer = ChatWriter::create(to, new.clone(), &source).await?;
-    let writer = writer
-        .ok_or_else(|| Error::invalid(OPERATION, "there is a chat of this name").with("chat", &new.chat))?;
+    let writer = writer.ok_or_else(|| {
+        Error::invalid(OPERATION, "there is a chat of this name").with("chat", &new.chat)
+    })?;
     let copied = pipe(reader, writer, cancel).await;
     if copied.is_err() {
         to.history().delete_chat(new, None).await?;

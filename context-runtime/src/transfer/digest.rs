@@ -1,19 +1,21 @@
 //! What a chat holds, in a few numbers, so that two chats can be told apart without holding either.
 //!
-//! It tells whether a copy arrived whole. It is no signature: messages and blobs are summed up in any order, because
-//! stores list them in orders of their own.
+//! It tells whether a copy arrived whole. It is no signature: messages and blobs are summed up in
+//! any order, because stores list them in orders of their own.
 
 use std::fmt;
 
 use blake3::Hasher;
-use context_core::{BlobId, Branch, Chat, ChatRef, Checkpoint, Encoded, Metadata, Node, Result, Store};
+use context_core::{
+    BlobId, Branch, Chat, ChatRef, Checkpoint, Encoded, Metadata, Node, Result, Store,
+};
 
 use super::reader::ChatReader;
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 use super::writer::INCOMPLETE;
 
-/// Numbers and hashes of everything of a chat that [travels](super), but for its name. Two chats with equal digests hold the
-/// same.
+/// Numbers and hashes of everything of a chat that [travels](super), but for its name. Two chats
+/// with equal digests hold the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChatDigest {
@@ -61,7 +63,8 @@ impl fmt::Debug for PartDigest {
 }
 
 impl ChatDigest {
-    /// Reads a chat, page by page. [`NotFound`](context_core::ErrorKind::NotFound) if there is none.
+    /// Reads a chat, page by page. [`NotFound`](context_core::ErrorKind::NotFound) if there is
+    /// none.
     pub async fn read(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
         let mut reader = ChatReader::open(store, chat).await?;
         let mut digest = Self::default();
@@ -71,7 +74,8 @@ impl ChatDigest {
         Ok(digest)
     }
 
-    /// Reads what a chat says of itself, its branches, checkpoints and fragments; neither messages nor blobs.
+    /// Reads what a chat says of itself, its branches, checkpoints and fragments; neither messages
+    /// nor blobs.
     pub async fn read_outline(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
         let mut reader = ChatReader::open(store, chat).await?;
         let mut digest = Self::default();
@@ -104,7 +108,8 @@ impl ChatDigest {
         }
     }
 
-    /// What differs first, by its name: `chat`, `branches`, `checkpoints`, `fragments`, `blobs` or `messages`.
+    /// What differs first, by its name: `chat`, `branches`, `checkpoints`, `fragments`, `blobs` or
+    /// `messages`.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let parts = [
             ("chat", &self.chat, &other.chat),
@@ -195,12 +200,12 @@ impl Hashing {
     }
 
     fn message(self, message: &MessageRecord) -> Self {
-        let hashing = self.node(&message.node).optional(message.parent.as_ref().map(|id| id.as_str()));
+        let hashing =
+            self.node(&message.node).optional(message.parent.as_ref().map(|id| id.as_str()));
         let hashing = hashing.number(message.revisions.len() as u64);
-        message
-            .revisions
-            .iter()
-            .fold(hashing, |hashing, revision| hashing.node(&revision.node).time(revision.replaced_at))
+        message.revisions.iter().fold(hashing, |hashing, revision| {
+            hashing.node(&revision.node).time(revision.replaced_at)
+        })
     }
 
     fn node(self, node: &Node) -> Self {

@@ -67,7 +67,8 @@ pub enum ChatOutcome {
     Written(WrittenChat),
     /// There was a chat of this name, which is left as it is.
     Exists,
-    /// Something in its lines is broken, which [`ImportedJsonl::broken`] names: nothing of it was written.
+    /// Something in its lines is broken, which [`ImportedJsonl::broken`] names: nothing of it was
+    /// written.
     Refused,
 }
 
@@ -78,15 +79,18 @@ pub enum ChatOutcome {
 pub struct ImportedJsonl {
     /// The chats of the file, in order.
     pub chats: Vec<ImportedChat>,
-    /// Lines that cannot be read, or that do not fit the other lines of their chat: the first ten thousand of them.
+    /// Lines that cannot be read, or that do not fit the other lines of their chat: the first ten
+    /// thousand of them.
     pub broken: Vec<BrokenLine>,
     /// How many more there are.
     pub unlisted: u64,
 }
 
-/// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks `cancel` between pieces.
+/// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks
+/// `cancel` between pieces.
 ///
-/// [`ErrorKind::Corrupt`] at the first message whose body cannot be read, which no import would take.
+/// [`ErrorKind::Corrupt`] at the first message whose body cannot be read, which no import would
+/// take.
 ///
 /// ```
 /// use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
@@ -117,8 +121,8 @@ pub async fn export_jsonl(
     export(store, chats, out, cancel, progress, true).await
 }
 
-/// Writes chats as [`export_jsonl`] does, and bodies that cannot be read as they are, as text or base64: to save what is
-/// left of a damaged chat. An import refuses it.
+/// Writes chats as [`export_jsonl`] does, and bodies that cannot be read as they are, as text or
+/// base64: to save what is left of a damaged chat. An import refuses it.
 pub async fn export_jsonl_as_is(
     store: &dyn Store,
     chats: &[ChatRef],
@@ -156,7 +160,8 @@ async fn export(
             line.push(b'\n');
             if line.len() as u64 > MAX_LINE {
                 // Nobody could read it back.
-                let error = Error::invalid(OPERATION, "a piece of the chat is longer than a line may be");
+                let error =
+                    Error::invalid(OPERATION, "a piece of the chat is longer than a line may be");
                 return Err(error.with("chat", &chat.chat).with("limit", MAX_LINE));
             }
             out.write_all(&line).map_err(|error| unavailable(OPERATION, "cannot write", error))?;
@@ -170,11 +175,14 @@ async fn export(
 
 /// Whether a line begins a file of this form.
 pub fn is_jsonl(first_line: &[u8]) -> bool {
-    matches!(line::read(first_line, &UserId::from("")), Ok(ChatRecord::Chat(_)) | Err(LineError::Newer(_)))
+    matches!(
+        line::read(first_line, &UserId::from("")),
+        Ok(ChatRecord::Chat(_)) | Err(LineError::Newer(_))
+    )
 }
 
-/// Reads JSON Lines without keeping them: the first line that is broken, or does not fit the other lines of its chat,
-/// is the error.
+/// Reads JSON Lines without keeping them: the first line that is broken, or does not fit the other
+/// lines of its chat, is the error.
 pub fn check_jsonl(input: &mut (impl BufRead + Seek), cancel: &CancelSignal) -> Result<()> {
     let mut sections = Sections::new(input, UserId::from(""), cancel)?;
     loop {
@@ -193,10 +201,11 @@ fn broken_line(broken: &BrokenLine) -> Error {
         .with("line", broken.line)
 }
 
-/// Reads chats from JSON Lines into a store. Each chat is read twice: first it is checked whether its lines can be
-/// read, are within the limits and make a sound chat, then it is written. So a chat in which anything is broken is
-/// refused before any of it is written, and the others are imported. With [`strict`](ImportJsonl::strict) the whole
-/// file is checked first, and the first broken line is the error. Cancelling takes back the chat that is not complete.
+/// Reads chats from JSON Lines into a store. Each chat is read twice: first it is checked whether
+/// its lines can be read, are within the limits and make a sound chat, then it is written. So a
+/// chat in which anything is broken is refused before any of it is written, and the others are
+/// imported. With [`strict`](ImportJsonl::strict) the whole file is checked first, and the first
+/// broken line is the error. Cancelling takes back the chat that is not complete.
 ///
 /// Holds one line, the messages of one commit and the ids of one chat, however long the file is.
 pub async fn import_jsonl<R: BufRead + Seek + Send>(
@@ -206,7 +215,8 @@ pub async fn import_jsonl<R: BufRead + Seek + Send>(
     cancel: &CancelSignal,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<ImportedJsonl> {
-    let start = input.stream_position().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
+    let start =
+        input.stream_position().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
     let rewind = |input: &mut R| {
         let sought = input.seek(std::io::SeekFrom::Start(start));
         sought.map(drop).map_err(|error| unavailable(OPERATION, "cannot read", error))
@@ -218,7 +228,8 @@ pub async fn import_jsonl<R: BufRead + Seek + Send>(
     if let Some(name) = &options.chat {
         let mut sections = Sections::new(input, options.user.clone(), cancel)?;
         if sections.next()?.is_some() && sections.next()?.is_some() {
-            let error = Error::invalid(OPERATION, "one name was given, but the file has several chats");
+            let error =
+                Error::invalid(OPERATION, "one name was given, but the file has several chats");
             return Err(error.with("chat", name));
         }
         rewind(input)?;
@@ -281,6 +292,12 @@ async fn write<R: BufRead + Seek + Send>(
 
 pub(super) const OPERATION: &str = "import_jsonl";
 
-pub(super) fn unavailable(operation: &'static str, what: &'static str, error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, operation, what).with_retry(Retry::of_io(&error)).with_source(error)
+pub(super) fn unavailable(
+    operation: &'static str,
+    what: &'static str,
+    error: std::io::Error,
+) -> Error {
+    Error::new(ErrorKind::Unavailable, operation, what)
+        .with_retry(Retry::of_io(&error))
+        .with_source(error)
 }

@@ -1,8 +1,8 @@
 //! What belongs to a chat or a user and does not travel with chats.
 
 use context_core::{
-    ChatQuery, ChatRef, Cursor, MemoryList, MemoryScope, MemorySource, PageWalk, Result, RoundQuery,
-    SessionId, Store, UserId, limits,
+    ChatQuery, ChatRef, Cursor, MemoryList, MemoryScope, MemorySource, PageWalk, Result,
+    RoundQuery, SessionId, Store, UserId, limits,
 };
 
 /// How much of a chat, or of a user, stays where it is when chats are copied or exported.
@@ -22,7 +22,8 @@ impl LeftBehind {
     pub async fn of_chat(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
         let session = SessionId::from(chat.chat.as_str());
         Ok(Self {
-            rounds: rounds(store, RoundQuery::of_user(chat.user.clone()).session(session.clone())).await?,
+            rounds: rounds(store, RoundQuery::of_user(chat.user.clone()).session(session.clone()))
+                .await?,
             memories: memories_from(store, &chat.user, session).await?,
             streams: streams(store, chat).await?,
         })

@@ -1,15 +1,15 @@
 //! A piece of a chat as a line of JSON.
 //!
-//! Each line is an object with a `type`; times are microseconds since 1970. A body is `json` where its bytes are JSON on
-//! one line, as the library writes them, so that other programs can read it; else `text`, or `base64` if it is no text.
-//! Either way it comes back byte for byte.
+//! Each line is an object with a `type`; times are microseconds since 1970. A body is `json` where
+//! its bytes are JSON on one line, as the library writes them, so that other programs can read it;
+//! else `text`, or `base64` if it is no text. Either way it comes back byte for byte.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use context_core::{
-    BlobId, Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded, FragmentId, Json,
-    Message, MessageId, Metadata, NewBlob, NewChat, Node, NodeKind, Revision, Role, StoredFragment,
-    Timestamp, UserId, limits,
+    BlobId, Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded,
+    FragmentId, Json, Message, MessageId, Metadata, NewBlob, NewChat, Node, NodeKind, Revision,
+    Role, StoredFragment, Timestamp, UserId, limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +212,8 @@ impl RevisionLine {
     }
 
     fn read(self, id: &MessageId, created_at: Timestamp) -> Result<Revision, LineError> {
-        let mut node = Node::from_encoded(id.clone(), kind_of(&self.role)?, created_at, self.body.read()?);
+        let mut node =
+            Node::from_encoded(id.clone(), kind_of(&self.role)?, created_at, self.body.read()?);
         (node.revision, node.tokens) = (self.revision, self.tokens);
         Ok(Revision::new(node, self.replaced_at))
     }
@@ -249,8 +250,11 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
             line("checkpoint", &CheckpointLine { name, message, created_at: point.created_at })
         }
         ChatRecord::Fragment(fragment) => {
-            let metadata =
-                fragment.metadata.iter().map(|(key, value)| (key.to_owned(), value.compact())).collect();
+            let metadata = fragment
+                .metadata
+                .iter()
+                .map(|(key, value)| (key.to_owned(), value.compact()))
+                .collect();
             line(
                 "fragment",
                 &FragmentLine { id: fragment.id.clone(), metadata, body: Body::of(&fragment.body) },
@@ -295,7 +299,9 @@ fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
             limits::check_metadata(OPERATION, &chat.metadata)
         }
         ChatRecord::Branch(branch) => limits::check_id(OPERATION, "branch", branch.name.as_str()),
-        ChatRecord::Checkpoint(point) => limits::check_id(OPERATION, "checkpoint", point.name.as_str()),
+        ChatRecord::Checkpoint(point) => {
+            limits::check_id(OPERATION, "checkpoint", point.name.as_str())
+        }
         ChatRecord::Fragment(fragment) => limits::check_fragment(OPERATION, fragment),
         ChatRecord::Message(message) => {
             let past = message.revisions.iter().map(|revision| &revision.node);
@@ -341,15 +347,24 @@ pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> 
         }
         "message" => {
             let line: MessageLine = serde_json::from_slice(line)?;
-            let mut node =
-                Node::from_encoded(line.id.clone(), kind_of(&line.role)?, line.created_at, line.body.read()?);
+            let mut node = Node::from_encoded(
+                line.id.clone(),
+                kind_of(&line.role)?,
+                line.created_at,
+                line.body.read()?,
+            );
             (node.revision, node.tokens) = (line.revision, line.tokens);
             let revisions =
                 line.revisions.into_iter().map(|revision| revision.read(&line.id, line.created_at));
-            ChatRecord::Message(MessageRecord::new(node, line.parent, revisions.collect::<Result<_, _>>()?))
+            ChatRecord::Message(MessageRecord::new(
+                node,
+                line.parent,
+                revisions.collect::<Result<_, _>>()?,
+            ))
         }
         "blob" => {
-            let BlobLine { id, media_type, created_at, used_at, base64 } = serde_json::from_slice(line)?;
+            let BlobLine { id, media_type, created_at, used_at, base64 } =
+                serde_json::from_slice(line)?;
             let bytes = BASE64.decode(base64).map_err(|_| LineError::Body)?;
             if BlobId::of(&bytes) != id {
                 return Err(LineError::Blob);

@@ -13,8 +13,8 @@ const OPERATION: &str = "migrate_chat";
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MigrateChat {
-    /// Whether a copy is read back and compared with what was sent, and a chat that is there is compared in full. Otherwise
-    /// one that is there is compared by all but its messages and blobs.
+    /// Whether a copy is read back and compared with what was sent, and a chat that is there is
+    /// compared in full. Otherwise one that is there is compared by all but its messages and blobs.
     pub verify: bool,
     /// Whether nothing is written.
     pub dry_run: bool,
@@ -60,11 +60,12 @@ pub enum Migrated {
     Unfinished,
 }
 
-/// Brings a chat to another store, unless it is there. Safe to repeat: what an earlier try has left without finishing it is
-/// deleted and begun again. `progress` is told how many messages were sent so far.
+/// Brings a chat to another store, unless it is there. Safe to repeat: what an earlier try has left
+/// without finishing it is deleted and begun again. `progress` is told how many messages were sent
+/// so far.
 ///
-/// Verifying reads the copy back. If it is not what was sent, it is deleted, unless somebody has written to it since, and
-/// the error is [`ErrorKind::Corrupt`] with the `part` that differs.
+/// Verifying reads the copy back. If it is not what was sent, it is deleted, unless somebody has
+/// written to it since, and the error is [`ErrorKind::Corrupt`] with the `part` that differs.
 pub async fn migrate_chat(
     from: &dyn Store,
     chat: &ChatRef,
@@ -82,9 +83,10 @@ pub async fn migrate_chat(
         Some(there) if there.metadata.get(INCOMPLETE).is_none() => {
             let (ours, theirs) = match options.verify {
                 true => (ChatDigest::read(from, chat).await?, ChatDigest::read(to, new).await?),
-                false => {
-                    (ChatDigest::read_outline(from, chat).await?, ChatDigest::read_outline(to, new).await?)
-                }
+                false => (
+                    ChatDigest::read_outline(from, chat).await?,
+                    ChatDigest::read_outline(to, new).await?,
+                ),
             };
             return Ok(ours.difference(&theirs).map_or(Migrated::Unchanged, Migrated::Different));
         }
@@ -102,8 +104,11 @@ pub async fn migrate_chat(
     };
     let writer = ChatWriter::create(to, new.clone(), &source).await?;
     let writer = writer.ok_or_else(|| {
-        let error =
-            Error::new(ErrorKind::Conflict, OPERATION, "somebody else has created the chat meanwhile");
+        let error = Error::new(
+            ErrorKind::Conflict,
+            OPERATION,
+            "somebody else has created the chat meanwhile",
+        );
         error.with("chat", &new.chat)
     })?;
     let written = match send(reader, writer, &mut sent, progress).await {
@@ -118,7 +123,11 @@ pub async fn migrate_chat(
         let stored = ChatDigest::read(to, new).await?;
         if let Some(part) = sent.difference(&stored) {
             to.history().delete_chat(new, Some(source.updated_at)).await?;
-            let error = Error::new(ErrorKind::Corrupt, OPERATION, "what was read back is not what was sent");
+            let error = Error::new(
+                ErrorKind::Corrupt,
+                OPERATION,
+                "what was read back is not what was sent",
+            );
             let note = written.diagnostics.first().map(ToString::to_string);
             let error = error.with("chat", &new.chat).with("part", part);
             return Err(note.into_iter().fold(error, |error, note| error.with("note", note)));

@@ -35,7 +35,8 @@ impl<'a> ChatReader<'a> {
         let mut ready = VecDeque::from([ChatRecord::Chat(found)]);
         ready.extend(history.branches(chat).await?.into_iter().map(ChatRecord::Branch));
         ready.extend(history.checkpoints(chat).await?.into_iter().map(ChatRecord::Checkpoint));
-        ready.extend(store.fragments().fragments(chat).await?.into_iter().map(ChatRecord::Fragment));
+        ready
+            .extend(store.fragments().fragments(chat).await?.into_iter().map(ChatRecord::Fragment));
         let (chat, blobs, next) = (chat.clone(), VecDeque::new(), Next::Blobs(None));
         let walk = PageWalk::new("blobs", "blob");
         Ok(Self { store, chat, ready, blobs, messages: 0, next, walk })

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{Branch, Chat, Checkpoint, MessageId, Node, Revision, StoredFragment, Timestamp};
+use context_core::{
+    Branch, Chat, Checkpoint, MessageId, Node, Revision, StoredFragment, Timestamp,
+};
 
 /// A piece of a chat, in the order a [`ChatReader`](super::ChatReader) gives them.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,13 +79,18 @@ pub struct MessageRecord {
 
 impl MessageRecord {
     /// A message behind another.
-    pub fn new(node: impl Into<Arc<Node>>, parent: Option<MessageId>, revisions: Vec<Revision>) -> Self {
+    pub fn new(
+        node: impl Into<Arc<Node>>,
+        parent: Option<MessageId>,
+        revisions: Vec<Revision>,
+    ) -> Self {
         Self { node: node.into(), parent, revisions }
     }
 
     /// The message as it was first written, and then each form that replaced the one before it.
     pub(super) fn history(&self) -> (Arc<Node>, Vec<Revision>) {
-        let mut forms: Vec<_> = self.revisions.iter().map(|revision| Arc::clone(&revision.node)).collect();
+        let mut forms: Vec<_> =
+            self.revisions.iter().map(|revision| Arc::clone(&revision.node)).collect();
         forms.push(Arc::clone(&self.node));
         let first = forms.remove(0);
         let times = self.revisions.iter().map(|revision| revision.replaced_at);

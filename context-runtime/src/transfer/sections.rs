@@ -1,4 +1,5 @@
-//! The chats of a file of JSON Lines, one after the other, each looked at before anything is made of it.
+//! The chats of a file of JSON Lines, one after the other, each looked at before anything is made
+//! of it.
 
 use std::io::{BufRead, Seek, SeekFrom};
 
@@ -56,7 +57,9 @@ pub(super) struct Sections<'a, R> {
 
 impl<'a, R: BufRead + Seek> Sections<'a, R> {
     pub(super) fn new(input: &'a mut R, user: UserId, cancel: &'a CancelSignal) -> Result<Self> {
-        let offset = input.stream_position().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
+        let offset = input
+            .stream_position()
+            .map_err(|error| unavailable(OPERATION, "cannot read", error))?;
         let (broken, buffer, at) = (Vec::new(), Vec::new(), Place { offset, line: 0 });
         Ok(Self { input, user, cancel, broken, faults: 0, buffer, at })
     }
@@ -135,7 +138,8 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
 
     /// The next record of a chat that was looked through.
     pub(super) fn record(&mut self) -> Result<ChatRecord> {
-        let changed = || Error::new(ErrorKind::Conflict, OPERATION, "the file was changed while it was read");
+        let changed =
+            || Error::new(ErrorKind::Conflict, OPERATION, "the file was changed while it was read");
         let line = self.at.line + 1;
         self.read()?.and_then(Result::ok).ok_or_else(|| changed().with("line", line))
     }
@@ -157,7 +161,8 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         }
     }
 
-    /// Reads the next line, and whether it is not too long: of one that is, nothing is kept. Nothing at the end.
+    /// Reads the next line, and whether it is not too long: of one that is, nothing is kept.
+    /// Nothing at the end.
     fn line(&mut self) -> Result<Option<bool>> {
         self.buffer.clear();
         // What one long line took is not held on to for all the short ones.
@@ -165,8 +170,10 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         let (mut length, mut ended) = (0, false);
         while !ended {
             self.cancel.check(OPERATION)?;
-            let found =
-                self.input.fill_buf().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
+            let found = self
+                .input
+                .fill_buf()
+                .map_err(|error| unavailable(OPERATION, "cannot read", error))?;
             if found.is_empty() {
                 break;
             }
@@ -192,7 +199,8 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
             return;
         }
         let path = format!("line {line}");
-        let diagnostic = Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
+        let diagnostic =
+            Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
         self.broken.push(BrokenLine { line, diagnostic });
     }
 }

@@ -1,8 +1,9 @@
 //! A conversation with all its branches: put together in memory, then written in commits.
 //!
-//! A [`Tree`] is nodes, each behind a parent, and branches that name the heads. A [`TreePlan`] is the commits
-//! that write it: they are refused, if at all, before the first of them is written; each may be repeated, so
-//! that an import that was interrupted is completed by doing it again, and one that was not changes nothing.
+//! A [`Tree`] is nodes, each behind a parent, and branches that name the heads. A [`TreePlan`] is
+//! the commits that write it: they are refused, if at all, before the first of them is written;
+//! each may be repeated, so that an import that was interrupted is completed by doing it again, and
+//! one that was not changes nothing.
 //!
 //! Where a tree comes from is not known here.
 
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 use context_core::shown::shown;
 use context_core::{
-    BranchName, CancelSignal, Chain, Commit, CommitKey, CommitOutcome, Created, Error, ErrorKind, ForkName,
-    HistoryStore, MessageId, NewChat, Node, Result, Target, limits,
+    BranchName, CancelSignal, Chain, Commit, CommitKey, CommitOutcome, Created, Error, ErrorKind,
+    ForkName, HistoryStore, MessageId, NewChat, Node, Result, Target, limits,
 };
 
 /// Nodes and branches that are to become a chat.
@@ -83,7 +84,9 @@ impl From<TreeError> for Error {
 
 impl Tree {
     /// A tree of one branch, `main`.
-    pub fn of_chain(nodes: impl IntoIterator<Item = impl Into<Arc<Node>>>) -> Result<Self, TreeError> {
+    pub fn of_chain(
+        nodes: impl IntoIterator<Item = impl Into<Arc<Node>>>,
+    ) -> Result<Self, TreeError> {
         let (mut tree, mut last) = (Self::default(), None);
         for node in nodes {
             last = Some(tree.add(node, last)?);
@@ -94,8 +97,13 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds a node behind `parent`, which was added before; nothing for a root. Returns its position.
-    pub fn add(&mut self, node: impl Into<Arc<Node>>, parent: Option<usize>) -> Result<usize, TreeError> {
+    /// Adds a node behind `parent`, which was added before; nothing for a root. Returns its
+    /// position.
+    pub fn add(
+        &mut self,
+        node: impl Into<Arc<Node>>,
+        parent: Option<usize>,
+    ) -> Result<usize, TreeError> {
         let (node, index) = (node.into(), self.nodes.len());
         if let Some(index) = parent.filter(|parent| *parent >= index) {
             return Err(TreeError::NoSuchNode { index });
@@ -165,7 +173,11 @@ impl Tree {
             for nodes in chunks {
                 let target = match is_there {
                     true => Target::Extend { branch: name.clone(), expected: base },
-                    false => Target::Fork { name: ForkName::Exact(name.clone()), at: base, activate: false },
+                    false => Target::Fork {
+                        name: ForkName::Exact(name.clone()),
+                        at: base,
+                        activate: false,
+                    },
                 };
                 let mut commit = Commit::new(new.chat.clone(), target, new.at);
                 commit.nodes = nodes.to_vec();
@@ -191,8 +203,8 @@ pub enum TreeWritten {
     New,
     /// All of it was there.
     Unchanged,
-    /// The chat exists and holds something else. It was not changed, but for what of the tree came before the
-    /// difference and was missing.
+    /// The chat exists and holds something else. It was not changed, but for what of the tree came
+    /// before the difference and was missing.
     Taken,
 }
 
@@ -217,9 +229,10 @@ impl TreePlan {
         &self.new
     }
 
-    /// Writes it, in as many commits as it takes, and calls `progress` with the number of messages of each.
-    /// A chat that is there already must have this metadata and these messages. Asks `cancel` before each
-    /// commit; what was written until then stays, and writing the same plan again goes on from there.
+    /// Writes it, in as many commits as it takes, and calls `progress` with the number of messages
+    /// of each. A chat that is there already must have this metadata and these messages. Asks
+    /// `cancel` before each commit; what was written until then stays, and writing the same plan
+    /// again goes on from there.
     pub async fn write(
         &self,
         history: &dyn HistoryStore,

@@ -1,9 +1,10 @@
 //! Into a store, with nothing but the calls every store has.
 //!
-//! Messages come in an order that says nothing of branches, so they are written through branches that are only there
-//! for the import: each goes on from the end of one of them, or begins a new one where it forks. When all are there,
-//! the real branches are put at their heads, in their order, and the others are deleted. A chat whose first
-//! branch comes in one piece, as most do, needs none.
+//! Messages come in an order that says nothing of branches, so they are written through branches
+//! that are only there for the import: each goes on from the end of one of them, or begins a new
+//! one where it forks. When all are there, the real branches are put at their heads, in their
+//! order, and the others are deleted. A chat whose first branch comes in one piece, as most do,
+//! needs none.
 
 mod finish;
 
@@ -11,9 +12,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use context_core::{
-    BlobId, Branch, BranchName, Chat, ChatRef, Checkpoint, Commit, CommitOutcome, Created, Diagnostic,
-    DiagnosticCode, Error, ErrorKind, ForkName, HistoryStore, MessageId, NewBlob, NewChat, Node, Result,
-    Revision, Severity, Store, StoredFragment, Target,
+    BlobId, Branch, BranchName, Chat, ChatRef, Checkpoint, Commit, CommitOutcome, Created,
+    Diagnostic, DiagnosticCode, Error, ErrorKind, ForkName, HistoryStore, MessageId, NewBlob,
+    NewChat, Node, Result, Revision, Severity, Store, StoredFragment, Target,
 };
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
@@ -38,7 +39,8 @@ pub struct WrittenChat {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Writes a chat piece by piece. Until [`finish`](Self::finish) the chat has branches of the import's own.
+/// Writes a chat piece by piece. Until [`finish`](Self::finish) the chat has branches of the
+/// import's own.
 pub struct ChatWriter<'a> {
     store: &'a dyn Store,
     chat: ChatRef,
@@ -66,15 +68,16 @@ struct Segment {
 }
 
 impl<'a> ChatWriter<'a> {
-    /// Creates the chat; nothing if it exists. What an earlier writer has left without finishing it, because its
-    /// process ended, is deleted and begun again.
+    /// Creates the chat; nothing if it exists. What an earlier writer has left without finishing
+    /// it, because its process ended, is deleted and begun again.
     pub async fn create(store: &'a dyn Store, to: ChatRef, source: &Chat) -> Result<Option<Self>> {
         let mut new = NewChat::new(to.clone(), source.created_at);
         new.title.clone_from(&source.title);
         new.metadata = source.metadata.clone().with(INCOMPLETE, 1);
         let history = store.history();
         if let Created::Existing(found) = history.create_chat(new.clone()).await? {
-            let left = found.metadata.get(INCOMPLETE).is_some() && history.delete_chat(&to, None).await?;
+            let left =
+                found.metadata.get(INCOMPLETE).is_some() && history.delete_chat(&to, None).await?;
             if !left || matches!(history.create_chat(new).await?, Created::Existing(_)) {
                 return Ok(None);
             }
@@ -107,7 +110,8 @@ impl<'a> ChatWriter<'a> {
             ChatRecord::Blob(blob) => self.put_blob(blob).await?,
             ChatRecord::Message(message) => self.push_messages(vec![message]).await?,
             ChatRecord::End { messages } if messages != self.written.messages => {
-                let text = format!("{messages} messages were announced, {} came", self.written.messages);
+                let text =
+                    format!("{messages} messages were announced, {} came", self.written.messages);
                 self.note("chat", text);
             }
             _ => {}
@@ -131,7 +135,8 @@ impl<'a> ChatWriter<'a> {
         Ok(())
     }
 
-    /// Takes messages, and again those that a message left out has torn from what they were about to follow.
+    /// Takes messages, and again those that a message left out has torn from what they were about
+    /// to follow.
     async fn push_messages(&mut self, messages: Vec<MessageRecord>) -> Result<()> {
         let mut left: VecDeque<_> = messages.into();
         while let Some(message) = left.pop_front() {
@@ -148,7 +153,8 @@ impl<'a> ChatWriter<'a> {
             self.note_used(&message.node.id);
             return Ok(Vec::new());
         }
-        let follows = self.segment.as_ref().is_some_and(|segment| segment.last() == message.parent.as_ref());
+        let follows =
+            self.segment.as_ref().is_some_and(|segment| segment.last() == message.parent.as_ref());
         if !follows {
             let mut left = self.flush().await?;
             if !left.is_empty() {
@@ -163,7 +169,8 @@ impl<'a> ChatWriter<'a> {
                 None => self.spare(&self.segments.to_string()),
             };
             self.segments += usize::from(known.is_none());
-            // The first one is `main`, which was created with the chat; it begins with a root or not at all.
+            // The first one is `main`, which was created with the chat; it begins with a root or
+            // not at all.
             let exists = known.is_some() || first && message.parent.is_none();
             self.segment = Some(Segment::new(name, message.parent.clone(), exists));
         }
@@ -198,12 +205,14 @@ impl<'a> ChatWriter<'a> {
         self.written.diagnostics.push(note);
     }
 
-    /// Writes what waits. Returns what waited behind a message that cannot be written: it follows something else.
+    /// Writes what waits. Returns what waited behind a message that cannot be written: it follows
+    /// something else.
     async fn flush(&mut self) -> Result<Vec<MessageRecord>> {
         let Some(mut segment) = self.segment.take() else { return Ok(Vec::new()) };
         let (mut waiting, mut left) = (segment.take(), Vec::new());
         while !waiting.is_empty() {
-            let (first, forms): (Vec<_>, Vec<_>) = waiting.iter().map(MessageRecord::history).unzip();
+            let (first, forms): (Vec<_>, Vec<_>) =
+                waiting.iter().map(MessageRecord::history).unzip();
             let (branch, at) = (segment.name.clone(), segment.end.clone());
             let target = if segment.exists {
                 Target::Extend { branch, expected: at.clone() }
@@ -238,8 +247,11 @@ impl<'a> ChatWriter<'a> {
                     waiting.pop().iter().for_each(|used| self.note_used(&used.node.id));
                 }
                 Ok(_) => {
-                    let error =
-                        Error::new(ErrorKind::Conflict, "write_chat", "somebody else writes to the chat");
+                    let error = Error::new(
+                        ErrorKind::Conflict,
+                        "write_chat",
+                        "somebody else writes to the chat",
+                    );
                     return Err(error.with("chat", &self.chat.chat));
                 }
                 Err(error) if error.is_not_found() && at.is_some() && !segment.exists => {
@@ -268,7 +280,8 @@ impl<'a> ChatWriter<'a> {
     async fn amend(&self, forms: Vec<Revision>) -> Result<()> {
         for Revision { node, replaced_at, .. } in forms {
             let commit = Commit::new(self.chat.clone(), Target::Stay, replaced_at);
-            let _applied = self.history().commit(Commit { amendments: vec![node], ..commit }).await?;
+            let _applied =
+                self.history().commit(Commit { amendments: vec![node], ..commit }).await?;
         }
         Ok(())
     }

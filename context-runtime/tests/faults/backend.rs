@@ -73,12 +73,14 @@ impl Place {
         }
     }
 
-    /// A handle of its own to the store; an impatient one soon gives up a call that is not answered.
+    /// A handle of its own to the store; an impatient one soon gives up a call that is not
+    /// answered.
     pub(crate) async fn open(&self, impatient: bool) -> Result<Arc<dyn Store>> {
         Ok(match self {
             Self::File(path) => Arc::new(SqliteStore::open(SqliteConfig::new(path)).await?),
             Self::Postgres(address, schema) => {
-                let config = PostgresConfig::from_url(&format!("postgres://ctx@{address}/postgres"))?;
+                let config =
+                    PostgresConfig::from_url(&format!("postgres://ctx@{address}/postgres"))?;
                 let config = config.schema(schema).connections(1);
                 let config = if impatient {
                     config.operation_timeout(PATIENCE).connect_timeout(PATIENCE)
@@ -105,7 +107,8 @@ pub(crate) enum Home {
     Inmem(InMemoryStore),
     Placed(
         Place,
-        #[expect(dead_code, reason = "the folder goes when it is dropped")] Option<tempfile::TempDir>,
+        #[expect(dead_code, reason = "the folder goes when it is dropped")]
+        Option<tempfile::TempDir>,
     ),
 }
 
@@ -121,9 +124,10 @@ impl Home {
                 let path = folder.path().join("store.db").display().to_string();
                 Self::Placed(Place::File(path), Some(folder))
             }
-            Backend::Postgres => {
-                Self::Placed(Place::Postgres(SERVERS.postgres()?.into(), format!("faults_{n}")), None)
-            }
+            Backend::Postgres => Self::Placed(
+                Place::Postgres(SERVERS.postgres()?.into(), format!("faults_{n}")),
+                None,
+            ),
             Backend::Redis => {
                 Self::Placed(Place::Redis(SERVERS.redis()?.into(), format!("faults-{n}:")), None)
             }
@@ -189,7 +193,9 @@ impl Killable {
     /// Starts one; nothing for a backend without a server.
     pub(crate) fn start(backend: Backend) -> std::result::Result<Option<Self>, ServerError> {
         Ok(match backend {
-            Backend::Postgres => Some(Self::Postgres(Postgres::start(PostgresOptions::new().durable(true))?)),
+            Backend::Postgres => {
+                Some(Self::Postgres(Postgres::start(PostgresOptions::new().durable(true))?))
+            }
             Backend::Redis => {
                 Some(Self::Redis(Redis::start(RedisOptions::new().append_only(Fsync::Always))?))
             }

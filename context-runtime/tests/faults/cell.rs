@@ -48,7 +48,8 @@ fn story(plan: &Plan, error: &CellError) -> CellError {
 async fn disturbed(home: &Home, chat: &ChatRef, plan: &Plan) -> Result<Told, CellError> {
     let server = home.place().and_then(|place| Some((place, place.address()?)));
     let Some((place, address)) = server else {
-        let store: Arc<dyn Store> = Arc::new(FaultStore::new(home.open().await?, plan.calls.clone()));
+        let store: Arc<dyn Store> =
+            Arc::new(FaultStore::new(home.open().await?, plan.calls.clone()));
         let mut writer = Writer::new(store, chat.clone());
         writer.begin().await?;
         for n in 0..WRITES {

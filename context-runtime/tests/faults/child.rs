@@ -108,7 +108,8 @@ impl Worker {
 
     fn killed_after(mut self, (lines, spins): (usize, usize)) -> io::Result<String> {
         self.go()?;
-        let out = self.0.stdout.take().ok_or_else(|| io::Error::other("a child without an output"))?;
+        let out =
+            self.0.stdout.take().ok_or_else(|| io::Error::other("a child without an output"))?;
         let mut out = BufReader::new(out);
         let mut text = String::new();
         for _ in 0..lines {

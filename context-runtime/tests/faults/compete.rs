@@ -1,11 +1,12 @@
-//! One of many who write to a branch: reads the head, commits behind it, and again after a conflict.
+//! One of many who write to a branch: reads the head, commits behind it, and again after a
+//! conflict.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{
-    ChatRef, Commit, CommitOutcome, Error, ErrorKind, Message, Node, Result, Retry, Role, Store, Target,
-    Timestamp,
+    ChatRef, Commit, CommitOutcome, Error, ErrorKind, Message, Node, Result, Retry, Role, Store,
+    Target, Timestamp,
 };
 
 /// How long a writer waits before it repeats a call that may be repeated.
@@ -14,7 +15,12 @@ const PAUSE: Duration = Duration::from_millis(5);
 const TRIES: u32 = 20_000;
 
 /// Appends so many messages behind whatever is the head.
-pub(crate) async fn compete(store: &dyn Store, chat: &ChatRef, name: &str, messages: u64) -> Result<()> {
+pub(crate) async fn compete(
+    store: &dyn Store,
+    chat: &ChatRef,
+    name: &str,
+    messages: u64,
+) -> Result<()> {
     let history = store.history();
     for n in 0..messages {
         let id = format!("{name}-{n}");

@@ -14,17 +14,20 @@ use crate::writer;
 
 /// How many processes there are.
 const WRITERS: u64 = 16;
-/// How long all of them may take, at least, and more for each message: who is still waiting then waits for ever.
+/// How long all of them may take, at least, and more for each message: who is still waiting then
+/// waits for ever.
 const PATIENCE: Duration = Duration::from_secs(240);
 const PER_MESSAGE: Duration = Duration::from_millis(60);
 
 pub(crate) async fn run(backend: Backend) -> std::result::Result<Row, CellError> {
     let home = Home::new(backend).await?;
-    let mut row = Row { fault: "contention".to_owned(), backend: backend.to_string(), ..Row::default() };
+    let mut row =
+        Row { fault: "contention".to_owned(), backend: backend.to_string(), ..Row::default() };
     let Some(place) = home.place().cloned() else { return Ok(row) };
     let (chat, all) = (ChatRef::new("ada", "chat"), numbers::contention());
     let store = home.open().await?;
-    let _created = store.history().create_chat(NewChat::new(chat.clone(), Timestamp::from_micros(1))).await?;
+    let _created =
+        store.history().create_chat(NewChat::new(chat.clone(), Timestamp::from_micros(1))).await?;
     let share = |i: u64| all / WRITERS + u64::from(i < all % WRITERS);
     let mut workers = Vec::new();
     for i in 0..WRITERS {
@@ -61,12 +64,21 @@ pub(crate) async fn run(backend: Backend) -> std::result::Result<Row, CellError>
 }
 
 /// Each writer's messages must all be there, once, in the order they were written.
-async fn count(store: &dyn Store, chat: &ChatRef, row: &mut Row, share: impl Fn(u64) -> u64) -> Result<()> {
-    let chain = store.history().chain(chat, &ChainEnd::Branch("main".into()), &Window::Whole).await?;
+async fn count(
+    store: &dyn Store,
+    chat: &ChatRef,
+    row: &mut Row,
+    share: impl Fn(u64) -> u64,
+) -> Result<()> {
+    let chain =
+        store.history().chain(chat, &ChainEnd::Branch("main".into()), &Window::Whole).await?;
     let mut next: HashMap<&str, u64> = HashMap::new();
     for node in chain.iter() {
-        let known =
-            node.id.as_str().rsplit_once('-').and_then(|(name, n)| Some((name, n.parse::<u64>().ok()?)));
+        let known = node
+            .id
+            .as_str()
+            .rsplit_once('-')
+            .and_then(|(name, n)| Some((name, n.parse::<u64>().ok()?)));
         let Some((name, n)) = known else {
             row.duplicated += 1;
             continue;

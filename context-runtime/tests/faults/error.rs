@@ -20,7 +20,8 @@ pub(crate) enum CellError {
 
 impl From<ServerError> for CellError {
     fn from(error: ServerError) -> Self {
-        let required = std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
+        let required =
+            std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
         match error {
             ServerError::NotInstalled { .. } if !required => Self::NoServer(error.to_string()),
             error => Self::Server(error),

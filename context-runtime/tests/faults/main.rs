@@ -1,10 +1,13 @@
-//! What was acknowledged is there once, whatever breaks: a table of faults and backends, and many processes on one branch.
+//! What was acknowledged is there once, whatever breaks: a table of faults and backends, and many
+//! processes on one branch.
 //!
-//! Each cell runs a writer that knows nothing of the fault and repeats a call only because [`Error::retry`] says so; afterwards
-//! a fresh handle counts. Lost, duplicated and what the store's own check finds must be zero. What breaks and when comes from
-//! a seed, which a failure shows.
+//! Each cell runs a writer that knows nothing of the fault and repeats a call only because
+//! [`Error::retry`] says so; afterwards a fresh handle counts. Lost, duplicated and what the
+//! store's own check finds must be zero. What breaks and when comes from a seed, which a failure
+//! shows.
 //!
-//! The servers are this program's own. A backend whose server is not installed is skipped, and said so.
+//! The servers are this program's own. A backend whose server is not installed is skipped, and said
+//! so.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -71,7 +74,10 @@ fn runtime() -> std::io::Result<Runtime> {
 }
 
 /// Runs a cell, writes it into the table, and fails unless nothing is wrong in it.
-fn run(table: &Mutex<Table>, cell: impl FnOnce() -> Result<Row, CellError>) -> Result<Completion, Failed> {
+fn run(
+    table: &Mutex<Table>,
+    cell: impl FnOnce() -> Result<Row, CellError>,
+) -> Result<Completion, Failed> {
     match cell() {
         Ok(row) => {
             let wrong = row.wrong();

@@ -11,8 +11,11 @@ use crate::table::Row;
 use crate::writer::{self, Writer};
 
 pub(crate) async fn run(backend: Backend) -> Result<Row, CellError> {
-    let mut row =
-        Row { fault: Fault::ServerKilled.to_string(), backend: backend.to_string(), ..Row::default() };
+    let mut row = Row {
+        fault: Fault::ServerKilled.to_string(),
+        backend: backend.to_string(),
+        ..Row::default()
+    };
     let Some(mut server) = Killable::start(backend)? else { return Ok(row) };
     let place = server.place();
     drop(place.open(false).await?);

@@ -37,10 +37,14 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 8] {
-        let check =
-            if self.findings == 0 { "clean".to_owned() } else { format!("{} findings", self.findings) };
+        let check = if self.findings == 0 {
+            "clean".to_owned()
+        } else {
+            format!("{} findings", self.findings)
+        };
         let counts = [self.runs, self.acknowledged, self.repeated, self.lost, self.duplicated];
-        let [runs, acknowledged, repeated, lost, duplicated] = counts.map(|count| count.to_string());
+        let [runs, acknowledged, repeated, lost, duplicated] =
+            counts.map(|count| count.to_string());
         let (fault, backend) = (self.fault.clone(), self.backend.clone());
         [fault, backend, runs, acknowledged, repeated, lost, duplicated, check]
     }
@@ -55,7 +59,8 @@ impl Table {
     }
 
     fn text(&self) -> String {
-        let head = ["fault", "backend", "runs", "acknowledged", "repeated", "lost", "duplicated", "check"];
+        let head =
+            ["fault", "backend", "runs", "acknowledged", "repeated", "lost", "duplicated", "check"];
         let mut rows: Vec<_> = self.0.iter().map(Row::cells).collect();
         rows.sort();
         rows.insert(0, head.map(ToOwned::to_owned));

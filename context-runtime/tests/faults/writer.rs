@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{
-    CancelSignal, ChainEnd, ChatPatch, ChatRef, Commit, CommitKey, CommitOutcome, Error, Message, MessageId,
-    Metadata, NewChat, Node, Result, Retry, Role, Store, Target, Timestamp, Window,
+    CancelSignal, ChainEnd, ChatPatch, ChatRef, Commit, CommitKey, CommitOutcome, Error, Message,
+    MessageId, Metadata, NewChat, Node, Result, Retry, Role, Store, Target, Timestamp, Window,
 };
 
-/// How often a call is repeated before the writer gives up: with its pauses more than any restart takes.
+/// How often a call is repeated before the writer gives up: with its pauses more than any restart
+/// takes.
 const TRIES: u32 = 2_000;
 /// How long a writer waits for a call that a store of this process never answers.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How long it waits before it repeats one.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A writer of one chat. Two of three writes are messages, which their ids make safe to repeat; the third counts up a number
-/// of the chat, which a key does.
+/// A writer of one chat. Two of three writes are messages, which their ids make safe to repeat; the
+/// third counts up a number of the chat, which a key does.
 pub(crate) struct Writer {
     store: Arc<dyn Store>,
     chat: ChatRef,
@@ -87,8 +88,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Calls until there is an answer, as long as the error says that the same call may be made again.
-    async fn repeat<T, F: Future<Output = Result<T>>>(&mut self, call: impl Fn() -> F) -> Result<T> {
+    /// Calls until there is an answer, as long as the error says that the same call may be made
+    /// again.
+    async fn repeat<T, F: Future<Output = Result<T>>>(
+        &mut self,
+        call: impl Fn() -> F,
+    ) -> Result<T> {
         for _ in 0..TRIES {
             match tokio::time::timeout(PATIENCE, call()).await {
                 Ok(Err(error)) if error.retry() == Retry::Safe => {}
@@ -114,12 +119,14 @@ pub(crate) struct Found {
 pub(crate) async fn read_back(store: &dyn Store, chat: &ChatRef) -> Result<Found> {
     let history = store.history();
     let Some(stored) = history.chat(chat).await? else { return Ok(Found::default()) };
-    let counted = stored.metadata.get("count").and_then(|count| count.as_str().parse().ok()).unwrap_or(0);
+    let counted =
+        stored.metadata.get("count").and_then(|count| count.as_str().parse().ok()).unwrap_or(0);
     let chain = history.chain(chat, &ChainEnd::Branch("main".into()), &Window::Whole).await?;
     let mut times: HashMap<&MessageId, u64> = HashMap::new();
     chain.iter().for_each(|node| *times.entry(&node.id).or_default() += 1);
     let expected = (0..).filter(|n| !counts(*n)).map(id);
-    let misplaced = chain.iter().zip(expected).filter(|(node, id)| node.id.as_str() != id).count() as u64;
+    let misplaced =
+        chain.iter().zip(expected).filter(|(node, id)| node.id.as_str() != id).count() as u64;
     let twice: u64 = times.values().map(|times| times - 1).sum();
     let count = Count { messages: chain.len() as u64 - twice, counted };
     Ok(Found { count, wrong: twice + misplaced })

@@ -1,4 +1,5 @@
-//! What an agent's loop is made of: a turn that knows whose it is, a call taken over, results of tools set.
+//! What an agent's loop is made of: a turn that knows whose it is, a call taken over, results of
+//! tools set.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::model::ModelRequest;
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    ContextEngine, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool, Message, ModelCall,
-    RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
+    ContextEngine, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool, Message,
+    ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
 };
 use context_runtime::{ContextRuntime, model::ModelError};
 
@@ -79,7 +80,8 @@ async fn a_call_is_taken_over_once_it_is_answered() {
     assert_eq!(texts(&chat.resolve().await.unwrap().messages), ["#1: Two tickets.", "#2: Done."]);
 }
 
-/// Who followed every decision had to say so to the runtime; a loop that only knows three is given no other.
+/// Who followed every decision had to say so to the runtime; a loop that only knows three is given
+/// no other.
 #[tokio::test]
 async fn decisions_are_those_that_the_caller_follows() {
     let store = store().await;
@@ -105,11 +107,16 @@ async fn decisions_are_those_that_the_caller_follows() {
     chat.undo_compaction().await.unwrap();
     assert_eq!(chat.resolve().await.unwrap().messages.len(), turn.messages.len() + 1);
 
-    let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 8000 tokens > 6000 maximum"}}"#;
+    let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too
+        long: 8000 tokens > 6000 maximum"}}"#;
     let error = ModelError::classify("anthropic", Some(400), words);
     let seed = RecoveryInput::new(("ada", "s"), "t", error, turn.messages().into_owned());
     let decision = runtime.recover_from_model_error(seed).await.unwrap();
-    assert!(matches!(decision, RecoveryDecision::TruncateHeadAndRetry { .. }), "{}", decision.name());
+    assert!(
+        matches!(decision, RecoveryDecision::TruncateHeadAndRetry { .. }),
+        "{}",
+        decision.name()
+    );
 }
 
 #[tokio::test]
@@ -120,10 +127,15 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
     let turn = chat.resolve().await.unwrap();
     let calls = |request: &ModelRequest| {
         assert_eq!(request.tools.len(), 2);
-        vec![Say::call("log", serde_json::json!({"days": 2})), Say::call("date", serde_json::json!({}))]
+        vec![
+            Say::call("log", serde_json::json!({"days": 2})),
+            Say::call("date", serde_json::json!({})),
+        ]
     };
-    let tools = ["log", "date"].map(|name| FunctionTool::new(name, serde_json::json!({"type": "object"})));
-    let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), turn.prepare().tools(tools));
+    let tools =
+        ["log", "date"].map(|name| FunctionTool::new(name, serde_json::json!({"type": "object"})));
+    let mut call =
+        ModelCall::new(&runtime, provider("anthropic").unwrap(), turn.prepare().tools(tools));
     let _answer = call.run(&simulator(100_000, calls), &turn).await.unwrap();
     let answer = chat.accept(&turn, &call).await.unwrap();
 
@@ -141,7 +153,8 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
 
     let [said] = &applied.appended[..] else { panic!("one message of results") };
     let results: Vec<_> = said.tool_results().collect();
-    let names: Vec<_> = results.iter().map(|result| (result.name.as_deref(), result.is_error)).collect();
+    let names: Vec<_> =
+        results.iter().map(|result| (result.name.as_deref(), result.is_error)).collect();
     assert_eq!(names, [(Some("log"), false), (Some("date"), true)]);
     let spilled = Spilled::of(&results[0].metadata).unwrap();
     assert_eq!(spilled.bytes, 18 * 20_000);
@@ -168,7 +181,8 @@ async fn a_call_without_an_answer_is_an_error_like_any_other() {
         while call.next(&turn).await?.is_some() {
             call.received(
                 401,
-                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid
+                    x-api-key"}}"#,
             );
         }
         Ok(())

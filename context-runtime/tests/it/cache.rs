@@ -1,4 +1,5 @@
-//! The cache of chains: a new engine begins with what an earlier one read, and sees what others wrote.
+//! The cache of chains: a new engine begins with what an earlier one read, and sees what others
+//! wrote.
 
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ async fn it_stays_within_its_bytes_and_with_its_store() {
     let store = store().await;
     let cache = ChainCache::new(Arc::clone(&store), 100_000);
     for chat in 0..50 {
-        let mut engine = builder(&store).chat(format!("c{chat}")).cache(&cache).open().await.unwrap();
+        let mut engine =
+            builder(&store).chat(format!("c{chat}")).cache(&cache).open().await.unwrap();
         engine.set([say("u1", &"x".repeat(10_000))]);
         let _saved = engine.save().await.unwrap();
         shown(&mut engine).await;

@@ -46,7 +46,11 @@ impl TrajectoryStore for Circle {
         self.inner().record_round(commit).await
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         self.inner().load_rounds(agent, rounds).await
     }
 
@@ -78,5 +82,8 @@ async fn a_listing_that_goes_in_a_circle_is_an_error() {
     let store = Circle(context_runtime::open("mem:").await.unwrap());
     let error = LeftBehind::of_user(&store, &"ada".into()).await.unwrap_err();
     assert_eq!((error.kind(), error.operation()), (ErrorKind::Corrupt, "rounds"), "{error}");
-    assert_eq!((error.message(), error.get("thing")), ("stored keys are not in order", Some("round")));
+    assert_eq!(
+        (error.message(), error.get("thing")),
+        ("stored keys are not in order", Some("round"))
+    );
 }

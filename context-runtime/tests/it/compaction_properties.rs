@@ -1,11 +1,12 @@
-//! Whatever is said, compacted, taken back, amended and forked: what is shown is what a plain model says, in every process and in
-//! both stores.
+//! Whatever is said, compacted, taken back, amended and forked: what is shown is what a plain model
+//! says, in every process and in both stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSignal, ContextEngine, Edits, MessageId, Store, Uuid7Ids, assistant, store::NodeKind, user,
+    CancelSignal, ContextEngine, Edits, MessageId, Store, Uuid7Ids, assistant, store::NodeKind,
+    user,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -135,7 +136,10 @@ impl Model {
                     Item::Made(_) => (Item::Made(text.clone()), (Some(place), Some(text.clone()))),
                     Item::Stored(id) | Item::Short { id, .. } => {
                         let of = self.texts[&id].clone();
-                        (Item::Short { id, of, text: text.clone() }, (Some(place), Some(text.clone())))
+                        (
+                            Item::Short { id, of, text: text.clone() },
+                            (Some(place), Some(text.clone())),
+                        )
                     }
                 };
                 all.map(|(place, item)| short(place, item)).unzip()
@@ -183,8 +187,11 @@ impl World {
 
     fn say(&mut self) {
         let (id, text) = self.model.next();
-        let fragment =
-            if self.model.count.is_multiple_of(2) { user(text.clone()) } else { assistant(text.clone()) };
+        let fragment = if self.model.count.is_multiple_of(2) {
+            user(text.clone())
+        } else {
+            assistant(text.clone())
+        };
         self.engine.set([fragment.with_id(id.as_str())]);
         self.model.say(&id, &text);
     }
@@ -198,7 +205,8 @@ impl World {
             Step::SayElsewhere => {
                 let _seen = self.engine.resolve().await.unwrap();
                 let branch = self.engine.branch().clone();
-                let mut other = builder(&self.store).branch(branch).ids(Uuid7Ids).open().await.unwrap();
+                let mut other =
+                    builder(&self.store).branch(branch).ids(Uuid7Ids).open().await.unwrap();
                 let (id, text) = self.model.next();
                 other.set([user(text.clone()).with_id(id.as_str())]);
                 let _saved = other.save().await.unwrap();
@@ -215,7 +223,8 @@ impl World {
                 let turn = self.engine.resolve().await.unwrap();
                 let history = &turn.messages;
                 let (items, recipe) = self.model.cut(cut);
-                let recipe: Vec<_> = recipe.iter().map(|(at, text)| (*at, text.as_deref())).collect();
+                let recipe: Vec<_> =
+                    recipe.iter().map(|(at, text)| (*at, text.as_deref())).collect();
                 let compacted = compacted(history, &recipe);
                 if self.engine.compact(&turn, &compacted, &[]).await.unwrap().is_some() {
                     self.model.window.redo.clear();
@@ -224,7 +233,8 @@ impl World {
                 }
                 assert_eq!(self.lines().await, self.model.lines(), "before it is saved");
                 for _ in 0..*behind {
-                    // The boundary comes behind it, so what is shown at it is something that never was.
+                    // The boundary comes behind it, so what is shown at it is something that never
+                    // was.
                     self.say();
                     self.model.at.remove(&format!("m{}", self.model.count));
                 }
@@ -272,16 +282,18 @@ impl World {
             }
             Step::Reopen => {
                 let branch = self.engine.branch().clone();
-                self.engine = builder(&self.store).branch(branch).ids(Uuid7Ids).open().await.unwrap();
+                self.engine =
+                    builder(&self.store).branch(branch).ids(Uuid7Ids).open().await.unwrap();
             }
         }
     }
 
     async fn lines(&mut self) -> Vec<String> {
-        let strip = |line: String| match line.split_once("/").and_then(|(_, made)| made.split_once(": ")) {
-            Some((_, text)) => text.to_owned(),
-            None => line,
-        };
+        let strip =
+            |line: String| match line.split_once("/").and_then(|(_, made)| made.split_once(": ")) {
+                Some((_, text)) => text.to_owned(),
+                None => line,
+            };
         shown(&mut self.engine).await.into_iter().map(strip).collect()
     }
 
@@ -301,7 +313,10 @@ impl World {
         let messages = graph.nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary);
         let texts: BTreeMap<_, _> = messages
             .map(|placed| {
-                (placed.node.id.to_string(), placed.node.message().unwrap().plain_text().into_owned())
+                (
+                    placed.node.id.to_string(),
+                    placed.node.message().unwrap().plain_text().into_owned(),
+                )
             })
             .collect();
         assert_eq!(texts, self.model.texts);
@@ -316,13 +331,15 @@ fn run(url: &str, steps: &[Step]) {
             world.take(step).await;
             world.check(step).await;
         }
-        let report = world.store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        let report =
+            world.store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.findings, []);
     });
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_shown_is_what_a_plain_model_says(steps in proptest::collection::vec(step(), 1..25)) {
@@ -332,7 +349,8 @@ proptest! {
 
 #[cfg(feature = "sqlite")]
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn and_it_is_what_a_file_says(steps in proptest::collection::vec(step(), 1..25)) {

@@ -1,9 +1,11 @@
-//! Compactions: what is shown, what is kept, what survives another process, another writer, an undo.
+//! Compactions: what is shown, what is kept, what survives another process, another writer, an
+//! undo.
 
 use std::sync::Arc;
 
 use context_runtime::{
-    ConflictPolicy, ContextEngine, Edits, ErrorKind, Message, PlanReport, Role, SaveOutcome, Timestamp,
+    ConflictPolicy, ContextEngine, Edits, ErrorKind, Message, PlanReport, Role, SaveOutcome,
+    Timestamp,
     compaction::{BoundaryKind, Compacted, Price},
     last_assistant_message,
     store::{Chain, Node, NodeKind, Target, Window},
@@ -16,8 +18,8 @@ use context_runtime::{
 
 use crate::kit::{builder, say, shown, store, stored, texts, with_messages};
 
-/// What becomes of what is shown: nothing removes a message, a number keeps the message at this place, a text shortens it, and a text
-/// without a place is a message of the compaction's own.
+/// What becomes of what is shown: nothing removes a message, a number keeps the message at this
+/// place, a text shortens it, and a text without a place is a message of the compaction's own.
 pub(crate) type Recipe<'a> = &'a [(Option<usize>, Option<&'a str>)];
 
 pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> Compacted {
@@ -28,7 +30,9 @@ pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> Compacted {
             (Some(origin), None) => Arc::clone(&messages[*origin]),
             (Some(origin), Some(text)) => Arc::new(Message::text(messages[*origin].role, *text)),
             (None, text) => Arc::new(
-                Message::from(text.unwrap_or_default()).marked(Message::SYNTHETIC).marked("checkpoint"),
+                Message::from(text.unwrap_or_default())
+                    .marked(Message::SYNTHETIC)
+                    .marked("checkpoint"),
             ),
         });
         out.origins.push(*origin);
@@ -64,7 +68,8 @@ async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of
     let turn = engine.resolve().await.unwrap();
     let history = &turn.messages;
     let reports = [report("summarize", BoundaryKind::Compact, "3 messages")];
-    let id = engine.compact(&turn, &compacted(history, KEEP_ENDS), &reports).await.unwrap().unwrap();
+    let id =
+        engine.compact(&turn, &compacted(history, KEEP_ENDS), &reports).await.unwrap().unwrap();
     let expected = [format!("{id}/0: so far"), "a2: text a2".to_owned()];
     assert_eq!(shown(&mut engine).await, expected, "before it is saved");
     let saved = engine.save().await.unwrap();
@@ -74,7 +79,10 @@ async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of
 
     let mut next = builder(&store).open().await.unwrap();
     let told = next.resolve().await.unwrap().boundaries;
-    assert_eq!((told.len(), told[0].kind, told[0].retained_messages), (1, BoundaryKind::Compact, 2));
+    assert_eq!(
+        (told.len(), told[0].kind, told[0].retained_messages),
+        (1, BoundaryKind::Compact, 2)
+    );
     assert_eq!(told[0].metadata.get("policy").unwrap().as_str(), "\"summarize\"");
     // What the compaction made is no message, and no message is gone.
     let graph = next.graph().await.unwrap();
@@ -101,8 +109,11 @@ async fn an_undo_walks_back_and_a_redo_forward_and_nothing_said_since_is_lost() 
     let store = store().await;
     let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
     let whole = shown(&mut engine).await;
-    compact(&mut engine, &[(Some(0), None), (Some(1), Some("short")), (Some(2), None), (Some(3), None)])
-        .await;
+    compact(
+        &mut engine,
+        &[(Some(0), None), (Some(1), Some("short")), (Some(2), None), (Some(3), None)],
+    )
+    .await;
     let first = shown(&mut engine).await;
     engine.set([say("u3", "text u3")]);
     compact(&mut engine, &[(None, Some("so far")), (Some(4), None)]).await;
@@ -149,8 +160,12 @@ async fn a_second_compaction_keeps_what_the_first_had_kept() {
     let recipe: Recipe<'_> = &[(Some(0), None), (Some(1), None), (Some(3), None), (Some(4), None)];
     engine.compact(&turn, &compacted(history, recipe), &[]).await.unwrap().unwrap();
     let _saved = engine.save().await.unwrap();
-    let expected =
-        [format!("{checkpoint}: facts"), "a1: short".into(), "a2: text a2".into(), "u3: text u3".into()];
+    let expected = [
+        format!("{checkpoint}: facts"),
+        "a1: short".into(),
+        "a2: text a2".into(),
+        "u3: text u3".into(),
+    ];
     assert_eq!(stored(&store, "main").await, expected);
     assert_eq!(engine.resolve().await.unwrap().boundaries.len(), 2);
 }
@@ -218,8 +233,12 @@ async fn of_two_who_compact_at_once_one_conflicts_or_goes_on_a_branch_of_its_own
     for policy in [ConflictPolicy::Fail, ConflictPolicy::Fork] {
         let store = store().await;
         let _first = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-        let mut engine =
-            builder(&store).on_conflict(policy).ids(context_runtime::Uuid7Ids).open().await.unwrap();
+        let mut engine = builder(&store)
+            .on_conflict(policy)
+            .ids(context_runtime::Uuid7Ids)
+            .open()
+            .await
+            .unwrap();
         let mut other = builder(&store).ids(context_runtime::Uuid7Ids).open().await.unwrap();
         for engine in [&mut engine, &mut other] {
             let turn = engine.resolve().await.unwrap();
@@ -232,7 +251,10 @@ async fn of_two_who_compact_at_once_one_conflicts_or_goes_on_a_branch_of_its_own
         match policy {
             ConflictPolicy::Fail => {
                 assert_eq!(engine.save().await.unwrap_err().kind(), ErrorKind::Conflict);
-                assert!(engine.compactions().await.unwrap().last().unwrap().pending, "it is not lost");
+                assert!(
+                    engine.compactions().await.unwrap().last().unwrap().pending,
+                    "it is not lost"
+                );
             }
             _ => {
                 let saved = engine.save().await.unwrap();
@@ -252,7 +274,10 @@ async fn a_history_that_is_not_shown_any_more_is_not_compacted() {
     let history = &turn.messages;
     let short = compacted(history, &[(Some(2), None)]);
     let backwards = compacted(history, &[(Some(2), None), (Some(0), None)]);
-    assert_eq!(engine.compact(&turn, &backwards, &[]).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(
+        engine.compact(&turn, &backwards, &[]).await.unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
     let beyond = compacted(history, &[(Some(2), None)]);
     let mut begun = turn.clone();
     begun.messages = history.prefix(1);
@@ -374,14 +399,22 @@ async fn a_boundary_that_cannot_be_read_cuts_nothing_and_is_told() {
     .enumerate()
     {
         let expected = if n == 0 { head.clone() } else { format!("new{}", n - 1).into() };
-        let node =
-            Node::from_encoded(format!("new{n}").into(), NodeKind::Boundary, Timestamp::from_micros(9), body);
+        let node = Node::from_encoded(
+            format!("new{n}").into(),
+            NodeKind::Boundary,
+            Timestamp::from_micros(9),
+            body,
+        );
         let target = Target::Extend { branch: "main".into(), expected: Some(expected) };
         let mut commit = Commit::new(engine.chat_ref().clone(), target, Timestamp::from_micros(9));
         commit.nodes = vec![Arc::new(node)];
         let _applied = store.history().commit(commit).await.unwrap();
         let resolved = engine.resolve().await.unwrap();
-        assert_eq!(texts(&resolved.messages), ["u1: text u1", "u2: text u2"], "the one before it holds");
+        assert_eq!(
+            texts(&resolved.messages),
+            ["u1: text u1", "u2: text u2"],
+            "the one before it holds"
+        );
         assert_eq!(resolved.diagnostics.len(), n + 1);
         let told = &resolved.diagnostics[n];
         assert_eq!(
@@ -399,7 +432,11 @@ async fn what_is_redacted_is_gone_from_boundaries_too() {
     engine.set([say("a1", &secret("card"))]);
     let _saved = engine.save_with(Edits::Amend).await.unwrap();
     let (short, so_far) = (secret("short"), secret("so far"));
-    compact(&mut engine, &[(Some(0), None), (Some(1), Some(&short)), (Some(2), None), (Some(3), None)]).await;
+    compact(
+        &mut engine,
+        &[(Some(0), None), (Some(1), Some(&short)), (Some(2), None), (Some(3), None)],
+    )
+    .await;
     compact(&mut engine, &[(None, Some(&so_far)), (Some(2), None), (Some(3), None)]).await;
     engine.undo_compaction().await.unwrap().unwrap();
     let _saved = engine.save().await.unwrap();
@@ -425,7 +462,10 @@ async fn what_is_redacted_is_gone_from_boundaries_too() {
     }
     // What is shown as it was does not depend on it.
     engine.undo_compaction().await.unwrap().unwrap();
-    assert_eq!(shown(&mut engine).await, ["u1: text u1", "a1: [redacted]", "u2: text u2", "a2: text a2"]);
+    assert_eq!(
+        shown(&mut engine).await,
+        ["u1: text u1", "a1: [redacted]", "u2: text u2", "a2: text a2"]
+    );
 }
 
 #[tokio::test]

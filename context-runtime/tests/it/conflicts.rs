@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::{ConflictPolicy, ContextEngine, ErrorKind, SaveOutcome, Store, last_assistant_message};
+use context_runtime::{
+    ConflictPolicy, ContextEngine, ErrorKind, SaveOutcome, Store, last_assistant_message,
+};
 
 use crate::kit::{builder, engine, say, shown, store, stored, with_messages};
 

@@ -60,6 +60,12 @@ async fn picked_messages_are_copied_with_ids_of_their_own() {
     let texts: Vec<_> = stored(&store, side.as_str()).await;
     assert_eq!(texts.len(), 4);
     assert!(texts[2].ends_with(": more"));
-    assert_eq!(engine.cherry_pick(&picked, "nowhere").await.unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(engine.cherry_pick(&["ghost".into()], side).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        engine.cherry_pick(&picked, "nowhere").await.unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        engine.cherry_pick(&["ghost".into()], side).await.unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
 }

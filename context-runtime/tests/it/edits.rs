@@ -1,4 +1,5 @@
-//! Edits of stored messages: branches by default, amendments on request; the old branch is never touched.
+//! Edits of stored messages: branches by default, amendments on request; the old branch is never
+//! touched.
 
 use std::sync::Arc;
 

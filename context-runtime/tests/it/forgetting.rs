@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::{
-    CancelSignal, ChatRef, ErrorKind, Message, MessageId, Retention, Role, Store, Timestamp, UserId,
+    CancelSignal, ChatRef, ErrorKind, Message, MessageId, Retention, Role, Store, Timestamp,
+    UserId,
     store::{BlobId, ChainEnd, Commit, NewBlob, NewChat, Node, SearchQuery, Target, Window},
 };
 
@@ -60,7 +61,8 @@ impl Forgetting {
         let Some(streams) = self.store.streams() else { return };
         let id = id.into();
         let _created = streams.create_stream(chat, &id, at(day)).await.unwrap();
-        let _claimed = streams.claim_stream(chat, &id, &StreamClaim::new("w", at(day))).await.unwrap();
+        let _claimed =
+            streams.claim_stream(chat, &id, &StreamClaim::new("w", at(day))).await.unwrap();
         let append = StreamAppend::new("w", 0, ["a chunk"], at(day));
         let append = if ends { append.end(StreamEnd::Completed) } else { append };
         assert!(streams.append_stream(chat, &id, append).await.unwrap().is_done());
@@ -87,15 +89,22 @@ impl Forgetting {
         assert_eq!(history.revisions(&chat, &"m1".into()).await.unwrap().len(), 1, "{}", self.name);
         let old = history.messages(&chat, &["m1".into()]).await.unwrap()[0].clone().unwrap();
         let gone = Node::new("m1", old.node.message().unwrap().redacted(), at(1));
-        let _redacted =
-            history.commit(Commit { redactions: vec![gone.into()], ..commit(at(3)) }).await.unwrap();
+        let _redacted = history
+            .commit(Commit { redactions: vec![gone.into()], ..commit(at(3)) })
+            .await
+            .unwrap();
         let end = ChainEnd::Branch("main".into());
         let chain = history.chain(&chat, &end, &Window::Whole).await.unwrap();
         let texts: Vec<_> =
             chain.iter().map(|node| node.message().unwrap().readable_text().to_string()).collect();
         assert_eq!(texts, ["[redacted]", "an answer"], "{}", self.name);
         assert_eq!(history.revisions(&chat, &"m1".into()).await.unwrap(), [], "{}", self.name);
-        assert_eq!(self.found("persimmons").await + self.found("kumquats").await, 0, "{}", self.name);
+        assert_eq!(
+            self.found("persimmons").await + self.found("kumquats").await,
+            0,
+            "{}",
+            self.name
+        );
         assert!(history.delete_chat(&chat, None).await.unwrap());
     }
 
@@ -118,8 +127,10 @@ impl Forgetting {
         policy.idle_streams = limit;
         let never = CancelSignal::never();
         let removals = policy.plan(&*self.store, &self.ada, at(10), &never).await.unwrap();
-        let seen: Vec<_> =
-            removals.iter().map(|gone| (gone.chat.chat.as_str(), gone.blobs, gone.streams)).collect();
+        let seen: Vec<_> = removals
+            .iter()
+            .map(|gone| (gone.chat.chat.as_str(), gone.blobs, gone.streams))
+            .collect();
         let mut expected = Vec::new();
         if self.store.blobs().is_some() {
             expected.push(("new", 2, 0));

@@ -29,7 +29,11 @@ async fn an_engine_that_is_dropped_with_pending_messages_says_so_once_and_not_wh
     });
     let told = told.await;
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("call `save`") && told[0].contains("messages=2") && told[0].contains("chat=c"));
+    assert!(
+        told[0].contains("call `save`")
+            && told[0].contains("messages=2")
+            && told[0].contains("chat=c")
+    );
     assert!(!told[0].contains("secret"));
 
     let told = warned(async || {
@@ -76,7 +80,8 @@ async fn a_memory_that_is_dropped_before_it_kept_its_turns_says_so_once() {
     for flushes in [false, true] {
         let told = warned(async || {
             let memory = episodic(&store).unwrap();
-            let runtime = DefaultContextRuntime::builder().window(10_000).memory(memory).build().unwrap();
+            let runtime =
+                DefaultContextRuntime::builder().window(10_000).memory(memory).build().unwrap();
             assert_eq!(runtime.capture_turn(turn.capture()).await.unwrap(), []);
             if flushes {
                 runtime.flush().await.unwrap();
@@ -123,7 +128,10 @@ async fn a_round_that_is_dropped_open_says_so_once() {
     });
     let told = told.await;
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("call `finish`") && told[0].contains("round 0 of agent 0 of session lisbon"));
+    assert!(
+        told[0].contains("call `finish`")
+            && told[0].contains("round 0 of agent 0 of session lisbon")
+    );
 
     let told = warned(async || {
         let round = trajectories.begin(&agent).await.unwrap();
@@ -145,7 +153,11 @@ async fn a_round_that_nobody_finished_is_shown_as_interrupted() {
     }
     let shown = async || {
         let graph = trajectories.graph("ada", "lisbon").await.unwrap();
-        graph.agents().flat_map(|agent| agent.rounds()).map(|round| round.state()).collect::<Vec<_>>()
+        graph
+            .agents()
+            .flat_map(|agent| agent.rounds())
+            .map(|round| round.state())
+            .collect::<Vec<_>>()
     };
     assert_eq!(shown().await, [RoundState::Interrupted, RoundState::Open], "a later one has begun");
     clock.advance(3_599);
@@ -171,7 +183,9 @@ fn a_runtime_that_would_fail_later_is_not_built() {
          is not known: say it with `window`, or give a table of `models` that has it"
     );
     assert!(refused(builder().model(" ").build()).contains("the model may not be empty"));
-    assert!(refused(builder().model("gpt-4o").agent("").build()).contains("the agent may not be empty"));
+    assert!(
+        refused(builder().model("gpt-4o").agent("").build()).contains("the agent may not be empty")
+    );
     assert!(builder().model("nobody-knows").window(8_000).build().is_ok());
     assert!(builder().build().is_ok(), "inputs name their models");
 }

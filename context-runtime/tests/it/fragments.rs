@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    ChatRef, DiagnosticCode, ErrorKind, Fragment, FragmentContent, Metadata, Store, Timestamp, Uuid7Ids,
+    ChatRef, DiagnosticCode, ErrorKind, Fragment, FragmentContent, Metadata, Store, Timestamp,
+    Uuid7Ids,
     fragments::{Encoded, FragmentKind},
     hint, role,
     store::StoredFragment,
@@ -61,7 +62,11 @@ async fn an_unknown_kind_is_kept_and_reported_but_not_rendered() {
     let body = Encoded::new("glossary", 9, &b"\x00\xff"[..]);
     let stored = StoredFragment { id: Some("g".into()), metadata: Metadata::default(), body };
     let at = Timestamp::default();
-    store.fragments().put_fragments(chat.chat_ref(), std::slice::from_ref(&stored), at).await.unwrap();
+    store
+        .fragments()
+        .put_fragments(chat.chat_ref(), std::slice::from_ref(&stored), at)
+        .await
+        .unwrap();
     chat.set([hint("x").persisted(), say("u1", "q")]);
     let _saved = chat.save().await.unwrap();
 

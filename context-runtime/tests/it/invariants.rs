@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use context_runtime::{CancelSignal, ContextEngine, Edits, Store, assistant, last_assistant_message, user};
+use context_runtime::{
+    CancelSignal, ContextEngine, Edits, Store, assistant, last_assistant_message, user,
+};
 use proptest::prelude::*;
 
 use crate::kit::{builder, store};
@@ -28,7 +30,8 @@ fn step() -> impl Strategy<Value = Step> {
     let edits = prop_oneof![Just(Edits::Auto), Just(Edits::Branch), Just(Edits::Amend)];
     prop_oneof![
         4 => any::<bool>().prop_map(Step::Say),
-        2 => (any::<prop::sample::Index>(), edits.clone()).prop_map(|(of, edits)| Step::Edit { of, edits }),
+        2 => (any::<prop::sample::Index>(),
+            edits.clone()).prop_map(|(of, edits)| Step::Edit { of, edits }),
         1 => edits.prop_map(Step::Lazy),
         1 => any::<prop::sample::Index>().prop_map(Step::Rewind),
         1 => any::<prop::sample::Index>().prop_map(Step::Switch),
@@ -45,12 +48,17 @@ async fn state(chat: &ContextEngine) -> State {
     let graph = chat.graph().await.unwrap();
     let parents: BTreeMap<_, _> = graph.nodes.iter().map(|p| (p.node.id.clone(), p)).collect();
     let path = |head: Option<context_runtime::MessageId>| {
-        let ids = head.map(|head| context_runtime::graph::ancestors(head, |id| parents[id].parent.clone()));
+        let ids = head
+            .map(|head| context_runtime::graph::ancestors(head, |id| parents[id].parent.clone()));
         let mut path: Vec<_> = ids.unwrap_or_default();
         path.reverse();
         path.iter().map(|id| (id.to_string(), parents[id].node.revision)).collect()
     };
-    graph.branches.iter().map(|branch| (branch.name.to_string(), path(branch.head.clone()))).collect()
+    graph
+        .branches
+        .iter()
+        .map(|branch| (branch.name.to_string(), path(branch.head.clone())))
+        .collect()
 }
 
 async fn take(step: &Step, n: usize, chat: &mut ContextEngine, store: &Arc<dyn Store>) {
@@ -91,7 +99,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn branches_only_grow_and_messages_only_gain_revisions(steps in proptest::collection::vec(step(), 1..25)) {
+    fn branches_only_grow_and_messages_only_gain_revisions(steps in
+        proptest::collection::vec(step(), 1..25)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let store = store().await;

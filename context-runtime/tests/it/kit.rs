@@ -60,7 +60,10 @@ pub(crate) async fn with_messages(store: &Arc<dyn Store>, ids: &[&str]) -> Conte
 
 /// `id: text` of each message.
 pub(crate) fn texts(chain: &Chain) -> Vec<String> {
-    chain.iter().map(|node| format!("{}: {}", node.id, node.message().unwrap().plain_text())).collect()
+    chain
+        .iter()
+        .map(|node| format!("{}: {}", node.id, node.message().unwrap().plain_text()))
+        .collect()
 }
 
 /// What the engine would send.

@@ -1,5 +1,5 @@
-//! Long ones, for `cargo xtask ci --long`: chats of a million messages through files, in memory that does not grow
-//! with them.
+//! Long ones, for `cargo xtask ci --long`: chats of a million messages through files, in memory
+//! that does not grow with them.
 
 use std::fmt::Write as _;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -30,19 +30,24 @@ impl Lines {
             0 => line.push_str(
                 r#"{"type":"chat","v":1,"chat":"c","active":"main","created_at":1,"updated_at":9}"#,
             ),
-            1 => {
-                write!(line, r#"{{"type":"branch","name":"main","head":"m{}","created_at":1}}"#, MESSAGES - 1)
-                    .unwrap()
-            }
+            1 => write!(
+                line,
+                r#"{{"type":"branch","name":"main","head":"m{}","created_at":1}}"#,
+                MESSAGES - 1
+            )
+            .unwrap(),
             _ if tag < MESSAGES => {
-                let parent = tag.checked_sub(1).map_or("null".to_owned(), |parent| format!("\"m{parent}\""));
+                let parent =
+                    tag.checked_sub(1).map_or("null".to_owned(), |parent| format!("\"m{parent}\""));
                 write!(
                     line,
                     r#"{{"type":"message","id":"m{tag}","parent":{parent},"created_at":{n},"role":"user","body":{{"kind":"message","v":1,"json":{{"role":"user","parts":[{{"type":"text","text":"{tag:0>400}"}}]}}}}}}"#
                 )
                 .unwrap();
             }
-            _ if tag == MESSAGES => write!(line, r#"{{"type":"end","messages":{MESSAGES}}}"#).unwrap(),
+            _ if tag == MESSAGES => {
+                write!(line, r#"{{"type":"end","messages":{MESSAGES}}}"#).unwrap()
+            }
             _ => return None,
         }
         line.push('\n');
@@ -105,7 +110,9 @@ async fn a_million_messages_come_in_and_go_out_in_bounded_memory() {
     let mut lines = 0u64;
     let mut out = CountLines(&mut lines);
     let exported =
-        export_jsonl(&*store, std::slice::from_ref(&chat), &mut out, &cancel, &mut |_| {}).await.unwrap();
+        export_jsonl(&*store, std::slice::from_ref(&chat), &mut out, &cancel, &mut |_| {})
+            .await
+            .unwrap();
     assert_eq!((exported.messages, lines), (MESSAGES, MESSAGES + 3));
     if let Some(peak) = peak() {
         println!("peak memory {peak} MiB");

@@ -8,7 +8,12 @@ use crate::kit::{engine, say, shown, store, stored, with_messages};
 async fn a_pending_assistant_message_is_replaced_once_and_in_place() {
     let store = store().await;
     let mut chat = engine(&store).await;
-    chat.set([say("u1", "q"), say("a1", "draft"), say("u2", "hm"), last_assistant_message("final")]);
+    chat.set([
+        say("u1", "q"),
+        say("a1", "draft"),
+        say("u2", "hm"),
+        last_assistant_message("final"),
+    ]);
     assert_eq!(shown(&mut chat).await, ["u1: q", "a1: final", "u2: hm"]);
     let _saved = chat.save().await.unwrap();
     assert_eq!(stored(&store, "main").await, ["u1: q", "a1: final", "u2: hm"]);

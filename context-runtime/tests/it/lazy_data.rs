@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use context_runtime::kinds::policy;
 use context_runtime::{
-    CancelSource, Clock, DiagnosticCode, ErrorKind, Fragment, FragmentData, ResolveOptions, Timestamp,
-    fragment,
+    CancelSource, Clock, DiagnosticCode, ErrorKind, Fragment, FragmentData, ResolveOptions,
+    Timestamp, fragment,
     fragments::{LazyData, OnFailure, Reuse},
     hint, lazy, lazy_future, lazy_stream,
 };
@@ -49,7 +49,9 @@ async fn closures_futures_and_streams_become_data_wherever_they_stand() {
     let mut chat = engine(&store().await).await;
     chat.set([
         hint(lazy(|| async { Ok::<_, Infallible>("from a closure") })),
-        policy("Ask.").policies([lazy_future(async { Ok::<_, Infallible>(hint("from a future")) })]).into(),
+        policy("Ask.")
+            .policies([lazy_future(async { Ok::<_, Infallible>(hint("from a future")) })])
+            .into(),
         fragment("rows", [lazy_stream(|| stream::iter([1, 2].map(Ok::<_, Infallible>)))]),
         Fragment::new(
             "nested",
@@ -139,7 +141,8 @@ async fn a_placeholder_or_nothing_can_stand_in_for_what_failed() {
     ]);
     let turn = chat.resolve().await.unwrap();
     assert_eq!(turn.system_prompt, "<hint>(not known)</hint>");
-    let told: Vec<_> = turn.diagnostics.iter().map(|told| (told.code, told.path.as_str())).collect();
+    let told: Vec<_> =
+        turn.diagnostics.iter().map(|told| (told.code, told.path.as_str())).collect();
     assert_eq!(told, [(DiagnosticCode::NotLoaded, "hint"), (DiagnosticCode::NotLoaded, "gone")]);
 }
 
@@ -156,7 +159,10 @@ async fn what_could_not_be_loaded_is_tried_again_and_never_stored() {
         }
     });
     let mut chat = engine(&store).await;
-    chat.set([hint(data.on_failure(OnFailure::Placeholder("?".into()))).persisted(), say("u1", "hi")]);
+    chat.set([
+        hint(data.on_failure(OnFailure::Placeholder("?".into()))).persisted(),
+        say("u1", "hi"),
+    ]);
     assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>?</hint>");
     let _saved = chat.save().await.unwrap();
     let mut next = engine(&store).await;
@@ -237,7 +243,8 @@ async fn no_more_loaders_run_at_once_than_allowed_and_that_many_do() {
     chat.set((0..10).map(|_| {
         let (running, peak, full) = (Arc::clone(&running), Arc::clone(&peak), Arc::clone(&full));
         hint(lazy(move || {
-            let (running, peak, full) = (Arc::clone(&running), Arc::clone(&peak), Arc::clone(&full));
+            let (running, peak, full) =
+                (Arc::clone(&running), Arc::clone(&peak), Arc::clone(&full));
             async move {
                 let now = running.fetch_add(1, Ordering::SeqCst) + 1;
                 if peak.fetch_max(now, Ordering::SeqCst).max(now) < LIMIT {

@@ -1,7 +1,7 @@
 //! A commit whose answer was lost counts once.
 //!
-//! The peers this library learnt from write such a message twice, or make a branch of it: the retry finds the
-//! ids stored and takes them for edits.
+//! The peers this library learnt from write such a message twice, or make a branch of it: the retry
+//! finds the ids stored and takes them for edits.
 
 use std::sync::Arc;
 
@@ -13,11 +13,13 @@ use crate::kit::{builder, say, shown, store, stored, with_messages};
 
 const CHAT: [&str; 2] = ["u1: text u1", "a1: text a1"];
 
-/// A store below and an engine above, between which these things happen to these commits, counted from 0.
+/// A store below and an engine above, between which these things happen to these commits, counted
+/// from 0.
 async fn flaky(faults: &[(u32, Fault)]) -> (Arc<dyn Store>, context_runtime::ContextEngine) {
     let inner = store().await;
     let _seed = with_messages(&inner, &["u1", "a1"]).await;
-    let commits = |plan: FaultPlan, (nth, fault): &(u32, Fault)| plan.with(Operation::Commit, *nth, *fault);
+    let commits =
+        |plan: FaultPlan, (nth, fault): &(u32, Fault)| plan.with(Operation::Commit, *nth, *fault);
     let plan = faults.iter().fold(FaultPlan::default(), commits);
     let faulty: Arc<dyn Store> = Arc::new(FaultStore::new(Arc::clone(&inner), plan));
     let chat = builder(&faulty).open().await.unwrap();
@@ -115,7 +117,8 @@ async fn a_save_that_is_dropped_half_way_is_settled_by_the_next_one() {
     assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: next"]);
 }
 
-/// A compaction that was there without what was said, or the other way round, shows a model something that never was.
+/// A compaction that was there without what was said, or the other way round, shows a model
+/// something that never was.
 #[tokio::test]
 async fn a_compaction_and_what_was_said_are_one_commit() {
     let recipe: Recipe<'_> = &[(None, Some("so far")), (Some(2), None)];

@@ -37,13 +37,15 @@ async fn rich() -> Arc<dyn Store> {
         Step::Activate(3),
     ]);
     make(&*store, "c", steps).await;
-    let blob = NewBlob::new(vec![0, 159, 146, 150], Timestamp::from_micros(5)).media_type("image/x");
+    let blob =
+        NewBlob::new(vec![0, 159, 146, 150], Timestamp::from_micros(5)).media_type("image/x");
     store.blobs().unwrap().put_blob(&chat("c"), blob).await.unwrap();
     store
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn what_arrives_is_what_was_sent_and_is_sent_once(steps in steps()) {
@@ -53,10 +55,12 @@ proptest! {
             let options = MigrateChat::default();
             assert_eq!(migrate(&*from, &*to, &options.dry_run()).await.unwrap(), Migrated::Missing);
             assert_eq!(to.history().chat(&chat("c")).await.unwrap(), None, "a dry run writes nothing");
-            let Migrated::Copied(sent, written) = migrate(&*from, &*to, &options).await.unwrap() else {
+            let Migrated::Copied(sent, written) = migrate(&*from, &*to,
+                &options).await.unwrap() else {
                 panic!("it was not there");
             };
-            assert_eq!((*sent, sent.to_string()), (digest(&*to).await, digest(&*from).await.to_string()));
+            assert_eq!((*sent, sent.to_string()),
+                (digest(&*to).await, digest(&*from).await.to_string()));
             assert_eq!((sent.messages.count, written.diagnostics), (written.messages, vec![]));
             sound(&*to).await;
             for options in [options, options.without_verifying(), options.dry_run()] {
@@ -68,7 +72,8 @@ proptest! {
 
 #[cfg(feature = "sqlite")]
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     /// Stores list messages in orders of their own, which makes no difference.
     #[test]
@@ -104,16 +109,25 @@ async fn a_chat_that_differs_is_told_and_left() {
             }
             "branches" => {
                 let new = "other".into();
-                history.rename_branch(&chat("c"), &head.name, &new, Timestamp::default()).await.unwrap();
+                history
+                    .rename_branch(&chat("c"), &head.name, &new, Timestamp::default())
+                    .await
+                    .unwrap();
             }
             "checkpoints" => {
                 let (name, message) = ("other".into(), head.head.unwrap());
-                history.set_checkpoint(&chat("c"), &name, &message, Timestamp::default()).await.unwrap();
+                history
+                    .set_checkpoint(&chat("c"), &name, &message, Timestamp::default())
+                    .await
+                    .unwrap();
             }
             "fragments" => {
                 let body = Encoded::new("note", 1, vec![9]);
                 let note = StoredFragment { id: None, metadata: Metadata::default(), body };
-                to.fragments().put_fragments(&chat("c"), &[note], Timestamp::default()).await.unwrap();
+                to.fragments()
+                    .put_fragments(&chat("c"), &[note], Timestamp::default())
+                    .await
+                    .unwrap();
             }
             "blobs" => {
                 to.blobs().unwrap().put_blob(&chat("c"), NewBlob::new("more", at)).await.unwrap();
@@ -125,9 +139,12 @@ async fn a_chat_that_differs_is_told_and_left() {
                     Timestamp::default(),
                 );
                 let target = context_runtime::store::Target::Stay;
-                let commit = context_runtime::store::Commit::new(chat("c"), target, Timestamp::default());
                 let commit =
-                    context_runtime::store::Commit { redactions: vec![Arc::new(redaction)], ..commit };
+                    context_runtime::store::Commit::new(chat("c"), target, Timestamp::default());
+                let commit = context_runtime::store::Commit {
+                    redactions: vec![Arc::new(redaction)],
+                    ..commit
+                };
                 let _applied = history.commit(commit).await.unwrap();
             }
         }
@@ -135,19 +152,23 @@ async fn a_chat_that_differs_is_told_and_left() {
         let migrated = migrate(&*from, &*to, &MigrateChat::default()).await.unwrap();
         assert_eq!(migrated, Migrated::Different(part));
         assert_eq!(digest(&*to).await, there);
-        let outline = migrate(&*from, &*to, &MigrateChat::default().without_verifying()).await.unwrap();
+        let outline =
+            migrate(&*from, &*to, &MigrateChat::default().without_verifying()).await.unwrap();
         let seen = !matches!(part, "blobs" | "messages");
         assert_eq!(outline, if seen { Migrated::Different(part) } else { Migrated::Unchanged });
     }
 }
 
-/// Whatever call fails, before or after it does its work: the next try brings the chat, and a third finds it there.
+/// Whatever call fails, before or after it does its work: the next try brings the chat, and a third
+/// finds it there.
 #[tokio::test]
 async fn what_fails_half_way_is_brought_by_the_next_try() {
     let from = rich().await;
     let mut failed = 0;
     for operation in Operation::WRITES.iter().chain(Operation::READS).chain([&Operation::PutBlob]) {
-        for (nth, fault) in [(0, Fault::BeforeApply), (0, Fault::AfterApply), (2, Fault::AfterApply)] {
+        for (nth, fault) in
+            [(0, Fault::BeforeApply), (0, Fault::AfterApply), (2, Fault::AfterApply)]
+        {
             let to = store().await;
             let plan = FaultPlan::default().with(*operation, nth, fault);
             let faulty = FaultStore::new(Arc::clone(&to), plan);
@@ -158,7 +179,10 @@ async fn what_fails_half_way_is_brought_by_the_next_try() {
                 Err(_) => failed += 1,
             }
             let again = migrate(&*from, &*to, &MigrateChat::default()).await.unwrap();
-            assert!(matches!(again, Migrated::Copied(..) | Migrated::Unchanged), "{operation:?} {again:?}");
+            assert!(
+                matches!(again, Migrated::Copied(..) | Migrated::Unchanged),
+                "{operation:?} {again:?}"
+            );
             let third = migrate(&*from, &*to, &MigrateChat::default()).await.unwrap();
             assert_eq!((third, digest(&*to).await), (Migrated::Unchanged, digest(&*from).await));
             sound(&*to).await;
@@ -196,7 +220,10 @@ async fn a_chat_that_is_not_complete_is_begun_anew_and_not_handed_on() {
     }
     drop(writer);
     let third = store().await;
-    assert_eq!(migrate(&*to, &*third, &MigrateChat::default()).await.unwrap(), Migrated::Unfinished);
+    assert_eq!(
+        migrate(&*to, &*third, &MigrateChat::default()).await.unwrap(),
+        Migrated::Unfinished
+    );
     let migrated = migrate(&*from, &*to, &MigrateChat::default()).await.unwrap();
     assert!(matches!(migrated, Migrated::Copied(..)), "{migrated:?}");
     let error = migrate(&*third, &*to, &MigrateChat::default()).await.unwrap_err();
@@ -209,8 +236,12 @@ async fn a_chat_that_is_not_complete_is_begun_anew_and_not_handed_on() {
 async fn a_chat_goes_from_server_to_server() {
     // Without blobs, which not every server keeps.
     let from = store().await;
-    make(&*from, "c", (0..12).map(|i| Step::Fork(i, 3)).chain([Step::Amend(2), Step::Fragment(1)]).collect())
-        .await;
+    make(
+        &*from,
+        "c",
+        (0..12).map(|i| Step::Fork(i, 3)).chain([Step::Amend(2), Step::Fragment(1)]).collect(),
+    )
+    .await;
     let servers = crate::servers::Servers::open("migrate").await;
     let on_servers = servers.stores.iter().map(|(_, store)| Arc::clone(store));
     let mut stores: Vec<_> = std::iter::once(Arc::clone(&from)).chain(on_servers).collect();

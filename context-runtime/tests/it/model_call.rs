@@ -18,7 +18,10 @@ fn history(steps: usize) -> Vec<Arc<Message>> {
     for step in 0..steps {
         let id = format!("call_{step}");
         let input = serde_json::json!({"path": format!("src/file_{step}.rs")});
-        let call = Message::new(Role::Assistant, [Part::text("Next."), Part::tool_call(&id, "read", input)]);
+        let call = Message::new(
+            Role::Assistant,
+            [Part::text("Next."), Part::tool_call(&id, "read", input)],
+        );
         let lines: String =
             (0..40).map(|line| format!("{line}: let value_{line} = step_{step};\n")).collect();
         messages.push(Arc::new(call));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use context_runtime::{
-    ChangeKind, ContextEngine, Fragment, FragmentData, Renderer, ResolveOptions, Resolved, XmlRenderer,
-    fragment,
+    ChangeKind, ContextEngine, Fragment, FragmentData, Renderer, ResolveOptions, Resolved,
+    XmlRenderer, fragment,
     fragments::{Piece, Pieces, RenderError},
     hint, role,
 };
@@ -104,7 +104,8 @@ enum Step {
     Unset(u8),
 }
 
-/// Of few names and shapes, so that they meet: what stands beside it decides in which form a fragment is written.
+/// Of few names and shapes, so that they meet: what stands beside it decides in which form a
+/// fragment is written.
 fn any_fragment() -> impl Strategy<Value = Fragment> {
     let text = || "[a-z<]{0,3}".prop_map(FragmentData::from);
     let row = (text(), text(), any::<bool>()).prop_map(|(a, b, swapped)| {
@@ -138,7 +139,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     /// However a prompt came about, it is the one that rendering everything at once gives.
     #[test]
-    fn a_prompt_from_kept_pieces_is_the_prompt(steps in prop::collection::vec((step(), any::<bool>()), 0..24), format in 0..8_usize) {
+    fn a_prompt_from_kept_pieces_is_the_prompt(steps in prop::collection::vec((step(),
+        any::<bool>()), 0..24), format in 0..8_usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let name = context_runtime::FORMATS[format % context_runtime::FORMATS.len()];
@@ -158,7 +160,8 @@ proptest! {
                     let text = renderer.render(&before).unwrap();
                     prop_assert_eq!(turn.system_prompt, text.as_str());
                     let same = last.chars().zip(text.chars()).take_while(|(a, b)| a == b);
-                    prop_assert_eq!(turn.changes.unchanged_prefix, same.map(|(c, _)| c.len_utf8()).sum::<usize>());
+                    prop_assert_eq!(turn.changes.unchanged_prefix,
+                        same.map(|(c, _)| c.len_utf8()).sum::<usize>());
                     last = text;
                 }
             }

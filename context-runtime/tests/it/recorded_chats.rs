@@ -1,5 +1,6 @@
-//! Conversations of other programs, sent to every provider: each body is judged by the kit's checker, and by the one
-//! over the official types where `CONTEXT_PYTHON` names a Python that has them.
+//! Conversations of other programs, sent to every provider: each body is judged by the kit's
+//! checker, and by the one over the official types where `CONTEXT_PYTHON` names a Python that has
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -27,7 +28,9 @@ pub(crate) struct Chat {
 /// The folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
 fn data_root() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()).map_or(beside, PathBuf::from)
+    env::var_os("CONTEXT_TEST_DATA")
+        .filter(|folder| !folder.is_empty())
+        .map_or(beside, PathBuf::from)
 }
 
 /// The conversations of the files of a folder; none if it is absent.
@@ -60,7 +63,8 @@ pub(crate) fn all_chats() -> Vec<Chat> {
     };
     let tools: fn(&str) -> Vec<Vec<Value>> = |text| {
         let run: Value = serde_json::from_str(text).unwrap();
-        let lists = run["answer_generation"]["train_messages"].as_array().cloned().unwrap_or_default();
+        let lists =
+            run["answer_generation"]["train_messages"].as_array().cloned().unwrap_or_default();
         lists.iter().map(|list| list.as_array().cloned().unwrap()).collect()
     };
     let claude: fn(&str) -> Vec<Vec<Value>> = |text| {
@@ -87,12 +91,15 @@ fn every_chat_is_taken_by_every_provider() {
         println!("skipped: no recorded chats (set CONTEXT_TEST_DATA)");
         return;
     }
-    let codecs: [&dyn MessageCodec; 4] = [&ChatCodec, &ResponsesCodec, &MessagesCodec, &GenerateCodec];
+    let codecs: [&dyn MessageCodec; 4] =
+        [&ChatCodec, &ResponsesCodec, &MessagesCodec, &GenerateCodec];
     let (mut bodies, mut names) = (Vec::new(), Vec::new());
     for chat in &chats {
-        let request = ModelRequest::new(chat.messages.clone()).model("a-model").max_output_tokens(1_000);
+        let request =
+            ModelRequest::new(chat.messages.clone()).model("a-model").max_output_tokens(1_000);
         for codec in codecs {
-            let lowered = codec.lower(&request).unwrap_or_else(|error| panic!("{}: {error}", chat.name));
+            let lowered =
+                codec.lower(&request).unwrap_or_else(|error| panic!("{}: {error}", chat.name));
             let body: Value = lowered.body.parse().unwrap();
             let broken = check_request(codec.name(), &body);
             assert!(broken.is_empty(), "{} for {}: {broken:#?}", chat.name, codec.name());

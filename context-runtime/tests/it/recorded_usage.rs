@@ -50,7 +50,11 @@ fn intervals_hold_what_providers_report() {
             if (estimate.low()..=estimate.high()).contains(&reported) {
                 held += 1;
             } else {
-                outside.push(format!("{} {}: {estimate}, reported {reported}", exchange.name, model.name()));
+                outside.push(format!(
+                    "{} {}: {estimate}, reported {reported}",
+                    exchange.name,
+                    model.name()
+                ));
             }
         }
         ratios.sort_by(f64::total_cmp);

@@ -32,8 +32,9 @@ fn image() -> Part {
 }
 
 fn talk() -> Vec<Arc<Message>> {
-    let turn =
-        |n: usize| [Message::from(format!("question {n}")), Message::text(Role::Assistant, "x".repeat(90))];
+    let turn = |n: usize| {
+        [Message::from(format!("question {n}")), Message::text(Role::Assistant, "x".repeat(90))]
+    };
     (0..10).flat_map(turn).map(Arc::new).collect()
 }
 
@@ -88,7 +89,10 @@ fn under_the_first_contract_an_overflow_is_cut_once_and_images_go_once() {
         (said(400, "image exceeds 5 MB maximum"), "strip_images_and_retry"),
         (said(413, "Request too large"), "give_up"),
         (
-            said(400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens"),
+            said(
+                400,
+                "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+            ),
             "give_up",
         ),
         (said(429, "slow down"), "give_up"),
@@ -102,20 +106,32 @@ fn under_the_extended_contract_each_error_has_its_remedy() {
     for (status, words, decision) in [
         (400, "prompt is too long", "truncate 0.5"),
         (400, "prompt is too long: 214676 tokens > 200000 maximum", "compact Some(200000) None"),
-        (400, "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000", "output 50000"),
+        (
+            400,
+            "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000",
+            "output 50000",
+        ),
         (
             400,
             "input length and max_tokens exceed context limit: 195905 + 64000 > 200000",
             "compact Some(200000) Some(4096)",
         ),
-        (400, "input length and max_tokens exceed context limit: 195904 + 64000 > 200000", "output 4096"),
+        (
+            400,
+            "input length and max_tokens exceed context limit: 195904 + 64000 > 200000",
+            "output 4096",
+        ),
         (
             400,
             "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
             "output 8192, lasting",
         ),
         (400, "image exceeds 5 MB maximum", "strip_images_and_retry"),
-        (400, "messages.1.content.0: Invalid `signature` in `thinking` block", "remove_thoughts_and_retry"),
+        (
+            400,
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            "remove_thoughts_and_retry",
+        ),
         (
             400,
             "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",
@@ -131,12 +147,16 @@ fn under_the_extended_contract_each_error_has_its_remedy() {
 
 #[test]
 fn what_no_change_of_the_history_helps_is_given_up_with_its_code() {
-    for (status, words) in [(401, "invalid api key"), (402, "no credits"), (429, "slow down"), (418, "what?")]
+    for (status, words) in
+        [(401, "invalid api key"), (402, "no credits"), (429, "slow down"), (418, "what?")]
     {
         let error = said(status, words);
         for contract in [Contract::Seed, Contract::Extended] {
             let decision = Refused::new(&error).decision(&RecoveryChain::new(contract));
-            assert!(!decision.retries() && decision.reason().contains(error.code.as_str()), "{decision:?}");
+            assert!(
+                !decision.retries() && decision.reason().contains(error.code.as_str()),
+                "{decision:?}"
+            );
         }
     }
 }
@@ -147,7 +167,8 @@ fn too_many_bytes_cost_media_first_and_then_the_beginning() {
     let messages = [Arc::new(Message::new(Role::User, [Part::text("see"), image()]))];
     let mut refused = Refused { messages: &messages, ..Refused::new(&error) };
     assert_eq!(refused.shown(Contract::Extended), "strip_images_and_retry");
-    let attempts = [Attempt::new(Decision::StripImagesAndRetry { reason: String::new() }, 1_600, 40)];
+    let attempts =
+        [Attempt::new(Decision::StripImagesAndRetry { reason: String::new() }, 1_600, 40)];
     refused.attempts = &attempts;
     assert_eq!(refused.shown(Contract::Extended), "truncate 0.5");
 }
@@ -175,7 +196,8 @@ fn what_was_tried_in_vain_is_not_tried_again() {
 
 #[test]
 fn a_smaller_answer_is_asked_for_only_if_that_is_less_than_was_asked() {
-    let error = said(400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens");
+    let error =
+        said(400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens");
     let view = HistoryView::new(&[], &Bytes);
     let mut failure = Failure::new(&error, &view);
     failure.budget = Some(Budget::new(200_000, 8_192));
@@ -243,7 +265,8 @@ fn recovered(error: &ModelError, messages: &[Arc<Message>]) -> Vec<Arc<Message>>
 
 #[test]
 fn thoughts_go_and_what_was_said_stays() {
-    let thought = Reasoning { text: "hm".into(), signature: Some("stale".into()), ..Reasoning::default() };
+    let thought =
+        Reasoning { text: "hm".into(), signature: Some("stale".into()), ..Reasoning::default() };
     let messages = [
         Message::from("hello"),
         Message::new(Role::Assistant, [Part::Reasoning(thought.clone()), Part::text("hi")]),
@@ -260,15 +283,18 @@ fn thoughts_go_and_what_was_said_stays() {
 fn pairs_are_repaired_without_the_one_that_was_named() {
     let pair = |id: &str| {
         let call = Part::tool_call(id, "look", serde_json::json!({}));
-        [Message::new(Role::Assistant, [call]), Message::new(Role::Tool, [Part::tool_result(id, "seen")])]
+        [
+            Message::new(Role::Assistant, [call]),
+            Message::new(Role::Tool, [Part::tool_result(id, "seen")]),
+        ]
     };
-    let messages: Vec<_> = [vec![Message::from("go")], pair("toolu_1").into(), pair("toolu_2").into()]
-        .concat()
-        .into_iter()
-        .map(Arc::new)
-        .collect();
-    let words =
-        "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.";
+    let messages: Vec<_> =
+        [vec![Message::from("go")], pair("toolu_1").into(), pair("toolu_2").into()]
+            .concat()
+            .into_iter()
+            .map(Arc::new)
+            .collect();
+    let words = "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.";
     let sent = recovered(&said(400, words), &messages);
     assert_eq!(sent, [&messages[0], &messages[3], &messages[4]].map(Arc::clone));
     let dangling = &messages[..2];
@@ -304,7 +330,8 @@ fn what_needs_a_model_or_the_loop_is_theirs() {
 
 #[test]
 fn a_failed_answer_goes_with_its_results() {
-    let call = Message::new(Role::Assistant, [Part::tool_call("c1", "look", serde_json::json!({}))]);
+    let call =
+        Message::new(Role::Assistant, [Part::tool_call("c1", "look", serde_json::json!({}))]);
     let result = Message::new(Role::Tool, [Part::tool_result("c1", "interrupted")]);
     let messages = [Message::from("q"), call, result].map(Arc::new);
     assert_eq!(without_failed_answer(&messages), &messages[..1]);
@@ -351,9 +378,11 @@ fn is_done_once(decision: &Decision) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
-    /// A provider that refused whatever it was sent was asked two hundred times, until somebody pulled the plug.
+    /// A provider that refused whatever it was sent was asked two hundred times, until somebody
+    /// pulled the plug.
     #[test]
     fn whoever_follows_decisions_blindly_comes_to_an_end(
         (history, _) in damaged(),
@@ -379,7 +408,8 @@ proptest! {
                 break;
             }
             if is_done_once(&decision) {
-                prop_assert!(tried.iter().all(|attempt| attempt.decision.name() != decision.name()));
+                prop_assert!(tried.iter()
+                    .all(|attempt| attempt.decision.name() != decision.name()));
             }
             let attempt = match recovered.carried {
                 Some(carried) => {

@@ -24,12 +24,19 @@ async fn a_url_that_cannot_be_opened_says_why() {
         ("redis", "redis", cfg!(feature = "redis")),
         ("rediss", "redis, tls", cfg!(all(feature = "redis", feature = "tls"))),
         ("redis+cluster", "redis-cluster", cfg!(feature = "redis-cluster")),
-        ("rediss+cluster", "redis-cluster, tls", cfg!(all(feature = "redis-cluster", feature = "tls"))),
+        (
+            "rediss+cluster",
+            "redis-cluster, tls",
+            cfg!(all(feature = "redis-cluster", feature = "tls")),
+        ),
     ] {
         assert_eq!(known.iter().any(|known| known == scheme), is_on, "{scheme}");
         if !is_on {
             let error = open(&format!("{scheme}://host/x")).await.unwrap_err();
-            assert_eq!((error.kind(), error.get("feature")), (ErrorKind::Unsupported, Some(feature)));
+            assert_eq!(
+                (error.kind(), error.get("feature")),
+                (ErrorKind::Unsupported, Some(feature))
+            );
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Reminders: what is stored is what the model was shown.
 
-use context_runtime::instructions::{Predicate, Reminder, ReminderTarget, reminder, strip_reminders};
+use context_runtime::instructions::{
+    Predicate, Reminder, ReminderTarget, reminder, strip_reminders,
+};
 use context_runtime::{ContextEngine, Fragment, Message, Part, Role, Uuid7Ids, assistant, user};
 
 use crate::kit::{builder, engine, say, shown, store, stored};
@@ -71,7 +73,8 @@ async fn between_two_steps_a_tool_result_and_a_message_of_its_own_can_remind() {
     assert_eq!(chat.turn_count().await.unwrap(), 1, "what reminds is no turn of the user");
 }
 
-/// A save whose success was not noticed is made again with other reminders in force. It must not become an edit.
+/// A save whose success was not noticed is made again with other reminders in force. It must not
+/// become an edit.
 #[tokio::test]
 async fn a_message_sent_again_is_the_same_whatever_fires_this_time() {
     let store = store().await;
@@ -110,8 +113,9 @@ async fn counts_follow_the_branch_also_through_answers_and_back() {
         let answer = chat.continue_turn(user("Why?").with_id(turn)).await.unwrap();
         chat.continue_turn(assistant("Because.").with_id(answer)).await.unwrap();
     }
-    let reminded =
-        |lines: &[String]| lines.iter().filter(|line| line.contains(CITED)).cloned().collect::<Vec<_>>();
+    let reminded = |lines: &[String]| {
+        lines.iter().filter(|line| line.contains(CITED)).cloned().collect::<Vec<_>>()
+    };
     let cited = |id: &str| format!("{id}: Why?{CITED}");
     assert_eq!(reminded(&shown(&mut chat).await), [cited("u2"), cited("u4")]);
     let _moved = chat.rewind(&"u1".into()).await.unwrap();
@@ -129,7 +133,9 @@ async fn usage_is_the_chats() {
     for (turn, tokens) in [("u1", 60), ("u2", 60), ("u3", 0)] {
         chat.set([say(turn, "Why?")]);
         save(&mut chat).await;
-        chat.track_usage(serde_json::json!({"input_tokens": tokens, "output_tokens": 0})).await.unwrap();
+        chat.track_usage(serde_json::json!({"input_tokens": tokens, "output_tokens": 0}))
+            .await
+            .unwrap();
     }
     assert_eq!(
         shown(&mut chat).await,

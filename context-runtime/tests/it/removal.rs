@@ -1,20 +1,26 @@
-//! What is taken back is gone wherever ordinary use puts it, on every store, and what is left is named.
+//! What is taken back is gone wherever ordinary use puts it, on every store, and what is left is
+//! named.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use context_runtime::memory::{CapturedMessage, CapturedTurn, Episodic, MemoryProvider, MemoryScope};
+use context_runtime::memory::{
+    CapturedMessage, CapturedTurn, Episodic, MemoryProvider, MemoryScope,
+};
 use context_runtime::removal::{
-    Redaction, RemainingKind, RemovalOptions, RemovalReport, delete_chat, erase_user, redact_messages,
+    Redaction, RemainingKind, RemovalOptions, RemovalReport, delete_chat, erase_user,
+    redact_messages,
 };
 use context_runtime::store::{
-    ChatPatch, ChatQuery, Commit, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob, Node,
-    RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target,
+    ChatPatch, ChatQuery, Commit, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob,
+    Node, RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target,
 };
-use context_runtime::trajectory::{MessageLink, NewQuery, OpenOptions, RoundState, Trajectories, Turn};
+use context_runtime::trajectory::{
+    MessageLink, NewQuery, OpenOptions, RoundState, Trajectories, Turn,
+};
 use context_runtime::{
-    CancelSignal, ChatRef, ContextEngine, Edits, Message, MessageId, Part, Role, Spill, Store, Timestamp,
-    UserId, assistant, user,
+    CancelSignal, ChatRef, ContextEngine, Edits, Message, MessageId, Part, Role, Spill, Store,
+    Timestamp, UserId, assistant, user,
 };
 
 use crate::compactions::compacted;
@@ -66,7 +72,8 @@ impl<'a> Planted<'a> {
         let spill = Spill::new(Arc::clone(self.store)).unwrap();
         let blob = spill.put(&self.chat, long, "text/plain").await.unwrap();
         let result = Part::tool_result("c1", format!("{SENTENCE} … [{}]", blob.id.to_reference()));
-        let call = Message::new(Role::Assistant, [Part::tool_call("c1", "read", serde_json::json!({}))]);
+        let call =
+            Message::new(Role::Assistant, [Part::tool_call("c1", "read", serde_json::json!({}))]);
         let nodes = vec![
             Arc::new(Node::new("call", call, now())),
             Arc::new(Node::new("result", Message::new(Role::Tool, [result]), now())),
@@ -93,7 +100,8 @@ impl<'a> Planted<'a> {
         let Some(streams) = self.store.streams() else { return };
         let id = "stream-1".into();
         let _created = streams.create_stream(&self.chat, &id, now()).await.unwrap();
-        let _claimed = streams.claim_stream(&self.chat, &id, &StreamClaim::new("w", now())).await.unwrap();
+        let _claimed =
+            streams.claim_stream(&self.chat, &id, &StreamClaim::new("w", now())).await.unwrap();
         let (one, two) = SENTENCE.split_at(SENTENCE.len() / 2);
         let events = [one, two].map(|text| format!("data: {{\"delta\":\"{text}\"}}\n\n"));
         let append = StreamAppend::new("w", 0, events, now()).end(StreamEnd::Completed);
@@ -136,7 +144,8 @@ impl<'a> Planted<'a> {
     }
 
     fn messages(&self) -> Vec<MessageId> {
-        let all: &[&str] = if self.store.blobs().is_some() { &["said", "result"] } else { &["said"] };
+        let all: &[&str] =
+            if self.store.blobs().is_some() { &["said", "result"] } else { &["said"] };
         all.iter().map(|id| MessageId::from(*id)).collect()
     }
 
@@ -162,7 +171,10 @@ async fn places(store: &dyn Store, user: &UserId) -> BTreeSet<String> {
             let node = &placed.node;
             look(format!("{} of {}", node.id, chat.chat), node.body().bytes());
             for revision in history.revisions(&chat, &node.id).await.unwrap() {
-                look(format!("a revision of {} of {}", node.id, chat.chat), revision.node.body().bytes());
+                look(
+                    format!("a revision of {} of {}", node.id, chat.chat),
+                    revision.node.body().bytes(),
+                );
             }
         }
         for fragment in store.fragments().fragments(&chat).await.unwrap() {
@@ -170,7 +182,8 @@ async fn places(store: &dyn Store, user: &UserId) -> BTreeSet<String> {
         }
         if let Some(blobs) = store.blobs() {
             for blob in blobs.blobs(&chat, 1000, None).await.unwrap().items {
-                let bytes = blobs.read_blob(&chat, &blob.id, 0..blob.bytes, None).await.unwrap().unwrap();
+                let bytes =
+                    blobs.read_blob(&chat, &blob.id, 0..blob.bytes, None).await.unwrap().unwrap();
                 look(format!("a blob of {}", chat.chat), &bytes);
             }
         }
@@ -198,14 +211,18 @@ async fn places(store: &dyn Store, user: &UserId) -> BTreeSet<String> {
         for stats in memories.memory_stats(user, 1000, None).await.unwrap().items {
             let list = MemoryList::new(vec![stats.scope], 1000);
             for stored in memories.list_memories(&list).await.unwrap().items {
-                look(format!("memory {}", stored.record.id), &serde_json::to_vec(&stored.record).unwrap());
+                look(
+                    format!("memory {}", stored.record.id),
+                    &serde_json::to_vec(&stored.record).unwrap(),
+                );
             }
         }
     }
     places
 }
 
-/// A redaction reaches all that was made of the messages; a second one finds nothing to do; the rest stays.
+/// A redaction reaches all that was made of the messages; a second one finds nothing to do; the
+/// rest stays.
 async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     let planted = Planted::new(store, user, "redacted").await;
     assert!(places(&**store, user).await.len() >= 2, "{name}: nothing was planted");
@@ -220,7 +237,8 @@ async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &Use
     assert_eq!(report.nodes, expected(store.trajectories().is_some(), 2), "{name}");
     assert_eq!(report.memories, expected(store.memories().is_some(), 2), "{name}");
     if let Some(trajectories) = store.trajectories() {
-        let nodes = trajectories.nodes_of_message(user, &"redacted".into(), &"said".into()).await.unwrap();
+        let nodes =
+            trajectories.nodes_of_message(user, &"redacted".into(), &"said".into()).await.unwrap();
         assert_eq!(nodes.len(), 2, "{name}: the nodes stand where they stood");
         let record = trajectories.load_rounds(&nodes[0].agent, 0..=0).await.unwrap().remove(0);
         assert_eq!((record.nodes.len(), record.head.nodes), (2, 2), "{name}");
@@ -232,8 +250,14 @@ async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &Use
         assert_eq!(checked.findings, [], "{name}");
     }
     let again = planted.redact().await;
-    assert_eq!((again.nodes, again.memories, again.blobs, again.streams, again.titles), (0, 0, 0, 0, 0));
-    assert!(delete_chat(&**store, &planted.chat, None, &options()).await.unwrap().is_complete(), "{name}");
+    assert_eq!(
+        (again.nodes, again.memories, again.blobs, again.streams, again.titles),
+        (0, 0, 0, 0, 0)
+    );
+    assert!(
+        delete_chat(&**store, &planted.chat, None, &options()).await.unwrap().is_complete(),
+        "{name}"
+    );
 }
 
 /// What says the same and has no link is not touched, and named.
@@ -248,7 +272,8 @@ async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
         blobs.put_blob(&other, NewBlob::new(SENTENCE, now())).await.unwrap();
     }
     if let Some(memories) = store.memories() {
-        let record = MemoryRecord::new(MemoryScope::new(user.clone()), "note", "note", now(), SENTENCE);
+        let record =
+            MemoryRecord::new(MemoryScope::new(user.clone()), "note", "note", now(), SENTENCE);
         let _written = memories.write_memories(&[MemoryWrite::new(record, WORD)]).await.unwrap();
     }
     let report = planted.redact().await;
@@ -258,17 +283,23 @@ async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     expected.extend(store.memories().map(|_| RemainingKind::Memory));
     assert_eq!(named, expected, "{name}: {:?}", report.remaining);
     assert!(
-        report.remaining.iter().any(|left| left.to_string() == "message quote of chat copy: says the same")
+        report
+            .remaining
+            .iter()
+            .any(|left| left.to_string() == "message quote of chat copy: says the same")
     );
     let mut shown = builder().open().await.unwrap();
-    assert!(shown.resolve().await.unwrap().messages[0].message().unwrap().plain_text().contains(WORD));
+    assert!(
+        shown.resolve().await.unwrap().messages[0].message().unwrap().plain_text().contains(WORD)
+    );
 }
 
 /// Deleting a chat takes what came from it, and leaves what came from another.
 async fn what_came_from_a_deleted_chat_is_gone(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     let planted = Planted::new(store, user, "deleted").await;
-    let kept =
-        delete_chat(&**store, &planted.chat, Some(Timestamp::from_micros(0)), &options()).await.unwrap();
+    let kept = delete_chat(&**store, &planted.chat, Some(Timestamp::from_micros(0)), &options())
+        .await
+        .unwrap();
     assert_eq!(kept, RemovalReport::default(), "{name}: it was written to since then");
     let report = delete_chat(&**store, &planted.chat, None, &options()).await.unwrap();
     assert_eq!(places(&**store, user).await, BTreeSet::new(), "{name}: {report:?}");

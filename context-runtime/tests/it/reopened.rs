@@ -1,4 +1,5 @@
-//! A chat that was compacted, opened by another process: what was cut stays cut, and nothing is cut again.
+//! A chat that was compacted, opened by another process: what was cut stays cut, and nothing is cut
+//! again.
 
 use std::sync::Arc;
 
@@ -22,8 +23,10 @@ async fn opened(store: &Arc<dyn Store>) -> ContextEngine {
 }
 
 fn runtime(window: u64) -> DefaultContextRuntime {
-    let stages = [Stage::new(Microcompact::new()), Stage::new(Snip::new()), Stage::new(TruncateHead::new())];
-    let builder = DefaultContextRuntime::builder().window(window + 100).reserve(100).counter(Arc::new(Bytes));
+    let stages =
+        [Stage::new(Microcompact::new()), Stage::new(Snip::new()), Stage::new(TruncateHead::new())];
+    let builder =
+        DefaultContextRuntime::builder().window(window + 100).reserve(100).counter(Arc::new(Bytes));
     builder.compaction(stages).build().unwrap()
 }
 
@@ -42,7 +45,8 @@ fn made() -> Chat {
     Chat { name: "made".to_owned(), messages }
 }
 
-/// A history that is compacted in memory alone overflows again with each start, and pays for the same compaction each time.
+/// A history that is compacted in memory alone overflows again with each start, and pays for the
+/// same compaction each time.
 #[tokio::test]
 async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() {
     let long = |chat: &Chat| chat.messages.len() >= 12;
@@ -63,14 +67,20 @@ async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() 
             let window = (total as f64 * share) as u64;
             let cut = prepare(&runtime(window), &history).await;
             assert_eq!(cut.fits(), Some(true), "{name} at {share}: {:?}", codes(&cut));
-            let compacted = cut.compacted.as_ref().unwrap_or_else(|| panic!("{name}: nothing was cut"));
+            let compacted =
+                cut.compacted.as_ref().unwrap_or_else(|| panic!("{name}: nothing was cut"));
             let mut chat = opened(&store).await;
             chat.compact(&turn, compacted, &cut.plans).await.unwrap().unwrap();
             let _saved = chat.save().await.unwrap();
 
-            let shown: Vec<Arc<Message>> = opened(&store).await.resolve().await.unwrap().request().messages;
+            let shown: Vec<Arc<Message>> =
+                opened(&store).await.resolve().await.unwrap().request().messages;
             let next = prepare(&runtime(window), &shown).await;
-            assert!(!next.plans.iter().any(|plan| plan.applied), "{name} at {share}: {:?}", next.plans);
+            assert!(
+                !next.plans.iter().any(|plan| plan.applied),
+                "{name} at {share}: {:?}",
+                next.plans
+            );
             assert_eq!((next.compacted, next.boundaries.len()), (None, 0), "{name} at {share}");
             assert_eq!(next.messages, cut.messages, "{name} at {share}");
             assert_eq!(next.breakdown, cut.breakdown, "{name} at {share}");

@@ -1,8 +1,9 @@
-//! Real conversations, turn by turn, against a provider that refuses what does not fit: nothing is refused, whatever the
-//! window, and what must be in a request is in every one.
+//! Real conversations, turn by turn, against a provider that refuses what does not fit: nothing is
+//! refused, whatever the window, and what must be in a request is in every one.
 //!
-//! Each conversation meets one provider and one window, chosen by its place; `cargo xtask ci --long` has each meet all of
-//! them. What a table says of it is printed with `--nocapture`.
+//! Each conversation meets one provider and one window, chosen by its place;
+//! `cargo xtask ci --long` has each meet all of them. What a table says of it is printed with
+//! `--nocapture`.
 
 mod checks;
 mod conversations;
@@ -22,8 +23,8 @@ use crate::simulator::Quarters;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
-/// A way of caring for a conversation, for each place in a row of them: summaries every other time, and the caller goes on
-/// with what was compacted, or with all of it.
+/// A way of caring for a conversation, for each place in a row of them: summaries every other time,
+/// and the caller goes on with what was compacted, or with all of it.
 fn setting(provider: &'static str, window: u64, place: usize) -> Setting {
     let (summaries, goes_on_compacted) = (place.is_multiple_of(2), (place / 2).is_multiple_of(2));
     let script = Script::default();
@@ -71,11 +72,12 @@ async fn every_recorded_conversation_comes_to_its_end_in_a_small_window() {
     assert!(all.is_empty() || table.compactions() > 0);
 }
 
-/// Drives a long conversation; so much of it was said before. Some callers go on with what was compacted, others give the whole of it each
-/// time: for neither is the same compacted again.
+/// Drives a long conversation; so much of it was said before. Some callers go on with what was
+/// compacted, others give the whole of it each time: for neither is the same compacted again.
 async fn long_one(tokens: u64, windows: &[u64], providers: &[&'static str], resumed: u64) {
     let Some(conversation) = long(tokens) else { return };
-    let pairs = windows.iter().flat_map(|window| providers.iter().map(|provider| (*window, *provider)));
+    let pairs =
+        windows.iter().flat_map(|window| providers.iter().map(|provider| (*window, *provider)));
     let of = pairs.enumerate().map(|(place, (window, provider))| {
         (&conversation, Setting { resumed, ..setting(provider, window, place) })
     });
@@ -109,7 +111,8 @@ async fn every_call_ends_whatever_the_provider_says() {
         Fault::OutputTooLarge,
         Fault::Server,
     ];
-    let script = (0..60).fold(Script::default(), |script, n| script.at(n * 7 + 2, faults[n as usize % 6]));
+    let script =
+        (0..60).fold(Script::default(), |script, n| script.at(n * 7 + 2, faults[n as usize % 6]));
     let all = recorded();
     let of = all.iter().step_by(3).enumerate().map(|(place, conversation)| {
         let (provider, _) = share(place);
@@ -136,7 +139,8 @@ async fn a_window_that_is_smaller_than_believed_is_found_out() {
 async fn large_every_recorded_conversation_meets_every_provider_and_window() {
     let all = recorded();
     for place in 0..4 {
-        let pairs = WINDOWS.iter().flat_map(|window| PROVIDERS.iter().map(|provider| (*window, *provider)));
+        let pairs =
+            WINDOWS.iter().flat_map(|window| PROVIDERS.iter().map(|provider| (*window, *provider)));
         let of = pairs.flat_map(|(window, provider)| {
             all.iter().map(move |chat| (chat, setting(provider, window, place)))
         });

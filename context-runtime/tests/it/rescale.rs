@@ -12,7 +12,9 @@ use context_runtime::{
     model::{ImageLimits, ModelError, TokenCount, TokenCounter},
 };
 use image::codecs::jpeg::JpegEncoder;
-use image::{DynamicImage, GenericImageView, ImageEncoder, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
+use image::{
+    DynamicImage, GenericImageView, ImageEncoder, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage,
+};
 use proptest::prelude::*;
 
 /// A token for each byte of text.
@@ -100,14 +102,18 @@ fn too_many_bytes_cost_quality_first_and_then_pixels() {
     };
     assert_eq!(sent(40_000), ((160, 120), "image/jpeg".to_owned()));
     let ((width, height), media_type) = sent(4_000);
-    assert!((20..160).contains(&width) && width.abs_diff(height * 4 / 3) <= 2, "{width} x {height}");
+    assert!(
+        (20..160).contains(&width) && width.abs_diff(height * 4 / 3) <= 2,
+        "{width} x {height}"
+    );
     assert_eq!(media_type, "image/jpeg");
     assert_eq!(scaled(&image, &bytes(100)), None, "no picture is that small");
 }
 
 #[test]
 fn what_is_transparent_stays_so() {
-    let glass = |x: u32, y: u32| Rgba([x as u8, y as u8, (x * y) as u8, if x < 100 { 0 } else { 255 }]);
+    let glass =
+        |x: u32, y: u32| Rgba([x as u8, y as u8, (x * y) as u8, if x < 100 { 0 } else { 255 }]);
     let image = file(&RgbaImage::from_fn(200, 100, glass).into(), ImageFormat::Png);
     for limits in [pixels(50), bytes(image.len() as u64)] {
         let file = scaled(&image, &limits).unwrap();
@@ -118,7 +124,8 @@ fn what_is_transparent_stays_so() {
     }
 }
 
-/// A photograph taken with the telephone upright lay on its side once what the camera had written beside it was gone.
+/// A photograph taken with the telephone upright lay on its side once what the camera had written
+/// beside it was gone.
 #[test]
 fn a_photograph_stays_upright() {
     let mut bytes = Vec::new();
@@ -154,15 +161,23 @@ fn crc32(bytes: &[u8]) -> u32 {
 fn attached(name: &str, bytes: &[u8]) -> Part {
     let source = MediaSource::Base64(STANDARD.encode(bytes));
     let media_type = Some("image/png".to_owned());
-    Part::Image(Media { source, media_type, name: Some(name.to_owned()), metadata: Metadata::default() })
+    Part::Image(Media {
+        source,
+        media_type,
+        name: Some(name.to_owned()),
+        metadata: Metadata::default(),
+    })
 }
 
-/// What an image of the history is after a refusal in these words: its size, or the note in its place.
+/// What an image of the history is after a refusal in these words: its size, or the note in its
+/// place.
 fn after(refusal: &str, image: &[u8]) -> Vec<String> {
-    let chain =
-        RecoveryChain::new(Contract::Extended).strip(StripImages::new().rescale(ImageRescaler::new()));
-    let history =
-        [Arc::new(Message::new(Role::User, [attached("first", image), Part::text("what is this?")]))];
+    let chain = RecoveryChain::new(Contract::Extended)
+        .strip(StripImages::new().rescale(ImageRescaler::new()));
+    let history = [Arc::new(Message::new(
+        Role::User,
+        [attached("first", image), Part::text("what is this?")],
+    ))];
     let error = ModelError::classify("anyone", Some(400), refusal);
     let view = HistoryView::new(&history, &Bytes);
     let recovered = chain.recover(&Failure::new(&error, &view));
@@ -198,8 +213,12 @@ fn an_image_that_cannot_be_read_is_removed() {
 }
 
 fn any_file() -> impl Strategy<Value = Vec<u8>> {
-    let format =
-        prop::sample::select(vec![ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP]);
+    let format = prop::sample::select(vec![
+        ImageFormat::Png,
+        ImageFormat::Jpeg,
+        ImageFormat::Gif,
+        ImageFormat::WebP,
+    ]);
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
     let end = prop::option::of(any::<prop::sample::Index>());
     (1..40_u32, 1..40_u32, format, damage, end).prop_map(|(width, height, format, damage, end)| {
@@ -214,9 +233,11 @@ fn any_file() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(64) })]
 
-    /// Whatever the file: what comes of it is within the limits, no larger than it was, and the same the next time.
+    /// Whatever the file: what comes of it is within the limits, no larger than it was, and the
+    /// same the next time.
     #[test]
     fn what_is_scaled_is_within_the_limits_and_never_larger(
         image in any_file(),

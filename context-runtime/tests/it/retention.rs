@@ -38,8 +38,12 @@ fn fork(name: &str) -> Target {
 async fn plan(store: &dyn Store, policy: Retention, day: i64) -> Vec<(String, RemovalReason)> {
     let cancel = CancelSource::new().signal();
     let removals = policy.plan(store, &"ada".into(), at(day), &cancel).await.unwrap();
-    let name = |branch: &Option<_>| branch.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-    removals.iter().map(|gone| (format!("{}{}", gone.chat.chat, name(&gone.branch)), gone.reason)).collect()
+    let name =
+        |branch: &Option<_>| branch.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+    removals
+        .iter()
+        .map(|gone| (format!("{}{}", gone.chat.chat, name(&gone.branch)), gone.reason))
+        .collect()
 }
 
 fn policy(set: impl FnOnce(&mut Retention)) -> Retention {

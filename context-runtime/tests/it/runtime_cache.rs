@@ -15,10 +15,17 @@ fn tool(name: &str) -> Tool {
 async fn a_conversation_that_grows_keeps_its_beginning() {
     let runtime = builder().build().unwrap();
     let mut history = vec![ask("q"), reply("r")];
-    let given = |history: &[Arc<Message>]| input(history).system("You book trips.").tools([tool("search")]);
+    let given =
+        |history: &[Arc<Message>]| input(history).system("You book trips.").tools([tool("search")]);
     let first = runtime.prepare_for_model(given(&history)).await.unwrap();
-    assert_eq!((first.prefix.shared.clone(), first.prefix.intact, first.prefix.reused), (None, true, 0));
-    assert_eq!(first.metadata.get("prefix_hash").unwrap().as_str(), format!("{:?}", first.prefix.hash));
+    assert_eq!(
+        (first.prefix.shared.clone(), first.prefix.intact, first.prefix.reused),
+        (None, true, 0)
+    );
+    assert_eq!(
+        first.metadata.get("prefix_hash").unwrap().as_str(),
+        format!("{:?}", first.prefix.hash)
+    );
     history.push(ask("more"));
     let second = runtime.prepare_for_model(given(&history)).await.unwrap();
     assert_eq!(second.prefix.shared.as_ref(), Some(&first.prefix.hash));
@@ -67,7 +74,10 @@ async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
     let talk = [talk, vec![ask("last")]].concat();
     assert_eq!(prepare(&plain, &talk).await.cache_breakpoints, [12]);
     let elsewhere = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages(talk);
-    assert_eq!(plain.prepare_for_model(elsewhere).await.unwrap().cache_breakpoints, Vec::<usize>::new());
+    assert_eq!(
+        plain.prepare_for_model(elsewhere).await.unwrap().cache_breakpoints,
+        Vec::<usize>::new()
+    );
 }
 
 #[cfg(feature = "anthropic")]
@@ -90,8 +100,8 @@ async fn a_body_has_at_most_four_marks() {
 async fn sessions_are_apart_and_old_ones_are_forgotten() {
     let runtime = builder().max_sessions(2).build().unwrap();
     let prepare = async |session: &str| {
-        let input =
-            PrepareInput::new(("ada", session), "t", "anthropic", "m").messages([Message::from(session)]);
+        let input = PrepareInput::new(("ada", session), "t", "anthropic", "m")
+            .messages([Message::from(session)]);
         runtime.prepare_for_model(input).await.unwrap().prefix.shared.is_some()
     };
     assert!(!prepare("a").await && !prepare("b").await);
@@ -100,5 +110,7 @@ async fn sessions_are_apart_and_old_ones_are_forgotten() {
         assert!(!prepare(session).await);
     }
     assert!(!prepare("a").await);
-    assert!(runtime.forget_chat(&("ada", "a").into()) && !runtime.forget_chat(&("ada", "a").into()));
+    assert!(
+        runtime.forget_chat(&("ada", "a").into()) && !runtime.forget_chat(&("ada", "a").into())
+    );
 }

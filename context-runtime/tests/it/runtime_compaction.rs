@@ -49,10 +49,14 @@ async fn gentle_stages_come_first_and_harsh_ones_late() {
     assert_eq!(at(800).await, (1, false, 440));
     assert_eq!(at(930).await, (1, false, 570));
     // Where shortening is not enough a summary is asked for; what is there can be sent without it.
-    let history = [vec![ask("task")], (0..9).map(|i| reply(&i.to_string().repeat(100))).collect()].concat();
+    let history =
+        [vec![ask("task")], (0..9).map(|i| reply(&i.to_string().repeat(100))).collect()].concat();
     let history = [history, vec![call("a"), result("a", "z".repeat(80)), reply("end")]].concat();
     let context = prepare(&runtime(), &history).await;
-    assert_eq!((context.plans.len(), context.summary.is_some(), context.fits()), (0, true, Some(true)));
+    assert_eq!(
+        (context.plans.len(), context.summary.is_some(), context.fits()),
+        (0, true, Some(true))
+    );
     assert!(context.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given)));
 }
 
@@ -83,10 +87,16 @@ async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
 async fn what_is_cached_is_not_given_up_for_little() {
     let stages = || [Stage::new(Shorten)];
     let clock = HandClock::default();
-    let runtime = builder().compaction(stages()).clock(clock.clone()).expected_calls(2).build().unwrap();
+    let runtime =
+        builder().compaction(stages()).clock(clock.clone()).expected_calls(2).build().unwrap();
     // A short old result in front of much that is in the cache.
-    let mut history =
-        vec![ask("task"), call("a"), result("a", "x".repeat(60)), call("b"), result("b", "x".repeat(20))];
+    let mut history = vec![
+        ask("task"),
+        call("a"),
+        result("a", "x".repeat(60)),
+        call("b"),
+        result("b", "x".repeat(20)),
+    ];
     history.extend([ask(&"q".repeat(590)), reply(&"r".repeat(60))]);
     assert!(prepare(&runtime, &history).await.plans.is_empty());
     history.extend([call("c"), result("c", "y".repeat(40))]);
@@ -246,8 +256,10 @@ async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_som
 /// What was learned was about a model and forgotten with the messages.
 #[tokio::test]
 async fn what_was_learned_of_a_model_survives_a_compaction() {
-    let runtime =
-        DefaultContextRuntime::builder().window(2_000).reserve(100).compaction([Stage::new(Shorten)]);
+    let runtime = DefaultContextRuntime::builder()
+        .window(2_000)
+        .reserve(100)
+        .compaction([Stage::new(Shorten)]);
     let runtime = runtime.build().unwrap();
     let words = |id: &str| result(id, "Two tickets to Lisbon, please. ".repeat(60));
     let mut history = vec![ask("task"), call("a"), words("a"), call("b"), words("b")];
@@ -264,7 +276,8 @@ async fn what_was_learned_of_a_model_survives_a_compaction() {
     let compacted = after.compacted.as_ref().unwrap();
     assert!(after.plans[0].applied && compacted.messages.len() == history.len());
     assert_eq!(runtime.calibrations(), learned);
-    let counter = context_runtime::tokens::ModelTable::builtin().model("claude-sonnet-4-5").counter();
+    let counter =
+        context_runtime::tokens::ModelTable::builtin().model("claude-sonnet-4-5").counter();
     let counted = HistoryView::new(&compacted.messages, &counter).total() as f64;
     let reckoned = after.breakdown.history.tokens() as f64;
     assert!((reckoned / counted / factor - 1.0).abs() < 0.02, "{reckoned} of {counted}");

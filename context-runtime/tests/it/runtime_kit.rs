@@ -1,12 +1,13 @@
-//! Short words for the tests of runtimes: a token is a byte, policies do one plain thing, the clock stands still.
+//! Short words for the tests of runtimes: a token is a byte, policies do one plain thing, the clock
+//! stands still.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_runtime::{
-    CancelSignal, Clock, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder, Error,
-    ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role, Timestamp,
+    CancelSignal, Clock, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder,
+    Error, ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role, Timestamp,
     compaction::{BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, Proposal},
     memory::{CapturedTurn, MemoryProvider, RecallQuery, Recalled},
     model::{Answer, ModelRequest, SummaryError, SummaryTask, TokenCount, TokenCounter},
@@ -53,7 +54,10 @@ pub(crate) fn input(messages: &[Arc<Message>]) -> PrepareInput {
         .messages(messages.iter().map(Arc::clone))
 }
 
-pub(crate) async fn prepare(runtime: &dyn ContextRuntime, messages: &[Arc<Message>]) -> ModelContext {
+pub(crate) async fn prepare(
+    runtime: &dyn ContextRuntime,
+    messages: &[Arc<Message>],
+) -> ModelContext {
     runtime.prepare_for_model(input(messages)).await.unwrap()
 }
 
@@ -66,7 +70,10 @@ pub(crate) fn reply(text: &str) -> Arc<Message> {
 }
 
 pub(crate) fn call(id: &str) -> Arc<Message> {
-    Arc::new(Message::new(Role::Assistant, [Part::tool_call(id, "read_file", serde_json::json!({}))]))
+    Arc::new(Message::new(
+        Role::Assistant,
+        [Part::tool_call(id, "read_file", serde_json::json!({}))],
+    ))
 }
 
 pub(crate) fn result(id: &str, text: impl Into<String>) -> Arc<Message> {
@@ -82,7 +89,11 @@ pub(crate) fn shown(messages: &[Arc<Message>]) -> Vec<String> {
         _ => "other".to_owned(),
     };
     let shown = |message: &Arc<Message>| {
-        format!("{}: {}", message.role, message.parts.iter().map(part).collect::<Vec<_>>().join(" + "))
+        format!(
+            "{}: {}",
+            message.role,
+            message.parts.iter().map(part).collect::<Vec<_>>().join(" + ")
+        )
     };
     messages.iter().map(shown).collect()
 }
@@ -101,8 +112,9 @@ impl CompactionPolicy for Shorten {
     }
 
     fn plan(&self, view: &HistoryView<'_>, _goal: &Goal) -> Proposal {
-        let results: Vec<_> =
-            (0..view.messages().len()).filter(|at| view.messages()[*at].role == Role::Tool).collect();
+        let results: Vec<_> = (0..view.messages().len())
+            .filter(|at| view.messages()[*at].role == Role::Tool)
+            .collect();
         let old = results.iter().rev().skip(1).rev();
         let edits: Vec<_> = old
             .filter(|at| view.tokens(**at) > 50)
@@ -133,10 +145,17 @@ impl CompactionPolicy for Nibble {
 
     fn plan(&self, view: &HistoryView<'_>, _goal: &Goal) -> Proposal {
         let says = |at: &usize| matches!(view.messages()[*at].parts.as_slice(), [Part::Text(_)]);
-        let mut assistant =
-            (0..view.messages().len()).filter(|at| view.messages()[*at].role == Role::Assistant).filter(says);
+        let mut assistant = (0..view.messages().len())
+            .filter(|at| view.messages()[*at].role == Role::Assistant)
+            .filter(says);
         let Some(at) = assistant.next() else { return Proposal::nothing("nobody spoke") };
-        match Plan::new(self.name(), BoundaryKind::Snip, view, vec![Edit::remove(at..at + 1)], "a reply") {
+        match Plan::new(
+            self.name(),
+            BoundaryKind::Snip,
+            view,
+            vec![Edit::remove(at..at + 1)],
+            "a reply",
+        ) {
             Ok(plan) => Proposal::Plan(plan),
             Err(error) => Proposal::nothing(error.to_string()),
         }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message, NullContextRuntime,
-    Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
+    CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message,
+    NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
     compaction::{Stage, StageFault},
     model::{ModelError, Usage},
     tokens::{Budget, BudgetError, ModelTable, WindowSource},
@@ -74,8 +74,8 @@ async fn calls_and_results_are_brought_together() {
 
 #[tokio::test]
 async fn what_comes_later_is_repaired_as_if_all_were_new() {
-    // A history that grows message by message is looked at from its new end only; a result that speaks of an old call, and an id
-    // that is used again, need a look at all of it.
+    // A history that grows message by message is looked at from its new end only; a result that
+    // speaks of an old call, and an id that is used again, need a look at all of it.
     let history = [
         ask("q"),
         call("a"),
@@ -94,9 +94,11 @@ async fn what_comes_later_is_repaired_as_if_all_were_new() {
     let growing = builder().build().unwrap();
     for end in 1..=history.len() {
         let fresh = builder().build().unwrap();
-        let (ours, new) = (prepare(&growing, &history[..end]).await, prepare(&fresh, &history[..end]).await);
+        let (ours, new) =
+            (prepare(&growing, &history[..end]).await, prepare(&fresh, &history[..end]).await);
         assert_eq!(ours.messages, new.messages, "{end} messages");
-        let repairs: Vec<_> = codes(&ours).into_iter().filter(|code| *code != "prefix_changed").collect();
+        let repairs: Vec<_> =
+            codes(&ours).into_iter().filter(|code| *code != "prefix_changed").collect();
         assert_eq!(repairs, codes(&new), "{end} messages");
         assert_eq!(ours.breakdown, new.breakdown);
         assert_eq!(ours.prefix.hash, new.prefix.hash);
@@ -138,7 +140,10 @@ async fn the_null_runtime_says_what_it_kept() {
     assert_eq!(context.boundaries[0].retained_messages, 3);
     assert_eq!(codes(&context), ["context_truncated"]);
     let context = prepare(&NullContextRuntime::default(), &history).await;
-    assert_eq!((codes(&context), context.boundaries), (vec!["context_budget_not_enforced"], vec![]));
+    assert_eq!(
+        (codes(&context), context.boundaries),
+        (vec!["context_budget_not_enforced"], vec![])
+    );
 }
 
 #[tokio::test]
@@ -146,7 +151,9 @@ async fn a_cancelled_call_ends_at_once() {
     let source = CancelSource::new();
     source.cancel();
     let cancelled = || input(&[ask("q")]).cancel(source.signal());
-    for runtime in [&builder().build().unwrap() as &dyn ContextRuntime, &NullContextRuntime::default()] {
+    for runtime in
+        [&builder().build().unwrap() as &dyn ContextRuntime, &NullContextRuntime::default()]
+    {
         let error = runtime.prepare_for_model(cancelled()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
     }
@@ -191,14 +198,18 @@ async fn parts_of_the_prompt_stand_as_given_and_blank_ones_are_left_out() {
     given.instructions = vec![text("  ")];
     given.append_system_prompt = Some("Be short.".into());
     let context = builder().build().unwrap().prepare_for_model(given).await.unwrap();
-    assert_eq!(context.system_prompt_parts, ["You book trips.", "Ask before you pay.", "Be short."]);
+    assert_eq!(
+        context.system_prompt_parts,
+        ["You book trips.", "Ask before you pay.", "Be short."]
+    );
 }
 
 /// It was counted as history where the application speaks in front of it.
 #[tokio::test]
 async fn a_checkpoint_behind_what_the_system_says_is_counted_as_one() {
     let system = Arc::new(Message::text(Role::System, "You book trips."));
-    let checkpoint = Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"));
+    let checkpoint =
+        Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"));
     let mut history = vec![system, checkpoint, ask("q"), reply("r")];
     let runtime = builder().build().unwrap();
     let valid = prepare(&runtime, &history).await.breakdown;
@@ -216,13 +227,15 @@ async fn what_is_kept_free_is_what_is_asked_for() {
     let budget = context.budget.unwrap();
     assert_eq!(context.request().max_output_tokens, Some(budget.reserve));
     assert_eq!((budget.window, budget.reserve), (200_000, 50_000));
-    let context = runtime.prepare_for_model(input(&[ask("q")]).max_output_tokens(64_000)).await.unwrap();
+    let context =
+        runtime.prepare_for_model(input(&[ask("q")]).max_output_tokens(64_000)).await.unwrap();
     assert_eq!(context.budget.unwrap().input(), 136_000);
     // A smaller model takes over: its window counts.
-    let small = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages([Message::from("q")]);
+    let small =
+        PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages([Message::from("q")]);
     assert_eq!(runtime.prepare_for_model(small).await.unwrap().budget.unwrap().window, 128_000);
-    let unknown =
-        PrepareInput::new(("ada", "s"), "t", "openai", "nobody-knows").messages([Message::from("q")]);
+    let unknown = PrepareInput::new(("ada", "s"), "t", "openai", "nobody-knows")
+        .messages([Message::from("q")]);
     assert_eq!(codes(&runtime.prepare_for_model(unknown).await.unwrap()), ["window_unknown"]);
 }
 
@@ -250,12 +263,17 @@ async fn a_listed_model_without_a_window_has_the_smallest_of_its_family_and_says
     let mut of_family = 0;
     for model in ModelTable::builtin().models() {
         let name = model.name();
-        let input = PrepareInput::new(("ada", name), "t", "openai", name).messages([Message::from("q")]);
+        let input =
+            PrepareInput::new(("ada", name), "t", "openai", name).messages([Message::from("q")]);
         let context = runtime.prepare_for_model(input).await.unwrap();
         assert_eq!(context.budget.map(|budget| budget.window), model.window(), "{name}");
         let is_of_family = model.window_source() == Some(WindowSource::Family);
         of_family += usize::from(is_of_family);
-        assert_eq!(codes(&context), if is_of_family { vec!["window_unknown"] } else { vec![] }, "{name}");
+        assert_eq!(
+            codes(&context),
+            if is_of_family { vec!["window_unknown"] } else { vec![] },
+            "{name}"
+        );
         if is_of_family {
             let said = &context.diagnostics[0].message;
             assert!(said.contains(name) && said.contains("smallest known of its family"), "{said}");
@@ -274,7 +292,10 @@ async fn what_providers_report_corrects_the_next_estimate_also_after_a_compactio
     (usage.input, usage.cache_read) = (before.tokens() / 4, before.tokens());
     runtime.observe_usage(&("ada", "s").into(), &usage);
     let after = prepare(&runtime, &history).await.breakdown.total();
-    assert!((after.tokens() as f64 / before.tokens() as f64 - 1.25).abs() < 0.02, "{before} and {after}");
+    assert!(
+        (after.tokens() as f64 / before.tokens() as f64 - 1.25).abs() < 0.02,
+        "{before} and {after}"
+    );
     usage.input = before.tokens() * 10;
     for _ in 0..100 {
         runtime.observe_usage(&("ada", "s").into(), &usage);
@@ -287,8 +308,11 @@ async fn what_providers_report_corrects_the_next_estimate_also_after_a_compactio
 
 #[test]
 fn a_runtime_that_cannot_work_says_everything_at_once() {
-    let stages =
-        [Stage::new(Nibble).trigger(0.9), Stage::new(Shorten).trigger(0.5).target(0.7), Stage::new(Nibble)];
+    let stages = [
+        Stage::new(Nibble).trigger(0.9),
+        Stage::new(Shorten).trigger(0.5).target(0.7),
+        Stage::new(Nibble),
+    ];
     let faults = builder().window(10).max_sessions(0).compaction(stages).build().unwrap_err();
     assert_eq!(
         faults.to_string(),
@@ -329,19 +353,22 @@ fn ids(messages: &[Arc<Message>]) -> (Vec<String>, Vec<String>) {
     (calls.collect(), results.collect())
 }
 
-/// A table believed that a model writes 64,000 tokens. The provider refused the first request of each turn, and the retry was as
-/// good as it had been the time before.
+/// A table believed that a model writes 64,000 tokens. The provider refused the first request of
+/// each turn, and the retry was as good as it had been the time before.
 #[tokio::test]
 async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let chain = RecoveryChain::new(Contract::Extended);
     let runtime = DefaultContextRuntime::builder().window(200_000).reserve(64_000).recovery(chain);
     let runtime = runtime.counter(Arc::new(Bytes)).build().unwrap();
     let asked = async |session: &str, model: &str, most: Option<u64>| {
-        let mut input =
-            PrepareInput::new(("ada", session), "t", "anthropic", model).messages([Message::from("q")]);
+        let mut input = PrepareInput::new(("ada", session), "t", "anthropic", model)
+            .messages([Message::from("q")]);
         input.max_output_tokens = most;
         let context = runtime.prepare_for_model(input).await.unwrap();
-        assert_eq!(context.request().max_output_tokens, context.budget.map(|budget| budget.reserve));
+        assert_eq!(
+            context.request().max_output_tokens,
+            context.budget.map(|budget| budget.reserve)
+        );
         context.budget.unwrap().reserve
     };
     let refuse = async |session: &str, words: &str| {
@@ -353,12 +380,17 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let words = "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens";
     assert_eq!(refuse("first", words).await, "adjust_output_and_retry");
     assert_eq!(asked("first", "small", None).await, 8_192);
-    assert_eq!(asked("second", "small", None).await, 8_192, "it holds for the model, not for the session");
+    assert_eq!(
+        asked("second", "small", None).await,
+        8_192,
+        "it holds for the model, not for the session"
+    );
     assert_eq!(asked("second", "small", Some(32_000)).await, 8_192, "more would be refused again");
     assert_eq!(asked("second", "small", Some(2_000)).await, 2_000);
     assert_eq!(asked("third", "large", None).await, 64_000);
 
-    // What a full window leaves room for says nothing about the next call, nor does a number that no model has.
+    // What a full window leaves room for says nothing about the next call, nor does a number that
+    // no model has.
     let words = "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000";
     assert_eq!(refuse("third", words).await, "adjust_output_and_retry");
     assert_eq!(asked("third", "large", None).await, 64_000);
@@ -372,7 +404,8 @@ fn block<T>(future: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_the_limit_pairs_are_whole_and_the_user_speaks_first(
@@ -395,7 +428,8 @@ proptest! {
         prop_assert!(injected(&codes(&context)) <= injected(&codes(&all)));
         let newest = history.iter().rev().find(|message| message.is_request());
         if let Some(newest) = newest {
-            prop_assert!(context.messages.iter().any(|message| message.plain_text() == newest.plain_text()));
+            prop_assert!(context.messages.iter()
+                .any(|message| message.plain_text() == newest.plain_text()));
         }
         let again = block(runtime.prepare_for_model(limited)).unwrap();
         prop_assert_eq!(again.messages, context.messages);
@@ -403,9 +437,11 @@ proptest! {
 
     #[test]
     fn what_is_remembered_of_a_session_changes_nothing(
-        histories in prop::collection::vec(prop::collection::vec(message(), 0..16), 1..5), cuts in prop::collection::vec(0_usize..16, 5),
+        histories in prop::collection::vec(prop::collection::vec(message(), 0..16), 1..5),
+            cuts in prop::collection::vec(0_usize..16, 5),
     ) {
-        // One session sees a history grow, be cut and go on differently; what it sends is what a new session would.
+        // One session sees a history grow, be cut and go on differently; what it sends is what a
+        // new session would.
         let known = builder().build().unwrap();
         let mut history: Vec<Arc<Message>> = Vec::new();
         for (more, cut) in histories.into_iter().zip(cuts) {
@@ -413,7 +449,8 @@ proptest! {
             for message in more {
                 history.push(message);
                 let (ours, new) = block(async {
-                    (prepare(&known, &history).await, prepare(&builder().build().unwrap(), &history).await)
+                    (prepare(&known, &history).await,
+                        prepare(&builder().build().unwrap(), &history).await)
                 });
                 prop_assert_eq!(ours.messages, new.messages);
                 prop_assert_eq!(ours.prefix.hash, new.prefix.hash);

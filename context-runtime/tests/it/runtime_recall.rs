@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::{
-    CARRIED_OVER, CancelSource, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, ErrorKind, Message,
+    CARRIED_OVER, CancelSource, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, ErrorKind,
+    Message,
 };
 
 use crate::runtime_kit::*;
@@ -50,8 +51,11 @@ async fn the_query_is_what_the_user_asked_and_not_what_was_put_in_between() {
     let notes = Notes::saying("x");
     let runtime = with(&notes);
     let continued = Message::from("Continue.").marked(Message::SYNTHETIC);
-    let _context =
-        prepare(&runtime, &[ask("migrate the database"), reply("working on it"), Arc::new(continued)]).await;
+    let _context = prepare(
+        &runtime,
+        &[ask("migrate the database"), reply("working on it"), Arc::new(continued)],
+    )
+    .await;
     assert_eq!(*notes.queries.lock().unwrap(), ["migrate the database"]);
 }
 
@@ -101,7 +105,8 @@ async fn a_memory_cannot_end_its_place_nor_fill_the_window() {
     assert_eq!(text.matches("</recalledMemories>").count(), 1);
     assert!(text.ends_with("</recalledMemories>") && !text.contains("<system>"));
 
-    let runtime = builder().memory(Notes::saying(&"é".repeat(5_000))).recall_tokens(500).build().unwrap();
+    let runtime =
+        builder().memory(Notes::saying(&"é".repeat(5_000))).recall_tokens(500).build().unwrap();
     let context = prepare(&runtime, &[ask("q")]).await;
     assert_eq!(codes(&context), ["over_limit"]);
     assert!(context.breakdown.recall.tokens() < 750, "{}", context.breakdown.recall);
@@ -119,12 +124,17 @@ async fn the_memory_is_told_what_is_new_and_once() {
     };
     assert_eq!(turn(&history).await.unwrap(), vec![]);
     assert_eq!(turn(&history).await.unwrap(), vec![]);
-    history.extend([ask("again"), Arc::new(Message::from("note").marked(Message::SYNTHETIC)), reply("r")]);
+    history.extend([
+        ask("again"),
+        Arc::new(Message::from("note").marked(Message::SYNTHETIC)),
+        reply("r"),
+    ]);
     // The same words in other allocations.
     let read_again: Vec<_> = history.iter().map(|message| Arc::new((**message).clone())).collect();
     assert_eq!(turn(&read_again).await.unwrap(), vec![]);
     // The beginning was compacted away.
-    let mut cut = vec![Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"))];
+    let mut cut =
+        vec![Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"))];
     cut.extend(read_again[3..].iter().map(Arc::clone));
     cut.push(ask("third"));
     assert_eq!(turn(&cut).await.unwrap(), vec![]);
@@ -138,6 +148,9 @@ async fn the_memory_is_told_what_is_new_and_once() {
 async fn a_memory_that_keeps_nothing_does_no_harm() {
     let notes = Arc::new(Notes { fails: true, ..Notes::default() });
     let runtime = with(&notes);
-    let said = runtime.capture_turn(CaptureTurnInput::new(("ada", "s"), "t", vec![ask("q")])).await.unwrap();
+    let said = runtime
+        .capture_turn(CaptureTurnInput::new(("ada", "s"), "t", vec![ask("q")]))
+        .await
+        .unwrap();
     assert_eq!(said[0].code.as_str(), "memory_provider_error");
 }

@@ -19,7 +19,8 @@ pub(crate) struct Servers {
 impl Servers {
     pub(crate) async fn open(test: &str) -> Self {
         let name = format!("{test}_{}", std::process::id());
-        let [postgres, redis] = ["CONTEXT_TEST_POSTGRES_URL", "CONTEXT_TEST_REDIS_URL"].map(server_url);
+        let [postgres, redis] =
+            ["CONTEXT_TEST_POSTGRES_URL", "CONTEXT_TEST_REDIS_URL"].map(server_url);
         let urls = [
             ("postgres", postgres.as_ref().map(|url| format!("{url}?schema={name}&connections=2"))),
             ("redis", redis.as_ref().map(|url| format!("{url}?prefix={name}:"))),
@@ -32,7 +33,8 @@ impl Servers {
         Self { name, postgres, redis, stores }
     }
 
-    /// Takes away what stores leave when all users are gone. Not on drop: a test that fails leaves something to look at.
+    /// Takes away what stores leave when all users are gone. Not on drop: a test that fails leaves
+    /// something to look at.
     pub(crate) async fn clear(self) {
         let Self { name, postgres, redis, stores } = self;
         drop(stores);

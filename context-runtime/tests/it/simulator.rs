@@ -1,5 +1,5 @@
-//! The kit's provider within the process, spoken to through the real codecs: whatever it says is understood, and what
-//! it refuses is refused for a reason.
+//! The kit's provider within the process, spoken to through the real codecs: whatever it says is
+//! understood, and what it refuses is refused for a reason.
 
 mod answers;
 mod caches;

@@ -1,4 +1,5 @@
-//! Answers in flight: written in batches by whoever holds the claim, read from anywhere, never with a gap.
+//! Answers in flight: written in batches by whoever holds the claim, read from anywhere, never with
+//! a gap.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,7 +42,8 @@ async fn streams() -> (Streams, HandClock, Arc<dyn Store>) {
 /// The same over a store that fails as planned.
 async fn faulty(plan: FaultPlan) -> (Streams, HandClock, Arc<dyn Store>) {
     let (store, clock, chat) = (store().await, HandClock::default(), ChatRef::new("ada", "c"));
-    let _created = store.history().create_chat(NewChat::new(chat.clone(), clock.now())).await.unwrap();
+    let _created =
+        store.history().create_chat(NewChat::new(chat.clone(), clock.now())).await.unwrap();
     let ids = Arc::new(CountingIds::default());
     let faulty: Arc<dyn Store> = Arc::new(FaultStore::new(Arc::clone(&store), plan));
     (Streams::new(faulty, chat, Arc::new(clock.clone()), ids), clock, store)
@@ -179,7 +181,8 @@ async fn a_source_that_says_nothing_is_cancelled_all_the_same() {
 async fn a_source_that_fails_fails_its_readers_behind_the_last_chunk() {
     let (streams, ..) = streams().await;
     let writer = streams.write("s", WriteOptions::default()).await.unwrap();
-    let source = stream::iter([Ok("a"), Ok("b"), Err("é".repeat(limits::MAX_TITLE_BYTES)), Ok("never")]);
+    let source =
+        stream::iter([Ok("a"), Ok("b"), Err("é".repeat(limits::MAX_TITLE_BYTES)), Ok("never")]);
     let ended = writer.write_all(source).await.unwrap();
     assert_eq!((ended.state, ended.chunks), (StreamState::Failed, 2));
     let (read, end) = rest(streams.follow("s", 0)).await;
@@ -232,13 +235,24 @@ async fn a_stream_that_is_not_there_any_more_is_a_typed_error() {
     let _more = writer.push("b").await.unwrap();
     assert_eq!(reader.run(), Some(0));
     let mut reader = streams.follow("s", 0);
-    assert_eq!((reader.next().await.unwrap().unwrap().bytes, reader.run()), (Bytes::from("b"), Some(1)));
-    let gone = store.streams().unwrap().remove_stream(&ChatRef::new("ada", "c"), &"s".into()).await.unwrap();
+    assert_eq!(
+        (reader.next().await.unwrap().unwrap().bytes, reader.run()),
+        (Bytes::from("b"), Some(1))
+    );
+    let gone = store
+        .streams()
+        .unwrap()
+        .remove_stream(&ChatRef::new("ada", "c"), &"s".into())
+        .await
+        .unwrap();
     assert!(gone);
     let read = reader.next().await;
     assert!(matches!(read, Err(StreamError::Vanished { .. })), "{read:?}");
     let written = writer.push("c").await;
-    assert!(matches!(&written, Err(StreamError::Store(error)) if error.is_not_found()), "{written:?}");
+    assert!(
+        matches!(&written, Err(StreamError::Store(error)) if error.is_not_found()),
+        "{written:?}"
+    );
 }
 
 #[tokio::test]
@@ -247,13 +261,17 @@ async fn what_is_too_long_is_refused_and_the_stream_still_ends() {
     let mut writer = streams.write("s", WriteOptions::default().immediate()).await.unwrap();
     let chunk = Bytes::from(vec![0; limits::MAX_CHUNK_BYTES]);
     let refused = writer.push(vec![0; limits::MAX_CHUNK_BYTES + 1]).await;
-    assert!(matches!(&refused, Err(StreamError::Store(error)) if error.kind() == ErrorKind::Invalid));
+    assert!(
+        matches!(&refused, Err(StreamError::Store(error)) if error.kind() == ErrorKind::Invalid)
+    );
     let fit = limits::MAX_STREAM_BYTES / limits::MAX_CHUNK_BYTES as u64;
     for _ in 0..fit {
         let _more = writer.push(chunk.clone()).await.unwrap();
     }
     let refused = writer.push("x").await;
-    assert!(matches!(&refused, Err(StreamError::Store(error)) if error.kind() == ErrorKind::Invalid));
+    assert!(
+        matches!(&refused, Err(StreamError::Store(error)) if error.kind() == ErrorKind::Invalid)
+    );
     let ended = writer.end(StreamEnd::Failed("too long".into())).await.unwrap();
     assert_eq!((ended.chunks, ended.error.as_deref()), (fit, Some("too long")));
 }
@@ -276,10 +294,14 @@ async fn an_engine_has_the_streams_of_its_chat_and_shows_no_content() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_given_up_is_made_good_by_the_next() {
     for fault in [Fault::Hang, Fault::HangAfterApply] {
-        let (streams, ..) = faulty(FaultPlan::default().with(Operation::AppendStream, 1, fault)).await;
+        let (streams, ..) =
+            faulty(FaultPlan::default().with(Operation::AppendStream, 1, fault)).await;
         let mut writer = streams.write("s", WriteOptions::default().immediate()).await.unwrap();
         let _more = writer.push("a").await.unwrap();
-        assert!(timeout(Duration::from_secs(1), writer.push("b")).await.is_err(), "nothing is heard");
+        assert!(
+            timeout(Duration::from_secs(1), writer.push("b")).await.is_err(),
+            "nothing is heard"
+        );
         assert_eq!(writer.offset(), 1);
         let _more = writer.push("c").await.unwrap();
         assert_eq!((writer.offset(), stored(&streams).await), (3, 3));
@@ -310,15 +332,20 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
-    /// Whoever writes, however often it dies, and whichever calls and replies are lost: the chunks are those of the source, in order, once each, and what was
-    /// acknowledged is among them at any time.
+    /// Whoever writes, however often it dies, and whichever calls and replies are lost: the chunks
+    /// are those of the source, in order, once each, and what was acknowledged is among them at any
+    /// time.
     #[test]
-    fn no_chunk_is_lost_doubled_or_moved(events in events(), batch in 1usize..6, seed: u64, faults in 0usize..8) {
+    fn no_chunk_is_lost_doubled_or_moved(events in events(), batch in 1usize..6, seed: u64,
+        faults in 0usize..8) {
         const CALLS: [Operation; 4] =
-            [Operation::CreateStream, Operation::ClaimStream, Operation::AppendStream, Operation::ReadStream];
-        Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+            [Operation::CreateStream, Operation::ClaimStream, Operation::AppendStream,
+                Operation::ReadStream];
+        Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+            .block_on(async {
             let (streams, clock, _) = faulty(FaultPlan::random(seed, &CALLS, 20, faults)).await;
             let mut options = WriteOptions::default().take_over(Duration::ZERO);
             options.chunks = batch;
@@ -352,7 +379,8 @@ proptest! {
             let ended = writer.end(StreamEnd::Completed).await.unwrap();
             let (read, end) = rest(streams.follow("s", 0)).await;
             assert!(end.is_ok() && ended.chunks == u64::from(next));
-            let expected: Vec<_> = (0..next).map(|i| Bytes::from(i.to_be_bytes().to_vec())).collect();
+            let expected: Vec<_> =
+                (0..next).map(|i| Bytes::from(i.to_be_bytes().to_vec())).collect();
             assert_eq!(read, expected);
         });
     }

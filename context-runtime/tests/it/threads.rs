@@ -1,11 +1,12 @@
-//! What may go to another thread, and what may be used by several at once: told by the compiler, so a field that changes it does not
-//! go unseen.
+//! What may go to another thread, and what may be used by several at once: told by the compiler, so
+//! a field that changes it does not go unseen.
 
 use std::sync::Arc;
 
 use context_runtime::streams::{AnswerReader, AnswerWriter, Streams};
 use context_runtime::{
-    CancelSignal, CancelSource, ContextEngine, ContextRuntime, Error, Fragment, Message, Resolved, Store,
+    CancelSignal, CancelSource, ContextEngine, ContextRuntime, Error, Fragment, Message, Resolved,
+    Store,
     memory::MemoryProvider,
     model::LanguageModel,
     store::{Chain, StoreRegistry},

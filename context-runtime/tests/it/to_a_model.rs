@@ -17,7 +17,10 @@ fn conversation(body: &Json) -> Vec<Value> {
 }
 
 fn call(id: &str) -> Message {
-    Message::new(Role::Assistant, [Part::tool_call(id, "look", Json::from_text(r#"{"at":"x"}"#).unwrap())])
+    Message::new(
+        Role::Assistant,
+        [Part::tool_call(id, "look", Json::from_text(r#"{"at":"x"}"#).unwrap())],
+    )
 }
 
 fn result(id: &str) -> Message {
@@ -120,7 +123,8 @@ async fn what_was_sent_stays_as_a_conversation_grows() {
         let codec = provider(name).unwrap();
         let mut before: Vec<Value> = Vec::new();
         for ends in [2, 4, 6, 8, 10] {
-            let request = ModelRequest::new(history[..ends].iter().cloned()).cache(CacheMarks::Kept);
+            let request =
+                ModelRequest::new(history[..ends].iter().cloned()).cache(CacheMarks::Kept);
             let body = codec.lower(&request).unwrap().body;
             assert_eq!(codec.lower(&request).unwrap().body, body);
             let list = conversation(&body);
@@ -150,8 +154,13 @@ async fn a_history_that_was_stored_gives_the_same_bytes() {
     chat.set(messages());
     let pending = chat.resolve().await.unwrap().request();
     let _saved = chat.save().await.unwrap();
-    let stored =
-        builder(context_runtime::open(&url).await.unwrap()).open().await.unwrap().resolve().await.unwrap();
+    let stored = builder(context_runtime::open(&url).await.unwrap())
+        .open()
+        .await
+        .unwrap()
+        .resolve()
+        .await
+        .unwrap();
     let stored = stored.request();
     assert_eq!(
         pending.messages.iter().map(|message| message.hash()).collect::<Vec<_>>(),
@@ -159,6 +168,10 @@ async fn a_history_that_was_stored_gives_the_same_bytes() {
     );
     for name in PROVIDERS {
         let codec = provider(name).unwrap();
-        assert_eq!(codec.lower(&pending).unwrap().body, codec.lower(&stored).unwrap().body, "{name}");
+        assert_eq!(
+            codec.lower(&pending).unwrap().body,
+            codec.lower(&stored).unwrap().body,
+            "{name}"
+        );
     }
 }

@@ -7,9 +7,9 @@ mod reading;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSource, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder, DiagnosticCode,
-    ErrorKind, Message, Part, Role, Spilled, Store, ToolResult, ToolResultInput, ToolResultLimits,
-    ToolResultOutput, store::BlobId,
+    CancelSource, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder,
+    DiagnosticCode, ErrorKind, Message, Part, Role, Spilled, Store, ToolResult, ToolResultInput,
+    ToolResultLimits, ToolResultOutput, store::BlobId,
 };
 use lame_store::{LameStore, Puts};
 use proptest::prelude::*;
@@ -18,7 +18,10 @@ use proptest::test_runner::Config;
 use super::kit::{TickingClock, store};
 
 fn builder(store: &Arc<dyn Store>) -> DefaultContextRuntimeBuilder {
-    DefaultContextRuntime::builder().model("gpt-4o").clock(TickingClock::default()).spill(Arc::clone(store))
+    DefaultContextRuntime::builder()
+        .model("gpt-4o")
+        .clock(TickingClock::default())
+        .spill(Arc::clone(store))
 }
 
 fn runtime(store: &Arc<dyn Store>) -> DefaultContextRuntime {
@@ -62,7 +65,8 @@ fn codes(output: &ToolResultOutput) -> Vec<DiagnosticCode> {
 async fn kept(runtime: &DefaultContextRuntime, result: &ToolResult) -> Vec<u8> {
     let spilled = Spilled::of(&result.metadata).unwrap();
     let spill = runtime.spill().unwrap();
-    let read = spill.read(&("ada", "s").into(), &spilled.blob.to_reference(), 0..u64::MAX).await.unwrap();
+    let read =
+        spill.read(&("ada", "s").into(), &spilled.blob.to_reference(), 0..u64::MAX).await.unwrap();
     assert_eq!(read.total, spilled.bytes);
     read.bytes.to_vec()
 }
@@ -82,7 +86,8 @@ async fn what_is_small_stays_in_its_allocation() {
     let output = runtime.apply_tool_results(input).await.unwrap();
     assert_eq!(text(results(&output)[0]).as_ptr(), address);
     assert!(
-        Arc::ptr_eq(&output.messages[0], &asked) && Arc::ptr_eq(&output.messages[1], &output.appended[0])
+        Arc::ptr_eq(&output.messages[0], &asked)
+            && Arc::ptr_eq(&output.messages[1], &output.appended[0])
     );
     assert_eq!((output.messages.len(), codes(&output)), (2, vec![]));
 }
@@ -94,7 +99,8 @@ async fn what_is_large_is_kept_to_the_byte_and_shown_at_both_ends() {
     let (log, json) = (words("line", 20_000), format!("[{}1]", "1,".repeat(120_000)));
     let Part::ToolResult(mut failed) = Part::tool_result("a", &*log) else { unreachable!() };
     (failed.is_error, failed.name) = (true, Some("run".to_owned()));
-    let output = applied(&runtime, [Part::ToolResult(failed), Part::tool_result("b", &*json)]).await;
+    let output =
+        applied(&runtime, [Part::ToolResult(failed), Part::tool_result("b", &*json)]).await;
     let [failed, listed] = results(&output)[..] else { panic!("two results") };
 
     assert_eq!(kept(&runtime, failed).await, log.as_bytes());
@@ -105,10 +111,16 @@ async fn what_is_large_is_kept_to_the_byte_and_shown_at_both_ends() {
         (spilled.media_type.as_deref(), &*spilled.reason),
         (Some("text/plain"), "tool_result_too_large")
     );
-    assert_eq!(Spilled::of(&listed.metadata).unwrap().media_type.as_deref(), Some("application/json"));
+    assert_eq!(
+        Spilled::of(&listed.metadata).unwrap().media_type.as_deref(),
+        Some("application/json")
+    );
     let shown = text(failed);
     assert!(shown.starts_with("line 0 line 1 ") && shown.ends_with("line 19999 "), "{shown}");
-    assert!(shown.contains(&spilled.blob.to_reference()) && shown.contains("read_spilled_output"), "{shown}");
+    assert!(
+        shown.contains(&spilled.blob.to_reference()) && shown.contains("read_spilled_output"),
+        "{shown}"
+    );
     assert!(shown.len() <= 12_000);
     assert_eq!(codes(&output), [DiagnosticCode::ToolResultSpilled; 2]);
 }
@@ -117,7 +129,8 @@ async fn what_is_large_is_kept_to_the_byte_and_shown_at_both_ends() {
 async fn a_preview_of_wide_characters_keeps_its_limit() {
     let store = store().await;
     let runtime = runtime(&store);
-    let output = applied(&runtime, [Part::tool_result("a", "漢字仮名交じり文。".repeat(12_000))]).await;
+    let output =
+        applied(&runtime, [Part::tool_result("a", "漢字仮名交じり文。".repeat(12_000))]).await;
     let shown = text(results(&output)[0]);
     assert!(shown.len() <= 12_000 && shown.len() > 11_000, "{}", shown.len());
     let (head, tail) = (shown.find("[Too long").unwrap(), shown.len() - shown.rfind(']').unwrap());
@@ -128,17 +141,25 @@ async fn a_preview_of_wide_characters_keeps_its_limit() {
 async fn calls_of_one_id_and_ids_that_look_alike_keep_apart() {
     let store = store().await;
     let runtime = runtime(&store);
-    let texts =
-        [words("first", 9_000), words("second", 9_000), words("third", 9_000), words("fourth", 9_000)];
+    let texts = [
+        words("first", 9_000),
+        words("second", 9_000),
+        words("third", 9_000),
+        words("fourth", 9_000),
+    ];
     let first =
-        applied(&runtime, [Part::tool_result("x", &*texts[0]), Part::tool_result("x", &*texts[1])]).await;
+        applied(&runtime, [Part::tool_result("x", &*texts[0]), Part::tool_result("x", &*texts[1])])
+            .await;
     let second = applied(&runtime, [Part::tool_result("x:1", &*texts[2])]).await;
     let third = applied(&runtime, [Part::tool_result("x/1", &*texts[3])]).await;
     let all = [results(&first), results(&second), results(&third)].concat();
     for (result, text) in all.iter().zip(&texts) {
         assert_eq!(kept(&runtime, result).await, text.as_bytes());
     }
-    assert_eq!(all.iter().map(|result| &*result.call_id).collect::<Vec<_>>(), ["x", "x", "x:1", "x/1"]);
+    assert_eq!(
+        all.iter().map(|result| &*result.call_id).collect::<Vec<_>>(),
+        ["x", "x", "x:1", "x/1"]
+    );
 }
 
 #[tokio::test]
@@ -146,15 +167,22 @@ async fn many_results_share_a_limit_and_the_largest_give_way() {
     let store = store().await;
     let runtime = runtime(&store);
     let sizes = [3_000, 900, 2_600, 2_900, 800, 2_500, 2_400, 2_300];
-    let parts =
-        sizes.iter().enumerate().map(|(i, size)| Part::tool_result(format!("c{i}"), words("entry", *size)));
+    let parts = sizes
+        .iter()
+        .enumerate()
+        .map(|(i, size)| Part::tool_result(format!("c{i}"), words("entry", *size)));
     let output = applied(&runtime, parts).await;
     let spilled: Vec<_> =
         results(&output).iter().map(|result| Spilled::of(&result.metadata).is_some()).collect();
-    assert!(spilled.iter().any(|spilled| *spilled) && !spilled.iter().all(|spilled| *spilled), "{spilled:?}");
+    assert!(
+        spilled.iter().any(|spilled| *spilled) && !spilled.iter().all(|spilled| *spilled),
+        "{spilled:?}"
+    );
     // Whoever stays is no larger than whoever went.
-    let least = sizes.iter().zip(&spilled).filter(|(_, spilled)| **spilled).map(|(size, _)| *size).min();
-    let most = sizes.iter().zip(&spilled).filter(|(_, spilled)| !**spilled).map(|(size, _)| *size).max();
+    let least =
+        sizes.iter().zip(&spilled).filter(|(_, spilled)| **spilled).map(|(size, _)| *size).min();
+    let most =
+        sizes.iter().zip(&spilled).filter(|(_, spilled)| !**spilled).map(|(size, _)| *size).max();
     assert!(least > most, "{spilled:?}");
     assert!(tokens(&output) <= 40_000);
 
@@ -173,7 +201,9 @@ async fn many_results_share_a_limit_and_the_largest_give_way() {
 
 fn tokens(output: &ToolResultOutput) -> u64 {
     use context_runtime::model::TokenCounter as _;
-    context_runtime::tokens::ModelCounter::for_model("gpt-4o").count_message(&output.appended[0]).tokens()
+    context_runtime::tokens::ModelCounter::for_model("gpt-4o")
+        .count_message(&output.appended[0])
+        .tokens()
 }
 
 #[tokio::test]
@@ -184,8 +214,11 @@ async fn a_result_that_says_nothing_is_said_to() {
     none.is_error = true;
     let Part::ToolResult(mut bare) = Part::tool_result("c", "") else { unreachable!() };
     bare.output.clear();
-    let output =
-        applied(&runtime, [Part::tool_result("a", ""), Part::ToolResult(none), Part::ToolResult(bare)]).await;
+    let output = applied(
+        &runtime,
+        [Part::tool_result("a", ""), Part::ToolResult(none), Part::ToolResult(bare)],
+    )
+    .await;
     let shown: Vec<_> = results(&output).into_iter().map(text).collect();
     assert_eq!(shown, ["[no output]", "[failed without saying why]", "[no output]"]);
 }
@@ -200,11 +233,19 @@ async fn a_store_that_fails_costs_no_result() {
 
     // One that the model could never be sent is cut instead.
     let small = builder(&broken).window(8_000).reserve(1_000).build().unwrap();
-    let output = applied(&small, [Part::tool_result("a", &*long), Part::tool_result("b", "short")]).await;
+    let output =
+        applied(&small, [Part::tool_result("a", &*long), Part::tool_result("b", "short")]).await;
     assert!(tokens(&output) <= 7_000);
-    assert!(text(results(&output)[0]).contains("The rest is lost"), "{}", text(results(&output)[0]));
+    assert!(
+        text(results(&output)[0]).contains("The rest is lost"),
+        "{}",
+        text(results(&output)[0])
+    );
     assert_eq!(text(results(&output)[1]), "short");
-    assert_eq!(codes(&output), [DiagnosticCode::ToolResultPersistenceFailed, DiagnosticCode::OverLimit]);
+    assert_eq!(
+        codes(&output),
+        [DiagnosticCode::ToolResultPersistenceFailed, DiagnosticCode::OverLimit]
+    );
 }
 
 #[tokio::test]
@@ -218,8 +259,8 @@ async fn without_a_store_only_what_can_never_be_sent_is_cut() {
     assert_eq!(codes(&output), [DiagnosticCode::OverLimit]);
 }
 
-/// A run was aborted while a result was written: the bytes were there, what refers to them was not. The next run stumbled over the
-/// file.
+/// A run was aborted while a result was written: the bytes were there, what refers to them was not.
+/// The next run stumbled over the file.
 #[tokio::test]
 async fn a_try_after_an_abort_is_as_the_first() {
     let inner = store().await;
@@ -237,7 +278,10 @@ async fn a_try_after_an_abort_is_as_the_first() {
     let runtime = runtime(&inner);
     let output = applied(&runtime, [Part::tool_result("a", &*long)]).await;
     assert_eq!(kept(&runtime, results(&output)[0]).await, long.as_bytes());
-    assert_eq!(Spilled::of(&results(&output)[0].metadata).unwrap().blob, BlobId::of(long.as_bytes()));
+    assert_eq!(
+        Spilled::of(&results(&output)[0].metadata).unwrap().blob,
+        BlobId::of(long.as_bytes())
+    );
 }
 
 #[tokio::test]
@@ -255,7 +299,8 @@ proptest! {
 
     #[test]
     fn whatever_comes_back_keeps_the_limits_and_nothing_is_lost(
-        outputs in prop::collection::vec(("[a-z:/]{0,3}", "(?s).{0,40}", 0_usize..400, any::<bool>()), 0..12),
+        outputs in prop::collection::vec(("[a-z:/]{0,3}", "(?s).{0,40}", 0_usize..400,
+            any::<bool>()), 0..12),
         tokens in 100_u64..2_000,
         together in 4_000_u64..9_000,
     ) {
@@ -268,7 +313,8 @@ proptest! {
             let parts: Vec<Part> = outputs
                 .iter()
                 .map(|(id, text, times, is_error)| {
-                    let Part::ToolResult(mut result) = Part::tool_result(id, text.repeat(*times)) else { unreachable!() };
+                    let Part::ToolResult(mut result) = Part::tool_result(id,
+                        text.repeat(*times)) else { unreachable!() };
                     result.is_error = *is_error;
                     Part::ToolResult(result)
                 })

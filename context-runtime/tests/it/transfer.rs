@@ -6,14 +6,16 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use context_runtime::transfer::{
-    ChatOutcome, ImportJsonl, ImportedJsonl, check_jsonl, copy_chat, export_jsonl, import_jsonl, is_jsonl,
+    ChatOutcome, ImportJsonl, ImportedJsonl, check_jsonl, copy_chat, export_jsonl, import_jsonl,
+    is_jsonl,
 };
 use context_runtime::{
-    CancelSource, ChatRef, ErrorKind, Message, MessageId, Metadata, Part, Result, Role, Store, Timestamp,
+    CancelSource, ChatRef, ErrorKind, Message, MessageId, Metadata, Part, Result, Role, Store,
+    Timestamp,
     fragments::Encoded,
     store::{
-        Commit, CommitOutcome, ForkName, HistoryStore, NewBlob, NewChat, Node, NodeKind, StoredFragment,
-        Target,
+        Commit, CommitOutcome, ForkName, HistoryStore, NewBlob, NewChat, Node, NodeKind,
+        StoredFragment, Target,
     },
 };
 use proptest::prelude::*;
@@ -106,9 +108,18 @@ impl Maker<'_> {
                     let body = Encoded::new("message", 1, "{ \"parts\":\n[], \"role\": \"user\" }");
                     Node::from_encoded(id.clone(), kind, at, body)
                 }
-                2 => Node::from_encoded(id.clone(), NodeKind::Boundary, at, Encoded::new("cut", 1, "[1.0]")),
-                _ => Node::new(id.clone(), Message::new(Role::Assistant, [Part::text("é\u{0}\n")]), at)
-                    .with_tokens(7),
+                2 => Node::from_encoded(
+                    id.clone(),
+                    NodeKind::Boundary,
+                    at,
+                    Encoded::new("cut", 1, "[1.0]"),
+                ),
+                _ => Node::new(
+                    id.clone(),
+                    Message::new(Role::Assistant, [Part::text("é\u{0}\n")]),
+                    at,
+                )
+                .with_tokens(7),
             };
             self.messages.push(id);
             nodes.push(Arc::new(node));
@@ -132,13 +143,15 @@ impl Maker<'_> {
         match step {
             Step::Extend(index, n) => {
                 let branch = branch(index);
-                let target = Target::Extend { branch: branch.name.clone(), expected: branch.head.clone() };
+                let target =
+                    Target::Extend { branch: branch.name.clone(), expected: branch.head.clone() };
                 let nodes = self.nodes(n);
                 self.commit(Commit { nodes, ..Commit::new(self.chat.clone(), target, at) }).await;
             }
             Step::Fork(index, n) => {
                 let name = ForkName::Exact(format!("b{}", self.made).into());
-                let target = Target::Fork { name, at: any(&self.messages, index), activate: n == 0 };
+                let target =
+                    Target::Fork { name, at: any(&self.messages, index), activate: n == 0 };
                 let nodes = self.nodes(n);
                 self.commit(Commit { nodes, ..Commit::new(self.chat.clone(), target, at) }).await;
             }
@@ -168,15 +181,21 @@ impl Maker<'_> {
                 let branch = branch(index);
                 if !branch.active {
                     let head = branch.head.as_ref();
-                    let _deleted =
-                        self.history.delete_branch(&self.chat, &branch.name, head, at).await.unwrap();
+                    let _deleted = self
+                        .history
+                        .delete_branch(&self.chat, &branch.name, head, at)
+                        .await
+                        .unwrap();
                 }
             }
             Step::Fragment(n) => {
                 let id = (n % 2 == 0).then(|| format!("f{}", n % 5).into());
                 let body = Encoded::new("note", 1, vec![n]);
-                let fragment =
-                    StoredFragment { id, metadata: Metadata::default().with("n", i64::from(n)), body };
+                let fragment = StoredFragment {
+                    id,
+                    metadata: Metadata::default().with("n", i64::from(n)),
+                    body,
+                };
                 store.fragments().put_fragments(&self.chat, &[fragment], at).await.unwrap();
             }
         }
@@ -191,7 +210,8 @@ pub(super) async fn make(store: &dyn Store, name: &str, steps: Vec<Step>) {
     new.title = Some("A title\n".into());
     new.metadata = Metadata::default().with("k", serde_json::json!({"a": [1.5]}));
     let _created = store.history().create_chat(new).await.unwrap();
-    let mut maker = Maker { history: store.history(), chat: chat(name), made: 0, messages: Vec::new() };
+    let mut maker =
+        Maker { history: store.history(), chat: chat(name), made: 0, messages: Vec::new() };
     for step in steps {
         maker.step(store, step).await;
     }
@@ -224,9 +244,11 @@ proptest! {
             let sqlite = context_runtime::open(&url("made.db")).await.unwrap();
             make(&*sqlite, "c", steps).await;
             let text = export(&*sqlite, &["c"]).await;
-            let (memory, other) = (store().await, context_runtime::open(&url("other.db")).await.unwrap());
+            let (memory, other) = (store().await,
+                context_runtime::open(&url("other.db")).await.unwrap());
             for target in [&memory, &other] {
-                let imported = import(&**target, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
+                let imported = import(&**target, &text,
+                    &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
                 assert_eq!(imported.broken, []);
                 assert_eq!(in_order(&export(&**target, &["c"]).await), in_order(&text));
                 sound(&**target).await;
@@ -244,7 +266,8 @@ proptest! {
             let (store, other) = (store().await, store().await);
             make(&*store, "c", steps).await;
             let text = export(&*store, &["c"]).await;
-            let imported = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
+            let imported = import(&*other, &text,
+                &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
             assert_eq!(imported.broken, []);
             let cancel = CancelSource::new().signal();
             check_jsonl(&mut Cursor::new(&text), &cancel).unwrap();
@@ -252,7 +275,8 @@ proptest! {
             assert_eq!(export(&*other, &["c"]).await, text);
             sound(&*other).await;
             let cancel = CancelSource::new().signal();
-            let copied = copy_chat(&*store, &chat("c"), &*store, &chat("copy"), &cancel).await.unwrap();
+            let copied = copy_chat(&*store, &chat("c"), &*store, &chat("copy"),
+                &cancel).await.unwrap();
             assert_eq!(copied.diagnostics, []);
             assert_eq!(content(&*store, "copy").await, content(&*store, "c").await);
             sound(&*store).await;
@@ -261,7 +285,8 @@ proptest! {
 
     #[test]
     fn a_chat_with_a_broken_line_is_refused_and_the_others_come(
-        steps in steps(), broken in prop::collection::vec(any::<prop::sample::Index>(), 1..4), cut: prop::sample::Index,
+        steps in steps(), broken in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+            cut: prop::sample::Index,
     ) {
         Runtime::new().unwrap().block_on(async {
             let (store, other) = (store().await, store().await);
@@ -277,7 +302,8 @@ proptest! {
             }
             let text = lines.join("\n");
             let cancel = CancelSource::new().signal();
-            assert_eq!(check_jsonl(&mut Cursor::new(&text), &cancel).unwrap_err().kind(), ErrorKind::Invalid);
+            assert_eq!(check_jsonl(&mut Cursor::new(&text), &cancel).unwrap_err().kind(),
+                ErrorKind::Invalid);
             let strict = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await;
             assert_eq!(strict.unwrap_err().kind(), ErrorKind::Invalid);
             assert_eq!(other.history().chat(&chat("c")).await.unwrap(), None, "nothing is kept");
@@ -285,7 +311,8 @@ proptest! {
             let whole = export(&*store, &["d"]).await;
             let imported = import(&*other, &format!("{text}\n{whole}"), &lenient()).await.unwrap();
             assert!(!imported.broken.is_empty());
-            let outcomes: Vec<_> = imported.chats.iter().map(|chat| chat.written().is_some()).collect();
+            let outcomes: Vec<_> =
+                imported.chats.iter().map(|chat| chat.written().is_some()).collect();
             assert_eq!(outcomes, [false, true]);
             assert_eq!(imported.chats[0].outcome, ChatOutcome::Refused);
             assert_eq!(other.history().chat(&chat("c")).await.unwrap(), None, "nothing of it is written");
@@ -314,7 +341,8 @@ async fn a_chat_that_is_there_is_left_as_it_is() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 
-/// A process may end in the middle of an import. What it has left is no chat, and the next import makes it one.
+/// A process may end in the middle of an import. What it has left is no chat, and the next import
+/// makes it one.
 #[tokio::test]
 async fn an_import_that_ended_early_is_begun_again() {
     let (store, other) = (store().await, store().await);
@@ -393,7 +421,8 @@ async fn a_broken_blob_is_named_and_costs_its_chat() {
     }
 }
 
-/// Rounds, memories and streams are in no file of chats: what stays is counted, so that nobody takes a part for all.
+/// Rounds, memories and streams are in no file of chats: what stays is counted, so that nobody
+/// takes a part for all.
 #[cfg(feature = "trajectory")]
 #[tokio::test]
 async fn what_does_not_travel_is_counted() {
@@ -413,8 +442,12 @@ async fn what_does_not_travel_is_counted() {
         open.ask(NewQuery::new("why?")).await.unwrap();
         let mut memory = MemoryRecord::new(MemoryScope::new("ada"), session, "fact", at, "warm");
         memory.source = Some(MemorySource::session(session));
-        let _written =
-            store.memories().unwrap().write_memories(&[MemoryWrite::new(memory, "warm")]).await.unwrap();
+        let _written = store
+            .memories()
+            .unwrap()
+            .write_memories(&[MemoryWrite::new(memory, "warm")])
+            .await
+            .unwrap();
     }
     let stream = store.streams().unwrap().create_stream(&chat("c"), &"s".into(), at).await.unwrap();
     assert!(stream.is_done());

@@ -27,7 +27,8 @@ fn new_chat() -> NewChat {
     }
 }
 
-/// A tree of these parents whose every leaf, and some more nodes, are heads; the last node is the one of `main`.
+/// A tree of these parents whose every leaf, and some more nodes, are heads; the last node is the
+/// one of `main`.
 fn tree_of(parents: &[Option<usize>], more: &[usize]) -> Tree {
     let mut tree = Tree::default();
     for (index, parent) in parents.iter().enumerate() {
@@ -36,7 +37,8 @@ fn tree_of(parents: &[Option<usize>], more: &[usize]) -> Tree {
     let leaves = (0..parents.len()).filter(|index| !parents.contains(&Some(*index)));
     let heads = parents.len().checked_sub(1).into_iter().chain(leaves).chain(more.iter().copied());
     for (number, head) in heads.enumerate() {
-        tree.branch(if number == 0 { "main".to_owned() } else { format!("b{number}") }, head).unwrap();
+        tree.branch(if number == 0 { "main".to_owned() } else { format!("b{number}") }, head)
+            .unwrap();
     }
     tree
 }
@@ -50,7 +52,8 @@ async fn placed(store: &Arc<dyn Store>) -> Vec<Placed> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let chat = new_chat().chat;
-        let page = store.history().all_messages(&chat, limits::MAX_PAGE, after.as_ref()).await.unwrap();
+        let page =
+            store.history().all_messages(&chat, limits::MAX_PAGE, after.as_ref()).await.unwrap();
         all.extend(page.items);
         after = page.next;
         if after.is_none() {
@@ -73,19 +76,23 @@ async fn shape(store: &Arc<dyn Store>) -> Shape {
     let nodes = placed(store).await;
     let parents = nodes.iter().map(|p| (text(&p.node.id), p.parent.as_ref().map(text))).collect();
     let branches = store.history().branches(&new_chat().chat).await.unwrap();
-    let ends = branches.iter().map(|b| (b.name.to_string(), b.head.as_ref().map(text), b.active)).collect();
+    let ends = branches
+        .iter()
+        .map(|b| (b.name.to_string(), b.head.as_ref().map(text), b.active))
+        .collect();
     (parents, ends)
 }
 
 /// Parents that come before their children, and some heads that are no leaves.
 fn trees() -> impl Strategy<Value = (Vec<Option<usize>>, Vec<usize>)> {
-    let parents =
-        proptest::collection::vec(any::<Option<prop::sample::Index>>(), 1..24).prop_map(|parents| {
+    let parents = proptest::collection::vec(any::<Option<prop::sample::Index>>(), 1..24).prop_map(
+        |parents| {
             let parent = |(i, parent): (usize, &Option<prop::sample::Index>)| {
                 parent.filter(|_| i > 0).map(|parent| parent.index(i))
             };
             parents.iter().enumerate().map(parent).collect::<Vec<_>>()
-        });
+        },
+    );
     parents.prop_flat_map(|parents| {
         let heads = proptest::collection::vec(0..parents.len(), 0..3);
         (Just(parents), heads)
@@ -119,10 +126,12 @@ proptest! {
             let complete = first.is_ok_and(|written| written == TreeWritten::New);
             assert_eq!(again, if complete { TreeWritten::Unchanged } else { TreeWritten::New });
             let (stored, branches) = shape(&store).await;
-            let expected = parents.iter().enumerate().map(|(i, parent)| (format!("m{i}"), parent.map(|p| format!("m{p}"))));
+            let expected = parents.iter().enumerate().map(|(i, parent)| (format!("m{i}"),
+                parent.map(|p| format!("m{p}"))));
             assert_eq!(stored, expected.collect());
             let ends = tree.branches().enumerate();
-            let ends: Vec<_> = ends.map(|(i, (name, head))| (name.to_string(), Some(head.id.to_string()), i == 0)).collect();
+            let ends: Vec<_> = ends.map(|(i, (name, head))| (name.to_string(),
+                Some(head.id.to_string()), i == 0)).collect();
             assert_eq!(branches, ends);
             assert_eq!(write(&store, &tree).await, TreeWritten::Unchanged);
             assert_eq!(shape(&store).await, (stored, branches));

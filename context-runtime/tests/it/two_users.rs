@@ -1,4 +1,5 @@
-//! Two users of one store and one runtime, with the same names of everything: nothing of one is in anything of the other.
+//! Two users of one store and one runtime, with the same names of everything: nothing of one is in
+//! anything of the other.
 
 mod property;
 mod traces;
@@ -8,9 +9,9 @@ use std::sync::Arc;
 
 use context_runtime::memory::{MemoryProvider, MemoryScope, RecallQuery, episodic};
 use context_runtime::{
-    CancelSignal, CaptureTurnInput, ContextEngine, ContextRuntime, DefaultContextRuntime, ErrorKind, Message,
-    ModelCall, Part, PrepareInput, RecoveryInput, Role, Spilled, Store, ToolResultInput, ToolResultLimits,
-    assistant, model::ModelError, provider, user,
+    CancelSignal, CaptureTurnInput, ContextEngine, ContextRuntime, DefaultContextRuntime,
+    ErrorKind, Message, ModelCall, Part, PrepareInput, RecoveryInput, Role, Spilled, Store,
+    ToolResultInput, ToolResultLimits, assistant, model::ModelError, provider, user,
 };
 
 pub(crate) use self::traces::Traces;
@@ -25,7 +26,8 @@ fn called() -> Message {
     Message::new(Role::Assistant, [Part::tool_call("call_1", "log", serde_json::json!({}))])
 }
 
-/// Bob's request held what Ada had said, his words became hers, and his outputs lay under her name and outlived him.
+/// Bob's request held what Ada had said, his words became hers, and his outputs lay under her name
+/// and outlived him.
 #[tokio::test]
 async fn one_runtime_serves_two_users_and_nothing_of_one_reaches_the_other() {
     let store = store().await;
@@ -62,11 +64,15 @@ async fn one_runtime_serves_two_users_and_nothing_of_one_reaches_the_other() {
     runtime.flush().await.unwrap();
 
     let blobs = store.blobs().unwrap();
-    assert!(blobs.blob(bob.chat_ref(), &blob).await.unwrap().is_some(), "it is kept under his name");
+    assert!(
+        blobs.blob(bob.chat_ref(), &blob).await.unwrap().is_some(),
+        "it is kept under his name"
+    );
     assert!(blobs.blob(ada.chat_ref(), &blob).await.unwrap().is_none());
     let never = CancelSignal::never();
     let recalled = async |user: &str| {
-        let query = RecallQuery::new(MemoryScope::new(user).session("any"), "What is my cat called?");
+        let query =
+            RecallQuery::new(MemoryScope::new(user).session("any"), "What is my cat called?");
         let found = memory.recall(&query, &never).await.unwrap().memories;
         found.into_iter().map(|memory| memory.text).collect::<Vec<_>>()
     };
@@ -77,7 +83,10 @@ async fn one_runtime_serves_two_users_and_nothing_of_one_reaches_the_other() {
     let erased = store.maintenance().unwrap().erase_user(&"bob".into(), &never).await.unwrap();
     assert_eq!(erased.remaining, 0);
     assert_eq!(runtime.forget_user(&"bob".into()), 1);
-    assert!(blobs.blob(bob.chat_ref(), &blob).await.unwrap_err().is_not_found(), "the chat is gone");
+    assert!(
+        blobs.blob(bob.chat_ref(), &blob).await.unwrap_err().is_not_found(),
+        "the chat is gone"
+    );
     assert_eq!((recalled("bob").await.len(), recalled("ada").await), (0, hers));
 }
 
@@ -97,7 +106,10 @@ async fn a_runtime_of_one_user_refuses_the_turns_of_another() {
     let result = Message::new(Role::Tool, [Part::tool_result("call_1", "x".repeat(500_000))]);
     let error = ModelError::classify("anthropic", Some(400), "prompt is too long");
     let refused = [
-        runtime.prepare_for_model(PrepareInput::new(of, "t", "", "").messages(history())).await.err(),
+        runtime
+            .prepare_for_model(PrepareInput::new(of, "t", "", "").messages(history()))
+            .await
+            .err(),
         runtime.apply_tool_results(ToolResultInput::new(of, "t", history(), result)).await.err(),
         runtime.recover_from_model_error(RecoveryInput::new(of, "t", error, history())).await.err(),
         runtime.capture_turn(CaptureTurnInput::new(of, "t", history())).await.err(),
@@ -137,7 +149,9 @@ async fn what_was_made_of_another_chat_is_not_taken_over() {
         bob.accept(&his, &call).await.err(),
         bob.accept(&hers, &call).await.err(),
         ada.accept(&his, &call).await.err(),
-        bob.compact(&hers, &context_runtime::compaction::Compacted::untouched(&[]), &[]).await.err(),
+        bob.compact(&hers, &context_runtime::compaction::Compacted::untouched(&[]), &[])
+            .await
+            .err(),
     ];
     let kinds: Vec<_> = refused.iter().flatten().map(context_runtime::Error::kind).collect();
     assert_eq!(kinds, [ErrorKind::Invalid; 4]);
@@ -154,7 +168,8 @@ async fn a_capture_needs_an_id_for_each_message_or_none() {
     let store = store().await;
     let memory = episodic(&store).unwrap();
     let runtime = DefaultContextRuntime::builder().window(9_000).memory(memory).build().unwrap();
-    let mut input = CaptureTurnInput::new(("ada", "c"), "t", vec![Arc::new(Message::from("hello"))]);
+    let mut input =
+        CaptureTurnInput::new(("ada", "c"), "t", vec![Arc::new(Message::from("hello"))]);
     input.ids = vec!["m1".into(), "m2".into()];
     let error = runtime.capture_turn(input).await.unwrap_err();
     assert_eq!((error.kind(), error.get("ids")), (ErrorKind::Invalid, Some("2")));

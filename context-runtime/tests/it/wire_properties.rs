@@ -1,4 +1,5 @@
-//! What leaves is valid, whatever happened to a history: the codecs against the kit's checker of requests.
+//! What leaves is valid, whatever happened to a history: the codecs against the kit's checker of
+//! requests.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -72,8 +73,10 @@ fn rules() -> impl Strategy<Value = HistoryRules> {
     (flags, lengths.clone(), lengths, prop::sample::select(vec!["", ".:"])).prop_map(
         |((anywhere, last, prefill, alternate, any_id), ids, names, characters)| {
             let mut rules = HistoryRules::new();
-            (rules.system_anywhere, rules.assistant_last, rules.prefill) = (anywhere, last, prefill);
-            (rules.alternate, rules.any_id, rules.name_characters) = (alternate, any_id, characters);
+            (rules.system_anywhere, rules.assistant_last, rules.prefill) =
+                (anywhere, last, prefill);
+            (rules.alternate, rules.any_id, rules.name_characters) =
+                (alternate, any_id, characters);
             (rules.max_id_len, rules.max_name_len) = (ids.max(16), names.max(16));
             rules
         },
@@ -81,7 +84,8 @@ fn rules() -> impl Strategy<Value = HistoryRules> {
 }
 
 fn config() -> Config {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 64 };
+    let cases =
+        if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 64 };
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
@@ -90,7 +94,8 @@ proptest! {
 
     #[test]
     fn a_repaired_history_is_repaired(
-        (history, _) in damaged(), rules in rules(), remove in any::<bool>(), prefill in any::<bool>(),
+        (history, _) in damaged(), rules in rules(), remove in any::<bool>(),
+            prefill in any::<bool>(),
     ) {
         let unanswered = if remove { Unanswered::Remove } else { Unanswered::Answer };
         let before: Vec<Message> = history.iter().map(|message| (**message).clone()).collect();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use context_runtime::memory::{Chain, Episodic, Queued, episodic};
 use context_runtime::{
-    CancelSignal, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Error, ErrorKind, Message,
-    ModelContext, PrepareInput, Result, Role, Store,
+    CancelSignal, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Error, ErrorKind,
+    Message, ModelContext, PrepareInput, Result, Role, Store,
     memory::{CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled, RecalledMemory},
     store::{MemoriesForgotten, MemoryForget},
 };
@@ -32,7 +32,9 @@ impl MemoryProvider for Broken {
     async fn recall(&self, query: &RecallQuery, _cancel: &CancelSignal) -> Result<Recalled> {
         let mut memory = RecalledMemory::new("episode", "The secret of somebody else.");
         match self.0 {
-            Wrong::Down => return Err(Error::new(ErrorKind::Unavailable, "recall", "the memory is down")),
+            Wrong::Down => {
+                return Err(Error::new(ErrorKind::Unavailable, "recall", "the memory is down"));
+            }
             Wrong::Hangs => std::future::pending().await,
             Wrong::OtherUser => memory.scope = Some(MemoryScope::new("eve")),
             Wrong::OtherSession => memory.scope = Some(query.scope.clone().session("another")),
@@ -67,32 +69,54 @@ fn history(said: &[&str]) -> Vec<Arc<Message>> {
     said.iter().enumerate().map(|(at, text)| Arc::new(Message::text(role(at), *text))).collect()
 }
 
-async fn prepare(runtime: &DefaultContextRuntime, session: &str, said: &[Arc<Message>]) -> ModelContext {
-    let input =
-        PrepareInput::new(("ada", session), "turn", "openai", "any").messages(said.iter().map(Arc::clone));
+async fn prepare(
+    runtime: &DefaultContextRuntime,
+    session: &str,
+    said: &[Arc<Message>],
+) -> ModelContext {
+    let input = PrepareInput::new(("ada", session), "turn", "openai", "any")
+        .messages(said.iter().map(Arc::clone));
     runtime.prepare_for_model(input).await.unwrap()
 }
 
 fn texts(context: &ModelContext) -> String {
-    context.messages.iter().map(|message| message.plain_text().into_owned()).collect::<Vec<_>>().join("\n")
+    context
+        .messages
+        .iter()
+        .map(|message| message.plain_text().into_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-async fn capture(runtime: &DefaultContextRuntime, session: &str, said: &[Arc<Message>]) -> Vec<String> {
-    let told =
-        runtime.capture_turn(CaptureTurnInput::new(("ada", session), "turn", said.to_vec())).await.unwrap();
+async fn capture(
+    runtime: &DefaultContextRuntime,
+    session: &str,
+    said: &[Arc<Message>],
+) -> Vec<String> {
+    let told = runtime
+        .capture_turn(CaptureTurnInput::new(("ada", session), "turn", said.to_vec()))
+        .await
+        .unwrap();
     told.iter().map(|diagnostic| diagnostic.code.as_str().to_owned()).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_goes_on_whatever_is_wrong_with_the_memory() {
     let asked = history(&["What do you know of me?"]);
-    for wrong in [Wrong::Down, Wrong::Hangs, Wrong::OtherUser, Wrong::OtherSession, Wrong::Huge, Wrong::Blank]
-    {
+    for wrong in [
+        Wrong::Down,
+        Wrong::Hangs,
+        Wrong::OtherUser,
+        Wrong::OtherSession,
+        Wrong::Huge,
+        Wrong::Blank,
+    ] {
         let runtime = runtime(Broken(wrong));
         let context = prepare(&runtime, "s", &asked).await;
         assert!(texts(&context).starts_with("What do you know of me?"), "{wrong:?}");
         assert_eq!(context.fits(), Some(true), "{wrong:?}");
-        let codes: Vec<_> = context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
+        let codes: Vec<_> =
+            context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
         let expected = match wrong {
             Wrong::Huge => "over_limit",
             Wrong::Blank => "memory_context_empty",
@@ -101,7 +125,11 @@ async fn a_turn_goes_on_whatever_is_wrong_with_the_memory() {
         assert!(codes.contains(&expected), "{wrong:?}: {codes:?}");
         assert!(!texts(&context).contains("secret of somebody"), "{wrong:?}");
         if wrong != Wrong::Huge && wrong != Wrong::Blank {
-            assert_eq!(capture(&runtime, "s", &asked).await, ["memory_provider_error"], "{wrong:?}");
+            assert_eq!(
+                capture(&runtime, "s", &asked).await,
+                ["memory_provider_error"],
+                "{wrong:?}"
+            );
         }
     }
 }
@@ -134,8 +162,14 @@ async fn what_did_not_fit_into_the_queue_is_told_again_with_the_next_turn() {
     let episodes = Episodic::new(store()).unwrap().hot(Duration::ZERO);
     let queue = Arc::new(Queued::bounded(Switch(episodes, Arc::clone(&down)), 1, 1 << 20));
     let runtime = runtime(Arc::clone(&queue));
-    let said =
-        ["My cat is called Tom.", "Nice.", "My dog is called Rex.", "Good.", "My bird is called Pip.", "Oh."];
+    let said = [
+        "My cat is called Tom.",
+        "Nice.",
+        "My dog is called Rex.",
+        "Good.",
+        "My bird is called Pip.",
+        "Oh.",
+    ];
     let said = history(&said);
     assert_eq!(capture(&runtime, "s", &said[..2]).await, Vec::<String>::new());
     // Full: the one before it waits. The turn is not held up.
@@ -147,7 +181,8 @@ async fn what_did_not_fit_into_the_queue_is_told_again_with_the_next_turn() {
     queue.flush(&CancelSignal::never()).await.unwrap();
     for (question, answer) in [("cat", "Tom"), ("dog", "Rex"), ("bird", "Pip")] {
         let context =
-            prepare(&runtime, question, &history(&[&format!("What is my {question} called?")])).await;
+            prepare(&runtime, question, &history(&[&format!("What is my {question} called?")]))
+                .await;
         assert!(texts(&context).contains(answer), "{question}");
     }
 }
@@ -178,8 +213,11 @@ async fn folders_keep_their_memories_apart() {
     let store = store();
     let memory = Arc::new(episodic(&store).unwrap());
     let runtime = runtime(Arc::clone(&memory));
-    let mut told =
-        CaptureTurnInput::new(("ada", "s"), "t", history(&["The key of the client is under the mat."]));
+    let mut told = CaptureTurnInput::new(
+        ("ada", "s"),
+        "t",
+        history(&["The key of the client is under the mat."]),
+    );
     told.cwd = Some("/clients/a".into());
     assert!(runtime.capture_turn(told).await.unwrap().is_empty());
     memory.flush(&CancelSignal::never()).await.unwrap();

@@ -1,4 +1,5 @@
-//! A process is killed between capture and flush: what was acknowledged is there once, and telling everything again loses nothing.
+//! A process is killed between capture and flush: what was acknowledged is there once, and telling
+//! everything again loses nothing.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -35,11 +36,13 @@ async fn open(file: &Path) -> Arc<dyn Store> {
     Arc::new(context_store_sqlite::SqliteStore::open(SqliteConfig::new(file)).await.unwrap())
 }
 
-/// The child: captures turn after turn, and says which are kept. Nothing unless it is started as one.
+/// The child: captures turn after turn, and says which are kept. Nothing unless it is started as
+/// one.
 #[test]
 fn child() {
     let Some(file) = std::env::var_os(FILE) else { return };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let store = open(Path::new(&file)).await;
         let memory = episodic(&store).unwrap();
@@ -83,7 +86,8 @@ fn what_was_acknowledged_outlives_the_process_and_telling_again_completes_it() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let kept = lines.filter_map(|line| line.unwrap().strip_prefix("kept ")?.parse::<usize>().ok());
+        let kept =
+            lines.filter_map(|line| line.unwrap().strip_prefix("kept ")?.parse::<usize>().ok());
         let last = kept.take(kills).last();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -95,7 +99,11 @@ fn what_was_acknowledged_outlives_the_process_and_telling_again_completes_it() {
             let found = counts(&*store).await;
             let acknowledged = (0..=2 * last + 1).map(|number| format!("m{number}"));
             for message in acknowledged {
-                assert_eq!(found.get(&message), Some(&1), "{message} was acknowledged before {last}");
+                assert_eq!(
+                    found.get(&message),
+                    Some(&1),
+                    "{message} was acknowledged before {last}"
+                );
             }
             // The next process knows nothing of that, and tells the session from its beginning.
             let memory = episodic(&store).unwrap();

@@ -15,7 +15,8 @@ use crate::subjects::{InMemory, OnPostgres, OnRedis, Sqlite};
 /// A server, unless it is not installed.
 #[expect(clippy::print_stderr, reason = "a test that asks less must say so")]
 fn started<T>(server: Result<T, ServerError>) -> Option<T> {
-    let required = std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
+    let required =
+        std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
     match server {
         Ok(server) => Some(server),
         Err(error @ ServerError::NotInstalled { .. }) if !required => {

@@ -45,7 +45,8 @@ pub(crate) async fn main(task: &str) -> ExitCode {
 }
 
 impl Task {
-    /// Has it done by a child that is killed after so many steps and then so many turns of an idle loop. Returns how many it acknowledged.
+    /// Has it done by a child that is killed after so many steps and then so many turns of an idle
+    /// loop. Returns how many it acknowledged.
     pub(crate) fn killed_after(&self, steps: usize, spins: usize) -> usize {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .env(VARIABLE, serde_json::to_string(self).unwrap())

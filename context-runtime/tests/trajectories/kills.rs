@@ -20,7 +20,8 @@ pub(crate) async fn a_process_that_is_killed_loses_no_step(all: Arc<Vec<Script>>
     let folder = tempfile::tempdir().unwrap();
     let calm = folder.path().join("calm");
     std::fs::create_dir(&calm).unwrap();
-    let (calm, rough) = (Place::new(&calm, Channels::Both), Place::new(folder.path(), Channels::Both));
+    let (calm, rough) =
+        (Place::new(&calm, Channels::Both), Place::new(folder.path(), Channels::Both));
     let mut longest: Vec<&Script> = all.iter().collect();
     longest.sort_by_key(|script| std::cmp::Reverse(script.steps.len()));
     for (seed, script) in (SEED..).zip(longest.into_iter().take(CONVERSATIONS)) {

@@ -1,4 +1,5 @@
-//! Lives in which everything goes wrong that can within a process, beside one in which nothing does.
+//! Lives in which everything goes wrong that can within a process, beside one in which nothing
+//! does.
 
 use std::sync::Arc;
 
@@ -73,12 +74,14 @@ pub(crate) async fn undisturbed(script: &Script, place: &Place) -> (States, Traj
         states.push(rounds);
     }
     for (before, after) in states.iter().zip(&states[1..]) {
-        let commits = |rounds: &[RoundRecord]| rounds.iter().map(|round| round.head.revision).sum::<u64>();
+        let commits =
+            |rounds: &[RoundRecord]| rounds.iter().map(|round| round.head.revision).sum::<u64>();
         assert_eq!(commits(before) + 1, commits(after), "{}: a step is a commit", script.name);
     }
     for stored in place.stored(&script.agent).await {
         assert!(states.last() == Some(&stored), "{}: a channel holds something else", script.name);
-        let bridged = |round: &RoundRecord| round.edges.iter().any(|edge| edge.from.round != edge.to.round);
+        let bridged =
+            |round: &RoundRecord| round.edges.iter().any(|edge| edge.from.round != edge.to.round);
         assert!(!stored.iter().any(bridged), "{}: bridges are not stored", script.name);
     }
     let whole = process.trajectory(script).await;
@@ -144,8 +147,8 @@ impl Life<'_> {
             let newest = (done + more).checked_sub(1);
             if let Some(newest) = newest.filter(|_| more > 0 || done < script.steps.len()) {
                 deaths += 1;
-                let torn =
-                    random.one_in(2) && place.cut(&script.agent, script.steps[newest].round, &mut random);
+                let torn = random.one_in(2)
+                    && place.cut(&script.agent, script.steps[newest].round, &mut random);
                 // What one channel lost, the other has.
                 less = usize::from(torn && place.channels == Channels::Files && done > 0);
             }

@@ -1,12 +1,16 @@
-//! Recorded conversations as trajectories: killed anywhere and restored, each is what it is when nothing happens to it.
+//! Recorded conversations as trajectories: killed anywhere and restored, each is what it is when
+//! nothing happens to it.
 //!
-//! A conversation becomes rounds, and what happens in them is recorded step by step, in SQLite and in local files. Beside the life in which nothing
-//! happens there are others: a process drops everything without a word after any step, the store fails before a write or after it, the newest line of
-//! a file is cut off at any byte, a process is killed from outside. Whoever comes next sees the rounds as they were after the last step that was
-//! written, all of it, and goes on from there. At the end all lives are the same, in every channel.
+//! A conversation becomes rounds, and what happens in them is recorded step by step, in SQLite and
+//! in local files. Beside the life in which nothing happens there are others: a process drops
+//! everything without a word after any step, the store fails before a write or after it, the newest
+//! line of a file is cut off at any byte, a process is killed from outside. Whoever comes next sees
+//! the rounds as they were after the last step that was written, all of it, and goes on from there.
+//! At the end all lives are the same, in every channel.
 //!
-//! What happens when comes from a seed, which a failure shows. The conversations are those of `context_conformance::conversations`, below
-//! `CONTEXT_TEST_DATA`, else `shared` beside the workspace; without them the tests are ignored, and say so.
+//! What happens when comes from a seed, which a failure shows. The conversations are those of
+//! `context_conformance::conversations`, below `CONTEXT_TEST_DATA`, else `shared` beside the
+//! workspace; without them the tests are ignored, and say so.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -40,7 +44,9 @@ fn main() -> ExitCode {
             &scripts,
             |all| {
                 runtime().block_on(
-                    lives::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was(all),
+                    lives::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was(
+                        all,
+                    ),
                 );
             },
         ),

@@ -32,7 +32,9 @@ impl Place {
 
     pub(crate) async fn store(&self) -> Arc<dyn Store> {
         let file = self.folder.join("runs.db");
-        context_runtime::open(&format!("sqlite:{}?readers=1&full_text=off", file.display())).await.unwrap()
+        context_runtime::open(&format!("sqlite:{}?readers=1&full_text=off", file.display()))
+            .await
+            .unwrap()
     }
 
     pub(crate) fn files(&self) -> FileChannel {
@@ -50,8 +52,9 @@ impl Place {
         stored
     }
 
-    /// Cuts the newest commit of a round off its file, at any byte. Says whether there was one: what was written anew as a whole has taken the
-    /// place of its file at once, so it cannot be half there.
+    /// Cuts the newest commit of a round off its file, at any byte. Says whether there was one:
+    /// what was written anew as a whole has taken the place of its file at once, so it cannot be
+    /// half there.
     pub(crate) fn cut(&self, agent: &AgentRef, round: u32, random: &mut Random) -> bool {
         let Some(file) = self.graph_of(agent, round) else { return false };
         let bytes = fs::read(&file).unwrap();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use context_conformance::{FaultPlan, FaultStore, FixedClock};
-use context_runtime::trajectory::{OpenOptions, RecordError, RoundRecord, Trajectories, Trajectory};
+use context_runtime::trajectory::{
+    OpenOptions, RecordError, RoundRecord, Trajectories, Trajectory,
+};
 use context_runtime::{Clock, Store, store::TrajectoryStore, trajectory::AgentRef};
 
 use crate::place::{Channels, Place};
@@ -47,7 +49,8 @@ impl Process {
         let step = &script.steps[n];
         let late = BEGIN + n as i64 * SECOND - self.clock.now().as_micros();
         self.clock.advance(late);
-        let context = self.trajectories.open(&script.agent.round(step.round), OpenOptions::new()).await?;
+        let context =
+            self.trajectories.open(&script.agent.round(step.round), OpenOptions::new()).await?;
         match &step.event {
             Event::Ask(query) => context.ask(query.clone()).await.map(drop),
             Event::Step(step) => context.record_step(step).await,
@@ -64,7 +67,8 @@ impl Process {
     /// The rounds up to the newest, as whoever records them sees them.
     pub(crate) async fn trajectory(&self, script: &Script) -> Trajectory {
         let newest = script.steps.iter().map(|step| step.round).max().unwrap();
-        let context = self.trajectories.open(&script.agent.round(newest), OpenOptions::new()).await.unwrap();
+        let context =
+            self.trajectories.open(&script.agent.round(newest), OpenOptions::new()).await.unwrap();
         context.trajectory().await.unwrap()
     }
 }

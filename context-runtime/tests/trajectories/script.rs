@@ -37,7 +37,10 @@ pub(crate) enum Event {
 pub(crate) fn all(folder: &Path) -> Vec<Script> {
     let mut found = conversations(folder);
     found.retain(|chat| FOLDERS.iter().any(|folder| chat.name.starts_with(folder)));
-    found.into_iter().map(|chat| Script::of(chat.name, in_several_requests(&chat.messages))).collect()
+    found
+        .into_iter()
+        .map(|chat| Script::of(chat.name, in_several_requests(&chat.messages)))
+        .collect()
 }
 
 impl Script {
@@ -49,7 +52,10 @@ impl Script {
 
 /// Who works on a repository is asked once. Then somebody asks to go on, as after a limit on steps.
 fn in_several_requests(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let first = messages.iter().position(|message| message.role == Role::Assistant).unwrap_or(messages.len());
+    let first = messages
+        .iter()
+        .position(|message| message.role == Role::Assistant)
+        .unwrap_or(messages.len());
     let several = messages.iter().skip(first).any(|message| message.role == Role::User);
     let mut answers = 0;
     let mut out = Vec::new();
@@ -79,7 +85,11 @@ fn steps(messages: &[Arc<Message>]) -> Vec<Step> {
         let mut add = |event| steps.push(Step { round, event });
         add(Event::Ask(source.query));
         source.steps.into_iter().for_each(|step| add(Event::Step(Box::new(step))));
-        add(Event::Close(if source.answered { RoundState::Closed } else { RoundState::Interrupted }));
+        add(Event::Close(if source.answered {
+            RoundState::Closed
+        } else {
+            RoundState::Interrupted
+        }));
     }
     steps
 }

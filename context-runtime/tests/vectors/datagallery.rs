@@ -1,4 +1,5 @@
-//! Suite `datagallery`: trajectories and messages of an agent's runs, one case each, of several kinds.
+//! Suite `datagallery`: trajectories and messages of an agent's runs, one case each, of several
+//! kinds.
 //!
 //! | kind | what of ours | how a plain case is judged |
 //! |---|---|---|
@@ -10,8 +11,9 @@
 //! | `infer` | `edge::infer` | the same names and refusals |
 //! | `scenario` | `Trajectories` over a `FileChannel`, any name for edges | the same results, and the same graph at the end |
 //!
-//! Two generations are recorded, `expect` and `seed_era`: agreeing with either passes. A case with `suspect: true` is a fault of the recorded
-//! system: ours must be sound, and each judge says by which rule.
+//! Two generations are recorded, `expect` and `seed_era`: agreeing with either passes. A case with
+//! `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by
+//! which rule.
 
 mod messages;
 mod scenario;
@@ -86,7 +88,9 @@ fn json(data: &FragmentData) -> Value {
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
                 && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))

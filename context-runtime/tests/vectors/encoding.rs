@@ -1,8 +1,9 @@
 //! How the recordings write fragments.
 //!
-//! A file is read into [`FragmentData`], the one tree here whose maps keep their order. Inside it `$f` is a
-//! fragment, `$b` the call of a builder, `$undef` nothing, `$num` a number JSON cannot say, and `$ref` the same
-//! value again. What this program cannot build is an [`Unknown`], never a guess.
+//! A file is read into [`FragmentData`], the one tree here whose maps keep their order. Inside it
+//! `$f` is a fragment, `$b` the call of a builder, `$undef` nothing, `$num` a number JSON cannot
+//! say, and `$ref` the same value again. What this program cannot build is an [`Unknown`], never a
+//! guess.
 
 mod builders;
 
@@ -66,7 +67,8 @@ pub(crate) fn decode_fragment(data: &FragmentData, defs: Defs<'_>) -> Result<Fra
 pub(crate) fn decode(data: &FragmentData, defs: Defs<'_>) -> Result<FragmentData, Unknown> {
     match data {
         FragmentData::List(list) => {
-            let items: Vec<_> = list.iter().map(|item| decode(item, defs)).collect::<Result<_, _>>()?;
+            let items: Vec<_> =
+                list.iter().map(|item| decode(item, defs)).collect::<Result<_, _>>()?;
             Ok(FragmentData::list(items))
         }
         FragmentData::Map(map) => decode_map(data, map, defs),
@@ -74,13 +76,20 @@ pub(crate) fn decode(data: &FragmentData, defs: Defs<'_>) -> Result<FragmentData
     }
 }
 
-fn decode_map(data: &FragmentData, map: &FragmentMap, defs: Defs<'_>) -> Result<FragmentData, Unknown> {
+fn decode_map(
+    data: &FragmentData,
+    map: &FragmentMap,
+    defs: Defs<'_>,
+) -> Result<FragmentData, Unknown> {
     if let Some(name) = text(data, "$f") {
         let data = map.get("d").map(|data| decode(data, defs)).transpose()?;
         return Ok(Fragment::new(name, data.unwrap_or_default()).into());
     }
     if let Some(builder) = text(data, "$b") {
-        let args = items(data, "args").iter().map(|arg| decode(arg, defs)).collect::<Result<Vec<_>, _>>()?;
+        let args = items(data, "args")
+            .iter()
+            .map(|arg| decode(arg, defs))
+            .collect::<Result<Vec<_>, _>>()?;
         return build(builder, &args).map(Into::into);
     }
     if let Some(id) = text(data, "$ref") {
@@ -97,7 +106,9 @@ fn decode_map(data: &FragmentData, map: &FragmentMap, defs: Defs<'_>) -> Result<
     if let Some((key, _)) = map.iter().find(|(key, _)| key.starts_with('$')) {
         return Err(Unknown(key.clone()));
     }
-    let entries: Vec<_> =
-        map.iter().map(|(key, value)| Ok((key.clone(), decode(value, defs)?))).collect::<Result<_, _>>()?;
+    let entries: Vec<_> = map
+        .iter()
+        .map(|(key, value)| Ok((key.clone(), decode(value, defs)?)))
+        .collect::<Result<_, _>>()?;
     Ok(FragmentData::map(entries))
 }

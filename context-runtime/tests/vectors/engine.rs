@@ -1,8 +1,9 @@
 //! Suite `deepagents-engine`: scenarios of the engine and its store.
 //!
-//! A plain case must give at each step what either recorded generation gives; errors are compared by kind, which
-//! is that there is one. A suspect case must be sound, see [`soundness`](crate::soundness). A case is skipped if
-//! it needs abilities that are not there: those it names, and operations and items that are unknown here.
+//! A plain case must give at each step what either recorded generation gives; errors are compared
+//! by kind, which is that there is one. A suspect case must be sound, see
+//! [`soundness`](crate::soundness). A case is skipped if it needs abilities that are not there:
+//! those it names, and operations and items that are unknown here.
 
 use serde_json::Value;
 
@@ -12,7 +13,8 @@ use crate::peer::{Given, World};
 use crate::soundness::Watch;
 
 /// What a case may need that is here.
-const ABILITIES: [&str; 6] = ["renderers", "builders", "reminders", "lazy-data", "tokens", "stream-store"];
+const ABILITIES: [&str; 6] =
+    ["renderers", "builders", "reminders", "lazy-data", "tokens", "stream-store"];
 
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
     let recorded: Value = serde_json::from_str(file.text)?;
@@ -110,7 +112,8 @@ fn allowed(step: &Value) -> Vec<Allowed<'_>> {
     }
     if let Some(head) = step.get("head") {
         // A value may have an error of its own among its fields.
-        let error = head["error"].as_str().filter(|_| head.as_object().is_some_and(|head| head.len() == 1));
+        let error =
+            head["error"].as_str().filter(|_| head.as_object().is_some_and(|head| head.len() == 1));
         allowed.push(error.map_or(Allowed::Value(head), Allowed::Error));
     }
     allowed.retain(|one| !matches!(one, Allowed::Error(text) if text.starts_with("unsupported")));

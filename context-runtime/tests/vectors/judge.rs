@@ -28,7 +28,11 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    pub(crate) fn new(rule: impl Into<String>, expected: impl fmt::Display, ours: impl fmt::Display) -> Self {
+    pub(crate) fn new(
+        rule: impl Into<String>,
+        expected: impl fmt::Display,
+        ours: impl fmt::Display,
+    ) -> Self {
         Self { rule: rule.into(), expected: expected.to_string(), ours: ours.to_string() }
     }
 
@@ -75,7 +79,8 @@ impl Report {
         self.0.iter().filter(|case| is(&case.outcome)).count()
     }
 
-    /// Prints failures with both values, with `verbose` every other case and how it was judged, and the totals.
+    /// Prints failures with both values, with `verbose` every other case and how it was judged, and
+    /// the totals.
     pub(crate) fn print(&self, verbose: bool) {
         for Judged { id, outcome } in &self.0 {
             match outcome {

@@ -1,8 +1,9 @@
 //! Replays recorded behaviour of another system: `vectors SUITE FILE`.
 //!
-//! Without arguments, as under a plain `cargo test`, every suite is replayed whose file is in the test data; if
-//! there is none the program says so. The last line stands alone: `N passed, N failed, N skipped`. How a case is
-//! judged is each suite's business; none of them knows a case by its id.
+//! Without arguments, as under a plain `cargo test`, every suite is replayed whose file is in the
+//! test data; if there is none the program says so. The last line stands alone:
+//! `N passed, N failed, N skipped`. How a case is judged is each suite's business; none of them
+//! knows a case by its id.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 mod arguments;

@@ -1,8 +1,9 @@
 //! What is particular to Markdown.
 //!
-//! Equal is also what differs only in lines that have nothing under them: the recording shows the heading or the
-//! label of what holds nothing, ours does not. Sound is what, with nothing trusted, an independent parser reads
-//! as sections and lists alone, and what, trusted, holds each text line by line.
+//! Equal is also what differs only in lines that have nothing under them: the recording shows the
+//! heading or the label of what holds nothing, ours does not. Sound is what, with nothing trusted,
+//! an independent parser reads as sections and lists alone, and what, trusted, holds each text line
+//! by line.
 
 use context_runtime::RenderOptions;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -48,9 +49,11 @@ fn without_hollow_lines(text: &str) -> String {
 pub(crate) fn check_sound(input: &Input) -> Result<String, Difference> {
     let expected = Content::of(&input.fragments);
     let ours = input.render_as("markdown", RenderOptions::new().untrusted(true))?;
-    let broken =
-        |rule: &str, expected: &dyn std::fmt::Debug| Difference::new(rule, format!("{expected:?}"), &ours);
-    let document = read(&ours).map_err(|error| broken("parses as sections and lists alone", &error))?;
+    let broken = |rule: &str, expected: &dyn std::fmt::Debug| {
+        Difference::new(rule, format!("{expected:?}"), &ours)
+    };
+    let document =
+        read(&ours).map_err(|error| broken("parses as sections and lists alone", &error))?;
     let wanted: Vec<_> = expected.leaves.iter().map(|text| as_read(text)).collect();
     let sorted = |mut leaves: Vec<String>| {
         if input.group {
@@ -101,11 +104,15 @@ fn read(markdown: &str) -> Result<Document, String> {
                 document.leaves.extend(leaf.take().map(Leaf::text));
                 name = Some(String::new());
             }
-            Event::Start(Tag::Item) => document.leaves.extend(leaf.replace(Leaf::default()).map(Leaf::text)),
+            Event::Start(Tag::Item) => {
+                document.leaves.extend(leaf.replace(Leaf::default()).map(Leaf::text))
+            }
             Event::Start(Tag::Strong) => name = Some(String::new()),
             Event::End(TagEnd::Heading(_)) => {
                 let title = name.take().unwrap_or_default();
-                document.names.push(title.strip_suffix(MARK).ok_or("a section without a mark")?.to_owned());
+                document
+                    .names
+                    .push(title.strip_suffix(MARK).ok_or("a section without a mark")?.to_owned());
                 leaf = Some(Leaf::default());
             }
             Event::End(TagEnd::Strong) => {
@@ -136,14 +143,20 @@ fn read(markdown: &str) -> Result<Document, String> {
 impl Leaf {
     fn text(self) -> String {
         let text = match self.labelled {
-            true => self.text.strip_prefix(MARK).unwrap_or(&self.text).strip_prefix(": ").unwrap_or_default(),
+            true => self
+                .text
+                .strip_prefix(MARK)
+                .unwrap_or(&self.text)
+                .strip_prefix(": ")
+                .unwrap_or_default(),
             false => &self.text,
         };
         as_read(text)
     }
 }
 
-/// A text as it reads back: with line feeds, without null characters; an empty one may be shown by quotes.
+/// A text as it reads back: with line feeds, without null characters; an empty one may be shown by
+/// quotes.
 fn as_read(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{FFFD}");
     if text == "\"\"" { String::new() } else { text }

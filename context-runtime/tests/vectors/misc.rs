@@ -1,7 +1,7 @@
 //! Suite `deepagents-misc`: small functions one by one.
 //!
-//! Each section of the file is judged by a rule of its own; a row is a case, named by its section and place.
-//! Sections outside the library are skipped row by row.
+//! Each section of the file is judged by a rule of its own; a row is a case, named by its section
+//! and place. Sections outside the library are skipped row by row.
 
 mod builders;
 mod codecs;
@@ -37,16 +37,17 @@ pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
             return Err(format!("the file has no section {section:?}").into());
         }
         judged.extend(
-            rows.iter()
-                .enumerate()
-                .map(|(at, row)| Judged { id: format!("{section} {}", at + 1), outcome: rule(row) }),
+            rows.iter().enumerate().map(|(at, row)| Judged {
+                id: format!("{section} {}", at + 1),
+                outcome: rule(row),
+            }),
         );
     }
     let queries = entry(&tables, "bm25").map(|bm25| items(bm25, "queries")).unwrap_or_default();
-    judged.extend(
-        (1..=queries.len())
-            .map(|at| Judged { id: format!("bm25 {at}"), outcome: outside("ranking of skills for a query") }),
-    );
+    judged.extend((1..=queries.len()).map(|at| Judged {
+        id: format!("bm25 {at}"),
+        outcome: outside("ranking of skills for a query"),
+    }));
     Ok(judged)
 }
 

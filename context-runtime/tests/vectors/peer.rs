@@ -1,8 +1,9 @@
-//! The peer's world in our terms: engines by variable name over one fresh store, and every recorded operation.
+//! The peer's world in our terms: engines by variable name over one fresh store, and every recorded
+//! operation.
 //!
-//! The peer's constructor touches nothing, so an engine is opened by its first operation that reads or writes;
-//! its store knows chats without their users, so this remembers who made a chat first. Ids that the case did
-//! not give are shown as `#1`, `#2`, … in the order they appear.
+//! The peer's constructor touches nothing, so an engine is opened by its first operation that reads
+//! or writes; its store knows chats without their users, so this remembers who made a chat first.
+//! Ids that the case did not give are shown as `#1`, `#2`, … in the order they appear.
 
 mod history;
 mod ids;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 use context_runtime::instructions::Reminder;
 use context_runtime::tokens::{Estimate, ModelTable};
 use context_runtime::{
-    ChatRef, ContextEngine, Edits, Error, Fragment, Json, MessageId, Metadata, Moved, RenderOptions,
-    ResolveOptions, Store,
+    ChatRef, ContextEngine, Edits, Error, Fragment, Json, MessageId, Metadata, Moved,
+    RenderOptions, ResolveOptions, Store,
     store::{ChatPatch, Checkpoint, Node},
 };
 use serde_json::{Value, json};
@@ -25,7 +26,8 @@ use self::ids::{Ids, Shown, Ticks};
 pub(crate) use self::items::item;
 use self::items::reminder_of;
 
-/// The peer's stub model: a window of 60 tokens, 10 of them for the answer, two units for a million tokens.
+/// The peer's stub model: a window of 60 tokens, 10 of them for the answer, two units for a million
+/// tokens.
 const STUB: &str = r#"{"as_of": "2026-01-01", "currency": "USD",
     "families": {"demo": {"prefixes": [], "vocabulary": "o200k_base", "factor": {"typical": 1, "low": 1, "high": 1},
         "framing": {"message": [3, 3, 3], "call": [0, 0, 0], "tool": [0, 0, 0], "request": [0, 0, 0]}}},
@@ -141,11 +143,10 @@ impl World {
                 None => Ok(Value::Null),
             },
             "head" | "turns" | "headMessage" | "engineMessages" | "rewind" | "restore" | "btw"
-            | "checkpoint" | "switch" | "updateChat" | "trackUsage" | "continue" | "messageDataId" => {
-                self.with_engine(name, first, &op[2]).await
-            }
-            "sNew" | "sUpsert" | "sRegister" | "sClaim" | "sCancel" | "sStatus" | "sAppend" | "sChunks"
-            | "sGet" | "sDelete" | "sReopen" => self.stream_operation(name, op).await,
+            | "checkpoint" | "switch" | "updateChat" | "trackUsage" | "continue"
+            | "messageDataId" => self.with_engine(name, first, &op[2]).await,
+            "sNew" | "sUpsert" | "sRegister" | "sClaim" | "sCancel" | "sStatus" | "sAppend"
+            | "sChunks" | "sGet" | "sDelete" | "sReopen" => self.stream_operation(name, op).await,
             _ => self.store_operation(name, op).await,
         }
     }
@@ -176,7 +177,10 @@ impl World {
     async fn opened(&mut self, name: &str) -> Done<&mut ContextEngine> {
         let ids = self.ids.clone();
         let chats = &mut self.chats;
-        let peer = self.peers.get_mut(name).ok_or_else(|| Given::missing(format!("no engine {name:?}")))?;
+        let peer = self
+            .peers
+            .get_mut(name)
+            .ok_or_else(|| Given::missing(format!("no engine {name:?}")))?;
         if peer.engine.is_none() {
             let builder = ContextEngine::builder(Arc::clone(&peer.store))
                 .user(peer.chat.user.clone())
@@ -238,13 +242,17 @@ impl World {
         let format = renderer.as_str().unwrap_or("xml");
         let renderer = context_runtime::renderer(format, RenderOptions::new())
             .ok_or_else(|| Given::missing(format!("renderer {format}")))?;
-        let table = ModelTable::from_json(STUB).map_err(|error| Given::missing(error.to_string()))?;
+        let table =
+            ModelTable::from_json(STUB).map_err(|error| Given::missing(error.to_string()))?;
         let model = table.model(model);
         if !model.is_listed() {
             return Err(Error::not_found("estimate", "model", model.name()).into());
         }
-        let resolved =
-            self.opened(name).await?.resolve_with(ResolveOptions::new().renderer(&*renderer)).await?;
+        let resolved = self
+            .opened(name)
+            .await?
+            .resolve_with(ResolveOptions::new().renderer(&*renderer))
+            .await?;
         let estimate = Estimate::new(&resolved.request(), &model.counter(), &model);
         let parts = estimate.request;
         let parts = [parts.system, parts.messages, parts.framing].map(|count| count.tokens());

@@ -30,10 +30,11 @@
 //! | `replay` | `ContextEngine`, opened again | what was saved is there |
 //! | `wire_*` | `lower` of the provider's codec | equal values of the fields that the case names |
 //!
-//! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by which rule. A case with
-//! options that nobody here knows is skipped.
+//! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each
+//! judge says by which rule. A case with options that nobody here knows is skipped.
 //!
-//! Texts that the recorded system wrote itself stand as symbols or begin with its tags, and mean ours of the same purpose.
+//! Texts that the recorded system wrote itself stand as symbols or begin with its tags, and mean
+//! ours of the same purpose.
 
 mod bounding;
 mod compaction;

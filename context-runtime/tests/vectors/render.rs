@@ -1,9 +1,10 @@
 //! Suite `deepagents-render`: fragments and the text they were rendered to.
 //!
-//! A plain case must give the same text, a suspect one must be sound instead: the output parses, holds every text
-//! and number that went in, in order (grouping gathers, so there the order may change), and every name can be
-//! read back. XML is judged here: its multi-line text is indented, and two names may differ where the recorded
-//! inflection of a word and the library's do. What is particular to another format is in a module of its own.
+//! A plain case must give the same text, a suspect one must be sound instead: the output parses,
+//! holds every text and number that went in, in order (grouping gathers, so there the order may
+//! change), and every name can be read back. XML is judged here: its multi-line text is indented,
+//! and two names may differ where the recorded inflection of a word and the library's do. What is
+//! particular to another format is in a module of its own.
 
 use std::collections::HashSet;
 use std::fs;
@@ -91,12 +92,17 @@ impl Input {
             return Err(Unknown("fragments that cannot be written down".into()));
         }
         let defs = entry(case, "defs");
-        let fragments = items(case, "fragments").iter().map(|fragment| decode_fragment(fragment, defs));
+        let fragments =
+            items(case, "fragments").iter().map(|fragment| decode_fragment(fragment, defs));
         Ok(Self { fragments: fragments.collect::<Result<_, _>>()?, group, wrap })
     }
 
     /// Renders in a format that does not wrap.
-    pub(crate) fn render_as(&self, format: &str, options: RenderOptions) -> Result<String, Difference> {
+    pub(crate) fn render_as(
+        &self,
+        format: &str,
+        options: RenderOptions,
+    ) -> Result<String, Difference> {
         let failed = |error: &dyn std::fmt::Display| Difference::new("renders", "a text", error);
         let options = options.group(self.group);
         let renderer = renderer(format, options).ok_or_else(|| failed(&"no such renderer"))?;
@@ -128,7 +134,8 @@ impl Input {
         let broken = |rule: &str, expected: &dyn std::fmt::Debug| {
             Difference::new(rule, format!("{expected:?}"), &ours)
         };
-        let document = xml::read(&ours).map_err(|error| broken("parses as XML", &error.to_string()))?;
+        let document =
+            xml::read(&ours).map_err(|error| broken("parses as XML", &error.to_string()))?;
         let mut expected = Content::of(&self.fragments);
         expected.leaves.iter_mut().for_each(|text| *text = sayable(text));
         let (mut leaves, mut wanted) = (document.leaves.clone(), expected.leaves.clone());
@@ -142,7 +149,8 @@ impl Input {
         if !holds(&document.names, &expected.names, !self.group) {
             return Err(broken("names can be read back", &expected.names));
         }
-        let order = if self.group { "nothing lost (grouping gathers)" } else { "nothing lost, order kept" };
+        let order =
+            if self.group { "nothing lost (grouping gathers)" } else { "nothing lost, order kept" };
         Ok(format!("sound: parses as XML, {order}, names can be read back"))
     }
 }
@@ -178,7 +186,8 @@ impl Content {
             FragmentData::Map(map) => {
                 for (key, value) in map.iter().filter(|(_, value)| !value.is_empty()) {
                     // A key that holds a fragment of its own name may be one element with it.
-                    let same = matches!(value, FragmentData::Fragment(inner) if inner.name() == key);
+                    let same =
+                        matches!(value, FragmentData::Fragment(inner) if inner.name() == key);
                     if !same {
                         self.names.push(key.clone());
                     }
@@ -231,8 +240,9 @@ impl Inflections {
             let columns: Vec<_> = row.iter().filter_map(FragmentData::as_text).collect();
             let [word, plural, singular, ..] = columns.as_slice() else { continue };
             for (recorded, ours) in [(singular, item_name(word)), (plural, group_name(word))] {
-                differing
-                    .extend(ours.filter(|ours| ours != recorded).map(|ours| (recorded.to_string(), ours)));
+                differing.extend(
+                    ours.filter(|ours| ours != recorded).map(|ours| (recorded.to_string(), ours)),
+                );
             }
         }
         Ok(Self(differing))
@@ -246,7 +256,8 @@ impl Inflections {
             && expected.iter().zip(&ours).all(|(expected, ours)| {
                 let both_tags = expected.starts_with('<') && ours.starts_with('<');
                 let same_end = expected.starts_with("</") == ours.starts_with("</");
-                expected == ours || (both_tags && same_end && self.0.contains(&(name(expected), name(ours))))
+                expected == ours
+                    || (both_tags && same_end && self.0.contains(&(name(expected), name(ours))))
             })
     }
 }
@@ -259,8 +270,10 @@ fn item_name(word: &str) -> Option<String> {
 
 /// What the library calls a group of fragments of this name.
 fn group_name(word: &str) -> Option<String> {
-    let list =
-        Fragment::new("list", FragmentData::list([Fragment::new(word, "a"), Fragment::new(word, "b")]));
+    let list = Fragment::new(
+        "list",
+        FragmentData::list([Fragment::new(word, "a"), Fragment::new(word, "b")]),
+    );
     inner_name(&XmlRenderer::new().group(true), list)
 }
 

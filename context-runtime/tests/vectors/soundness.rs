@@ -1,21 +1,26 @@
 //! What must hold of a suspect case at every step, whatever the peer did there.
 //!
-//! The rules look at what is stored before and after a step, at what the case set, and at what was shown:
+//! The rules look at what is stored before and after a step, at what the case set, and at what was
+//! shown:
 //!
-//! * *history kept*: no message and no branch vanishes, no parent changes, no branch loses messages, and a text
-//!   only changes as a new revision;
-//! * *scoped*: an engine's operation leaves other chats as they are, and shows only what was set in its chat;
+//! * *history kept*: no message and no branch vanishes, no parent changes, no branch loses
+//!   messages, and a text only changes as a new revision;
+//! * *scoped*: an engine's operation leaves other chats as they are, and shows only what was set in
+//!   its chat;
 //! * *saved*: what was set is on the branch after a save;
-//! * *stored as shown*: without anything pending the prompt's messages are those of the branch, under their ids;
+//! * *stored as shown*: without anything pending the prompt's messages are those of the branch,
+//!   under their ids;
 //! * *persisted*: a fragment saved with `persist` is in every later prompt of its chat;
-//! * *branch names*: they are unique, a new one is the lowest free version, and one branch is active;
-//! * *found*: a search without roles or limit finds exactly the messages of the chat whose texts have all words that
-//!   were typed, and shows a part of the text;
+//! * *branch names*: they are unique, a new one is the lowest free version, and one branch is
+//!   active;
+//! * *found*: a search without roles or limit finds exactly the messages of the chat whose texts
+//!   have all words that were typed, and shows a part of the text;
 //! * *well-formed*: a prompt in XML, TOML or TOON is read by an independent parser;
 //! * *loaded*: every text that a loader gives is in a later prompt;
-//! * *counted*: an estimate is the sum of prompt, messages and what is around them, each message counts, it costs its
-//!   tokens times the price, and says whether it exceeds the window;
-//! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was;
+//! * *counted*: an estimate is the sum of prompt, messages and what is around them, each message
+//!   counts, it costs its tokens times the price, and says whether it exceeds the window;
+//! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as
+//!   it was;
 //! * *streamed*: see [`streams`].
 
 mod streams;
@@ -125,7 +130,13 @@ impl Watch {
         }
     }
 
-    fn check(&mut self, world: &World, op: &Value, given: &Given, after: &BTreeMap<Place, State>) -> Checked {
+    fn check(
+        &mut self,
+        world: &World,
+        op: &Value,
+        given: &Given,
+        after: &BTreeMap<Place, State>,
+    ) -> Checked {
         let name = op[0].as_str().unwrap_or_default();
         if name != "deleteChat" {
             self.history_kept(after)?;
@@ -174,14 +185,16 @@ impl Watch {
         let fits = states
             .flat_map(|(_, state)| &state.messages)
             .filter(|(_, (_, text, _))| terms.count(text).is_hit());
-        let fits: BTreeMap<_, _> = fits.map(|(id, (_, text, _))| (id.as_str(), text.as_str())).collect();
+        let fits: BTreeMap<_, _> =
+            fits.map(|(id, (_, text, _))| (id.as_str(), text.as_str())).collect();
         let hits: BTreeMap<_, _> = given
             .as_array()
             .into_iter()
             .flatten()
             .map(|hit| (hit[0].as_str().unwrap_or_default(), hit[1].as_str().unwrap_or_default()))
             .collect();
-        let of_text = hits.iter().all(|(id, part)| fits.get(id).is_some_and(|text| text.contains(part)));
+        let of_text =
+            hits.iter().all(|(id, part)| fits.get(id).is_some_and(|text| text.contains(part)));
         let all = op[3].is_object() || hits.len() == fits.len();
         if of_text && all {
             Ok(())
@@ -194,20 +207,24 @@ impl Watch {
         const RULE: &str = "history kept";
         for (chat, before) in &self.before {
             self.applied.insert(RULE);
-            let lost = |what: String| Err(Difference::new(RULE, what, format!("{:?}", after.get(chat))));
+            let lost =
+                |what: String| Err(Difference::new(RULE, what, format!("{:?}", after.get(chat))));
             let Some(after) = after.get(chat) else { return lost(format!("chat {chat:?}")) };
             for (id, (parent, text, revision)) in &before.messages {
-                let kept = after.messages.get(id).is_some_and(|(parent_now, text_now, revision_now)| {
-                    parent_now == parent && (text_now == text || revision_now > revision)
-                });
+                let kept =
+                    after.messages.get(id).is_some_and(|(parent_now, text_now, revision_now)| {
+                        parent_now == parent && (text_now == text || revision_now > revision)
+                    });
                 if !kept {
                     return lost(format!("message {id:?} behind {parent:?}: {text:?}"));
                 }
             }
             for (name, chain) in &before.branches {
-                let now = after.branches.iter().find(|(other, _)| other == name).map(|(_, chain)| chain);
+                let now =
+                    after.branches.iter().find(|(other, _)| other == name).map(|(_, chain)| chain);
                 let kept = now.is_some_and(|now| {
-                    now.len() >= chain.len() && chain.iter().zip(now).all(|(old, new)| old.0 == new.0)
+                    now.len() >= chain.len()
+                        && chain.iter().zip(now).all(|(old, new)| old.0 == new.0)
                 });
                 if !kept {
                     return lost(format!("branch {name:?}: {chain:?}"));
@@ -222,7 +239,11 @@ impl Watch {
             self.applied.insert("scoped");
             if after.get(chat) != Some(before) {
                 let ours = format!("{:?}", after.get(chat));
-                return Err(Difference::new("scoped", format!("{chat:?} as it was: {before:?}"), ours));
+                return Err(Difference::new(
+                    "scoped",
+                    format!("{chat:?} as it was: {before:?}"),
+                    ours,
+                ));
             }
         }
         Ok(())
@@ -238,7 +259,9 @@ impl Watch {
                 let ours = format!("{names:?}, active {:?}", state.active);
                 return Err(Difference::new(RULE, "unique names, one active", ours));
             }
-            let (Some(before), Some(base)) = (self.before.get(chat), &self.branch) else { continue };
+            let (Some(before), Some(base)) = (self.before.get(chat), &self.branch) else {
+                continue;
+            };
             let taken: Vec<_> = before.branches.iter().map(|(name, _)| name).collect();
             let new = names.iter().find(|name| !taken.contains(name));
             let lowest = (2..).map(|k| format!("{base}-v{k}")).find(|name| !taken.contains(&name));
@@ -249,7 +272,11 @@ impl Watch {
         Ok(())
     }
 
-    fn typed_error(&mut self, error: &context_runtime::Error, after: &BTreeMap<Place, State>) -> Checked {
+    fn typed_error(
+        &mut self,
+        error: &context_runtime::Error,
+        after: &BTreeMap<Place, State>,
+    ) -> Checked {
         const RULE: &str = "typed error";
         self.applied.insert(RULE);
         let text = error.to_string();
@@ -272,7 +299,10 @@ impl Watch {
         for value in items.as_array().into_iter().flatten() {
             let Ok(item) = item(value) else { continue };
             let loaded = [&value["value"], &value["policyLazy"]];
-            self.lazy.entry(engine.to_owned()).or_default().extend(loaded.into_iter().flat_map(texts_in));
+            self.lazy
+                .entry(engine.to_owned())
+                .or_default()
+                .extend(loaded.into_iter().flat_map(texts_in));
             if let Some(text) = item.text {
                 self.texts.entry(chat.clone()).or_default().insert(text.clone());
                 let id = item.fragment.id().map(ToString::to_string);
@@ -287,14 +317,24 @@ impl Watch {
         }
     }
 
-    fn saved(&mut self, engine: &str, chat: &Place, branch: &str, after: &BTreeMap<Place, State>) -> Checked {
+    fn saved(
+        &mut self,
+        engine: &str,
+        chat: &Place,
+        branch: &str,
+        after: &BTreeMap<Place, State>,
+    ) -> Checked {
         self.applied.insert("saved");
         let names = self.unsaved_fragments.remove(engine).unwrap_or_default();
         self.persisted.entry(chat.clone()).or_default().extend(names);
         let chain = chain(after, chat, branch);
         for Pending { text, .. } in self.pending.remove(engine).unwrap_or_default() {
             if !chain.iter().any(|(_, stored)| *stored == text) {
-                return Err(Difference::new("saved", format!("{text:?} on {branch}"), format!("{chain:?}")));
+                return Err(Difference::new(
+                    "saved",
+                    format!("{text:?} on {branch}"),
+                    format!("{chain:?}"),
+                ));
             }
         }
         Ok(())
@@ -306,9 +346,9 @@ impl Watch {
         let read = match format {
             "xml" => xml::read(prompt).map(|_| ()).map_err(|error| error.to_string()),
             "toml" => prompt.parse::<toml::Table>().map(|_| ()).map_err(|error| error.to_string()),
-            "toon" => {
-                toon_format::decode_default::<Value>(prompt).map(|_| ()).map_err(|error| error.to_string())
-            }
+            "toon" => toon_format::decode_default::<Value>(prompt)
+                .map(|_| ())
+                .map_err(|error| error.to_string()),
             _ => return Ok(()),
         };
         self.applied.insert(RULE);
@@ -340,7 +380,9 @@ impl Watch {
         let shown: Vec<_> = messages.map(|row| (text(row, 0), text(row, 2))).collect();
         let known = self.texts.get(chat);
         self.applied.insert("scoped");
-        if let Some((_, text)) = shown.iter().find(|(_, text)| !known.is_some_and(|k| k.contains(text))) {
+        if let Some((_, text)) =
+            shown.iter().find(|(_, text)| !known.is_some_and(|k| k.contains(text)))
+        {
             return Err(Difference::new("scoped", format!("only of {chat:?}: {known:?}"), text));
         }
         if self.pending.get(engine).is_none_or(Vec::is_empty) {
@@ -363,9 +405,17 @@ impl Watch {
     }
 }
 
-fn chain<'a>(states: &'a BTreeMap<Place, State>, chat: &Place, branch: &str) -> &'a [(String, String)] {
+fn chain<'a>(
+    states: &'a BTreeMap<Place, State>,
+    chat: &Place,
+    branch: &str,
+) -> &'a [(String, String)] {
     let branches = states.get(chat).map(|state| state.branches.as_slice()).unwrap_or_default();
-    branches.iter().find(|(name, _)| name == branch).map(|(_, chain)| chain.as_slice()).unwrap_or_default()
+    branches
+        .iter()
+        .find(|(name, _)| name == branch)
+        .map(|(_, chain)| chain.as_slice())
+        .unwrap_or_default()
 }
 
 /// The texts in a value.

@@ -1,7 +1,8 @@
-//! Cases in TOML. A plain one must give the same text. Every one must be sound: a reader of TOML reads the tree
-//! back that the fragments stand for, in order.
+//! Cases in TOML. A plain one must give the same text. Every one must be sound: a reader of TOML
+//! reads the tree back that the fragments stand for, in order.
 //!
-//! The recordings come from a system with one type of number, which writes a whole one without a fraction.
+//! The recordings come from a system with one type of number, which writes a whole one without a
+//! fraction.
 
 use context_runtime::{Fragment, FragmentData, Number};
 use context_runtime::{RenderOptions, renderer as by_name};
@@ -15,7 +16,8 @@ pub(crate) fn check(input: &Input, expected: Option<&str>) -> Result<String, Dif
     let fragments: Vec<_> = input.fragments.iter().map(with_whole_numbers).collect();
     let toml = by_name("toml", RenderOptions::new().group(input.group))
         .ok_or_else(|| Difference::new("has a renderer", "toml", "none"))?;
-    let ours = toml.render(&fragments).map_err(|error| Difference::new("renders", "a text", error))?;
+    let ours =
+        toml.render(&fragments).map_err(|error| Difference::new("renders", "a text", error))?;
     if let Some(expected) = expected.filter(|expected| *expected != ours) {
         return Err(Difference::new("equal", expected, ours));
     }
@@ -43,10 +45,14 @@ fn with_whole_numbers(fragment: &Fragment) -> Fragment {
 
 fn whole(data: &FragmentData) -> FragmentData {
     match data {
-        FragmentData::Number(Number::Float(n)) if n.fract() == 0.0 && n.abs() < 1e15 => (*n as i64).into(),
+        FragmentData::Number(Number::Float(n)) if n.fract() == 0.0 && n.abs() < 1e15 => {
+            (*n as i64).into()
+        }
         FragmentData::Fragment(fragment) => with_whole_numbers(fragment).into(),
         FragmentData::List(list) => FragmentData::list(list.iter().map(whole)),
-        FragmentData::Map(map) => FragmentData::map(map.iter().map(|(key, value)| (key, whole(value)))),
+        FragmentData::Map(map) => {
+            FragmentData::map(map.iter().map(|(key, value)| (key, whole(value))))
+        }
         other => other.clone(),
     }
 }
@@ -57,7 +63,9 @@ fn plain(value: Value) -> Plain {
         Value::Integer(n) => Plain::Number(n.into()),
         Value::Float(n) => Plain::Number(n.into()),
         Value::Boolean(value) => Plain::Bool(value),
-        Value::Datetime(datetime) => Plain::Text(format!("the date {datetime}, which nothing should write")),
+        Value::Datetime(datetime) => {
+            Plain::Text(format!("the date {datetime}, which nothing should write"))
+        }
         Value::Array(items) => Plain::Array(items.into_iter().map(plain).collect()),
         Value::Table(table) => {
             Plain::Table(table.into_iter().map(|(key, value)| (key, plain(value))).collect())

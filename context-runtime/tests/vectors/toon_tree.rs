@@ -1,5 +1,5 @@
-//! Cases in TOON. Every one must be what the reference crate writes for the tree that the fragments stand for,
-//! and decode to it. A plain one must also give the same text as recorded.
+//! Cases in TOON. Every one must be what the reference crate writes for the tree that the fragments
+//! stand for, and decode to it. A plain one must also give the same text as recorded.
 
 use context_runtime::Number;
 use context_runtime::{RenderOptions, renderer as by_name};
@@ -12,7 +12,9 @@ use crate::render::Input;
 pub(crate) fn check(input: &Input, expected: Option<&str>) -> Result<String, Difference> {
     let toon = by_name("toon", RenderOptions::new().group(input.group))
         .ok_or_else(|| Difference::new("has a renderer", "toon", "none"))?;
-    let ours = toon.render(&input.fragments).map_err(|error| Difference::new("renders", "a text", error))?;
+    let ours = toon
+        .render(&input.fragments)
+        .map_err(|error| Difference::new("renders", "a text", error))?;
     if let Some(expected) = expected.filter(|expected| *expected != ours) {
         return Err(Difference::new("equal", expected, ours));
     }
@@ -22,8 +24,8 @@ pub(crate) fn check(input: &Input, expected: Option<&str>) -> Result<String, Dif
     if ours != theirs {
         return Err(Difference::new("equal to what the reference writes", theirs, ours));
     }
-    let read: Value =
-        toon_format::decode_default(&ours).map_err(|error| Difference::new("decodes", error, &ours))?;
+    let read: Value = toon_format::decode_default(&ours)
+        .map_err(|error| Difference::new("decodes", error, &ours))?;
     if !same(&read, &tree) {
         return Err(Difference::new("decodes to the same tree", tree, ours));
     }
@@ -48,7 +50,9 @@ fn json(plain: &Plain) -> Value {
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }

@@ -5,7 +5,8 @@ use quick_xml::{Reader, XmlVersion};
 
 use crate::judge::BoxError;
 
-/// What a text says: its elements' names and the texts in elements without elements, in document order.
+/// What a text says: its elements' names and the texts in elements without elements, in document
+/// order.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     /// Names of elements; the original one where it had to be changed to be a name.
@@ -74,7 +75,8 @@ fn original_name(tag: &BytesStart<'_>) -> Result<String, BoxError> {
     Ok(tag.name().into_inner().to_owned())
 }
 
-/// The text cut into tags and what stands between them. Only for well-formed text, where `<` begins a tag.
+/// The text cut into tags and what stands between them. Only for well-formed text, where `<` begins
+/// a tag.
 pub(crate) fn pieces(xml: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = xml;

@@ -16,7 +16,8 @@ use context_servers::{Postgres, Redis, ServerError};
 /// Whether a program is installed. Where servers are promised, nothing is skipped.
 fn there<T>(found: Result<T, ServerError>) -> bool {
     if let Err(missing) = &found {
-        let required = std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
+        let required =
+            std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
         assert!(!required, "{missing}, and CONTEXT_REQUIRE_SERVICES is set");
         eprintln!("SKIPPED: {missing}");
     }
@@ -33,5 +34,9 @@ fn has_redis() -> bool {
 
 /// Whether a process is there.
 fn exists(id: u32) -> bool {
-    std::process::Command::new("sh").args(["-c", &format!("kill -s 0 {id} 2>&-")]).status().unwrap().success()
+    std::process::Command::new("sh")
+        .args(["-c", &format!("kill -s 0 {id} 2>&-")])
+        .status()
+        .unwrap()
+        .success()
 }

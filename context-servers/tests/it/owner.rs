@@ -1,7 +1,7 @@
 //! A server ends with the process that holds it, however that goes.
 //!
-//! The test program runs itself: the child starts servers, says where they are, and waits to be killed. Keepers write to the
-//! child's standard error, so its end is the end of the last of them.
+//! The test program runs itself: the child starts servers, says where they are, and waits to be
+//! killed. Keepers write to the child's standard error, so its end is the end of the last of them.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -20,10 +20,12 @@ fn a_child_that_waits_to_be_killed() {
     if env::var_os(CHILD).is_none() {
         return;
     }
-    let report = |folder: &Path, id: Option<u32>| println!("server {} {}", id.unwrap(), folder.display());
+    let report =
+        |folder: &Path, id: Option<u32>| println!("server {} {}", id.unwrap(), folder.display());
     // In a thread that ends: its end is not the end of the process.
-    let postgres = has_postgres()
-        .then(|| thread::spawn(|| Postgres::start(PostgresOptions::new()).unwrap()).join().unwrap());
+    let postgres = has_postgres().then(|| {
+        thread::spawn(|| Postgres::start(PostgresOptions::new()).unwrap()).join().unwrap()
+    });
     let redis = has_redis().then(|| Redis::start(RedisOptions::new()).unwrap());
     if let Some(server) = &postgres {
         report(server.folder(), server.id());
@@ -74,8 +76,10 @@ fn check(end: &str) {
 
 /// Whether a process runs; the system may take its time to forget one that ended.
 fn runs(id: u32) -> bool {
-    let state =
-        Command::new("sh").args(["-c", &format!("grep -s '^State:' /proc/{id}/status")]).output().unwrap();
+    let state = Command::new("sh")
+        .args(["-c", &format!("grep -s '^State:' /proc/{id}/status")])
+        .output()
+        .unwrap();
     let state = String::from_utf8_lossy(&state.stdout).into_owned();
     exists(id) && !state.contains('Z')
 }

@@ -74,7 +74,10 @@ async fn a_server_that_was_stopped_comes_back_and_one_that_runs_is_restarted() {
     assert_eq!(setting(&client(&url).await, "fsync").await, "off");
     client(&url).await.batch_execute("INSERT INTO kept VALUES (1)").await.unwrap();
     let again = server.create_database("postgres").unwrap_err();
-    assert_eq!(again.to_string(), "PostgreSQL refused a statement: database \"postgres\" already exists");
+    assert_eq!(
+        again.to_string(),
+        "PostgreSQL refused a statement: database \"postgres\" already exists"
+    );
 }
 
 #[tokio::test]
@@ -118,7 +121,8 @@ async fn the_socket_leads_to_the_same_server() {
     // The driver of this test reads no `host` behind a question mark.
     let (_, folder) = socket.split_once("?host=").unwrap();
     let port = server.address().port();
-    let config = format!("host={} port={port} user=ctx dbname=postgres", folder.replace("%2F", "/"));
+    let config =
+        format!("host={} port={port} user=ctx dbname=postgres", folder.replace("%2F", "/"));
     client(&config).await.batch_execute("INSERT INTO mine VALUES (1)").await.unwrap();
 }
 

@@ -64,7 +64,8 @@ fn a_server_that_does_not_start_says_why() {
     if !has_redis() {
         return;
     }
-    let error = Redis::start(RedisOptions::new().setting("maxmemory", "much")).unwrap_err().to_string();
+    let error =
+        Redis::start(RedisOptions::new().setting("maxmemory", "much")).unwrap_err().to_string();
     assert!(error.starts_with("Redis ended while it started"), "{error}");
     assert!(error.contains("maxmemory"), "{error}");
 }

@@ -8,7 +8,12 @@ use super::loads::Load;
 
 impl Shared {
     /// The window of a chain as the store has it now.
-    pub(super) async fn read(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+    pub(super) async fn read(
+        &self,
+        chat: &ChatRef,
+        end: &ChainEnd,
+        window: &Window,
+    ) -> Result<Chain> {
         let key = Key::new(chat, end);
         let kept = match self.kept.get(&key, window) {
             Some(kept) => kept,
@@ -25,7 +30,13 @@ impl Shared {
     }
 
     /// Reads what is asked for, and keeps it.
-    async fn load(&self, key: &Key, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+    async fn load(
+        &self,
+        key: &Key,
+        chat: &ChatRef,
+        end: &ChainEnd,
+        window: &Window,
+    ) -> Result<Chain> {
         self.kept.miss();
         let read = self.inner.history().chain(chat, end, window).await;
         match &read {
@@ -35,8 +46,15 @@ impl Shared {
         read
     }
 
-    /// What is kept, with what has followed since; all of the chain, if what is kept no longer holds.
-    async fn renew(&self, key: &Key, kept: Chain, chat: &ChatRef, end: &ChainEnd) -> Result<Option<Chain>> {
+    /// What is kept, with what has followed since; all of the chain, if what is kept no longer
+    /// holds.
+    async fn renew(
+        &self,
+        key: &Key,
+        kept: Chain,
+        chat: &ChatRef,
+        end: &ChainEnd,
+    ) -> Result<Option<Chain>> {
         let Some(head) = kept.head() else { return Ok(None) };
         let after = Window::After { message: head.clone(), edition: kept.edition() };
         let news = match self.inner.history().chain(chat, end, &after).await {
@@ -52,7 +70,8 @@ impl Shared {
             self.kept.put(key, &news);
             return Ok(Some(news));
         }
-        if news.edition() != kept.edition() || news.skipped() != kept.skipped() + kept.len() as u64 {
+        if news.edition() != kept.edition() || news.skipped() != kept.skipped() + kept.len() as u64
+        {
             // Not what was asked for: better read it as if nothing were kept.
             self.kept.forget(key);
             return Ok(None);

@@ -42,7 +42,8 @@ impl Key {
     }
 }
 
-/// Chains, none of them empty. Each was the state of its chat in one edition; whether it still is, only the store knows.
+/// Chains, none of them empty. Each was the state of its chat in one edition; whether it still is,
+/// only the store knows.
 pub(super) struct Kept {
     chains: Cache<Key, Chain>,
     capacity: u64,
@@ -71,7 +72,8 @@ impl Kept {
         if u64::from(weight(key, chain)) > self.capacity {
             return self.forget(key);
         }
-        let has_more = |kept: &Chain| kept.edition() == chain.edition() && kept.skipped() < chain.skipped();
+        let has_more =
+            |kept: &Chain| kept.edition() == chain.edition() && kept.skipped() < chain.skipped();
         if !chain.is_empty() && !self.chains.get(key).is_some_and(|kept| has_more(&kept)) {
             self.chains.insert(key.clone(), chain.clone());
         }
@@ -138,7 +140,9 @@ pub(super) fn reaches(part: &Chain, window: &Window) -> bool {
         Window::Boundary => part.iter().rev().any(|node| node.kind == NodeKind::Boundary),
         // The node in front of those that fit must be known not to fit.
         Window::Tokens(_) => window.of(part).len() < part.len(),
-        Window::After { message, edition } => *edition == part.edition() && part.position(message).is_some(),
+        Window::After { message, edition } => {
+            *edition == part.edition() && part.position(message).is_some()
+        }
         _ => false,
     }
 }
@@ -163,7 +167,8 @@ mod tests {
         Chain::from_nodes(0, nodes).with_edition(7)
     }
 
-    /// Wherever the kept part begins: what it is said to be enough for, it answers as the whole chain would.
+    /// Wherever the kept part begins: what it is said to be enough for, it answers as the whole
+    /// chain would.
     #[test]
     fn a_part_answers_as_the_whole_or_not_at_all() {
         let after = |message: &str, edition| Window::After { message: message.into(), edition };

@@ -19,7 +19,8 @@ pub(super) struct Loads(Mutex<HashMap<Key, Weak<Loaded>>>);
 pub(super) enum Load {
     /// It was loaded for this caller.
     Own(Result<Chain>),
-    /// Somebody else loaded it, or tried to, perhaps before this caller had asked: it may be out of date.
+    /// Somebody else loaded it, or tried to, perhaps before this caller had asked: it may be out of
+    /// date.
     Shared(Option<Chain>),
 }
 
@@ -111,7 +112,8 @@ mod tests {
         let polled = futures_poll(&mut given_up).await;
         assert!(polled.is_none());
         drop(given_up);
-        let failed = loads.join(&key, async { Err(Error::new(ErrorKind::Timeout, "chain", "too late")) });
+        let failed =
+            loads.join(&key, async { Err(Error::new(ErrorKind::Timeout, "chain", "too late")) });
         assert!(matches!(failed.await, Load::Own(Err(_))));
         assert!(loads.under_way().is_empty());
     }

@@ -1,5 +1,5 @@
-//! The calls of the seam. Those that write are the store's own, and what they make of kept chains is noted: what was
-//! added is kept, what was taken out of the history is not held any longer.
+//! The calls of the seam. Those that write are the store's own, and what they make of kept chains
+//! is noted: what was added is kept, what was taken out of the history is not held any longer.
 
 use std::sync::Arc;
 
@@ -25,10 +25,12 @@ impl Shared {
 
     /// Notes what was added behind a kept chain.
     ///
-    /// Whatever was written in between by others, this stays what it says it is: if the edition is another one by now, the next
-    /// read finds out, and if it is not, these messages are behind that one in it.
+    /// Whatever was written in between by others, this stays what it says it is: if the edition is
+    /// another one by now, the next read finds out, and if it is not, these messages are behind
+    /// that one in it.
     fn note(&self, added: &Added) {
-        let Some(kept) = self.kept.ending_with(&Key::branch(&added.chat, &added.branch), &added.behind)
+        let Some(kept) =
+            self.kept.ending_with(&Key::branch(&added.chat, &added.branch), &added.behind)
         else {
             return;
         };
@@ -65,7 +67,8 @@ impl Added {
 
 forward! {
     HistoryStore for Shared:
-        create_chat chat list_chats update_chat chat_size branches activate_branch rename_branch set_checkpoint checkpoints
+        create_chat chat list_chats update_chat chat_size branches activate_branch rename_branch
+            set_checkpoint checkpoints
         messages all_messages revisions;
     {
         async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {

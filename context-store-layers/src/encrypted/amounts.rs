@@ -1,12 +1,15 @@
-//! Amounts that are added to metadata, where a counter beside the sealed value would not come to the same.
+//! Amounts that are added to metadata, where a counter beside the sealed value would not come to
+//! the same.
 //!
-//! A counter sums up what was added, and is laid over the value when a chat is opened. That is the same as adding one after the
-//! other, except where an amount takes the place of what is there because it is of another shape: a number added to an object, a
-//! text added to a number. Such an amount becomes what it comes to, a value that is set. So before amounts are added, the chat
-//! is read.
+//! A counter sums up what was added, and is laid over the value when a chat is opened. That is the
+//! same as adding one after the other, except where an amount takes the place of what is there
+//! because it is of another shape: a number added to an object, a text added to a number. Such an
+//! amount becomes what it comes to, a value that is set. So before amounts are added, the chat is
+//! read.
 //!
-//! What this does not do: settle a race between two who change the shape of one value at once, where the later one wins; or tell a
-//! commit with a key and such an amount from another one when it is repeated, which is refused then and adds nothing twice.
+//! What this does not do: settle a race between two who change the shape of one value at once,
+//! where the later one wins; or tell a commit with a key and such an amount from another one when
+//! it is repeated, which is refused then and adds nothing twice.
 
 use std::borrow::Cow;
 
@@ -51,8 +54,9 @@ impl Layer {
     }
 }
 
-/// Whether an amount meets only values of its own shape, so that it does not matter whether it is added to what is there or to a
-/// counter over it. Sums are not compared: added up in another order they are rounded otherwise.
+/// Whether an amount meets only values of its own shape, so that it does not matter whether it is
+/// added to what is there or to a counter over it. Sums are not compared: added up in another order
+/// they are rounded otherwise.
 fn adds_up(present: &Json, amount: &Json, level: usize) -> bool {
     match (shape(present, level), shape(amount, level)) {
         (Shape::Fields(present), Shape::Fields(amount)) => amount.iter().all(|(name, amount)| {

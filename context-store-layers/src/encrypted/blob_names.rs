@@ -1,7 +1,9 @@
-//! Which stored blob is which: callers name a blob by the hash of its bytes, the backend by that of the sealed ones.
+//! Which stored blob is which: callers name a blob by the hash of its bytes, the backend by that of
+//! the sealed ones.
 //!
-//! What belongs together stands sealed in the stored blob's media type, written with it in one transaction. What was found is
-//! remembered: a name is a function of key and bytes, so what is remembered can be gone, and never wrong.
+//! What belongs together stands sealed in the stored blob's media type, written with it in one
+//! transaction. What was found is remembered: a name is a function of key and bytes, so what is
+//! remembered can be gone, and never wrong.
 
 use bytes::Bytes;
 use context_core::{Blob, BlobId, ChatRef};
@@ -104,7 +106,8 @@ impl Sealer {
 impl Found {
     /// The key that the bytes are sealed with.
     pub(super) fn key<'a>(&self, sealer: &'a Sealer) -> Result<&'a EncryptionKey, SealError> {
-        let record = self.stored.media_type.as_deref().and_then(text_record).ok_or(SealError::Plain)??;
+        let record =
+            self.stored.media_type.as_deref().and_then(text_record).ok_or(SealError::Plain)??;
         sealer.ring.get(&key_of(&record)?).ok_or(SealError::Broken)
     }
 
@@ -119,8 +122,8 @@ impl Found {
         blob
     }
 
-    /// How good it is, beside others with the same bytes: one that has a type, and one of the current key, which were put
-    /// last.
+    /// How good it is, beside others with the same bytes: one that has a type, and one of the
+    /// current key, which were put last.
     fn rank(&self) -> (bool, bool, Option<u8>) {
         (self.media_type.is_some(), !self.old, self.sealing.as_ref().map(|sealing| sealing.variant))
     }
@@ -138,7 +141,8 @@ impl Found {
     }
 }
 
-/// Those of a chat, by name; the best first where several have the same bytes, as while one is sealed anew.
+/// Those of a chat, by name; the best first where several have the same bytes, as while one is
+/// sealed anew.
 pub(super) fn sort(found: &mut [Found]) {
     found.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
 }

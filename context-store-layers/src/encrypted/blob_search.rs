@@ -1,4 +1,5 @@
-//! Finding a blob by the name that callers know: by looking through the names of those of the chat, unless it is remembered.
+//! Finding a blob by the name that callers know: by looking through the names of those of the chat,
+//! unless it is remembered.
 
 use context_core::{BlobId, BlobStore, ChatRef, Cursor, PageWalk, Result, limits};
 
@@ -13,7 +14,10 @@ impl Layer {
     }
 
     /// All blobs of a chat, [sorted](sort), and those that cannot be opened.
-    pub(super) async fn all_blobs(&self, chat: &ChatRef) -> Result<(Vec<Found>, Vec<(BlobId, SealError)>)> {
+    pub(super) async fn all_blobs(
+        &self,
+        chat: &ChatRef,
+    ) -> Result<(Vec<Found>, Vec<(BlobId, SealError)>)> {
         let blobs: &dyn BlobStore = self.blobs()?;
         let (mut all, mut broken) = (Vec::new(), Vec::new());
         let mut after: Option<Cursor> = None;
@@ -36,8 +40,8 @@ impl Layer {
         }
     }
 
-    /// The stored blobs that have the bytes of this name, the best first. Fails if there is none, but some that cannot be
-    /// opened.
+    /// The stored blobs that have the bytes of this name, the best first. Fails if there is none,
+    /// but some that cannot be opened.
     pub(super) async fn variants(
         &self,
         operation: &'static str,
@@ -47,7 +51,9 @@ impl Layer {
         let (mut all, broken) = self.all_blobs(chat).await?;
         all.retain(|found| found.id == *id);
         match broken.into_iter().next() {
-            Some((stored, error)) if all.is_empty() => Err(error.of(operation, "blob", &stored.to_string())),
+            Some((stored, error)) if all.is_empty() => {
+                Err(error.of(operation, "blob", &stored.to_string()))
+            }
             _ => Ok(all),
         }
     }
@@ -62,7 +68,9 @@ impl Layer {
         if let Some(stored) = self.names.get(chat, id) {
             if let Some(stored) = self.blobs()?.blob(chat, &stored).await? {
                 let found = self.sealer.open_name(chat, stored);
-                return found.map(Some).map_err(|error| error.of(operation, "blob", &id.to_string()));
+                return found
+                    .map(Some)
+                    .map_err(|error| error.of(operation, "blob", &id.to_string()));
             }
             self.names.forget(chat, id);
         }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, ErrorKind, NewBlob, Page,
-    Result, Timestamp, limits,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, ErrorKind, NewBlob,
+    Page, Result, Timestamp, limits,
 };
 
 use super::blob_names::{Found, seal_name};
@@ -27,10 +27,14 @@ impl BlobStore for Layer {
         blob.check(chat)?;
         let NewBlob { bytes, media_type, at, .. } = blob;
         let (id, sealing, sealed) = self.seal_bytes(chat, None, 0, bytes.clone()).await?;
-        // The same bytes may be there under an older key, or as the variant that got its type later.
-        if !self.sealer.ring.older().is_empty() || self.names_another(chat, &id, &BlobId::of(&sealed)) {
+        // The same bytes may be there under an older key, or as the variant that got its type
+        // later.
+        if !self.sealer.ring.older().is_empty()
+            || self.names_another(chat, &id, &BlobId::of(&sealed))
+        {
             let found = self.find_blob(OPERATION, chat, &id).await?;
-            if let Some(found) = found.filter(|found| found.media_type.is_some() || media_type.is_none())
+            if let Some(found) =
+                found.filter(|found| found.media_type.is_some() || media_type.is_none())
                 && self.touch(chat, &found, at).await?
                 && let Some(found) = self.find_blob(OPERATION, chat, &id).await?
             {
@@ -66,7 +70,9 @@ impl BlobStore for Layer {
             };
             let part = sealing.part(range.clone());
             let sealed = part.as_ref().map_or(0..0, |part| part.sealed.clone());
-            let Some(read) = blobs.read_blob(chat, &found.stored.id, sealed, at).await? else { continue };
+            let Some(read) = blobs.read_blob(chat, &found.stored.id, sealed, at).await? else {
+                continue;
+            };
             let Some(part) = part else { return Ok(Some(Bytes::new())) };
             let opened = found.open(&self.sealer, chat, &part, &read);
             return opened.map(Some).map_err(|error| error.of(OPERATION, "blob", &id.to_string()));
@@ -74,7 +80,12 @@ impl BlobStore for Layer {
         Ok(None)
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         const OPERATION: &str = "blobs";
         limits::check_page(OPERATION, limit)?;
         let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
@@ -133,9 +144,9 @@ impl Layer {
         if !large {
             return Ok(seal());
         }
-        tokio::task::spawn_blocking(seal)
-            .await
-            .map_err(|error| Error::new(ErrorKind::Bug, "put_blob", "sealing ended early").with_source(error))
+        tokio::task::spawn_blocking(seal).await.map_err(|error| {
+            Error::new(ErrorKind::Bug, "put_blob", "sealing ended early").with_source(error)
+        })
     }
 
     pub(super) async fn put_sealed(
@@ -149,15 +160,16 @@ impl Layer {
     ) -> Result<Found> {
         let stored = BlobId::of(&sealed);
         let name = seal_name(self.sealer.ring.current(), chat, &stored, id, sealing, media_type);
-        let stored = self.blobs()?.put_blob(chat, NewBlob::new(sealed, at).media_type(name)).await?;
+        let stored =
+            self.blobs()?.put_blob(chat, NewBlob::new(sealed, at).media_type(name)).await?;
         let found = self.sealer.open_name(chat, stored);
         let found = found.map_err(|error| error.of("put_blob", "blob", &id.to_string()))?;
         self.names.remember(chat, &found);
         Ok(found)
     }
 
-    /// Stores bytes once more, under another variant that says their type, and lets go of what did not: the backend keeps the
-    /// first type that it is told.
+    /// Stores bytes once more, under another variant that says their type, and lets go of what did
+    /// not: the backend keeps the first type that it is told.
     async fn note_type(
         &self,
         chat: &ChatRef,
@@ -167,7 +179,8 @@ impl Layer {
     ) -> Result<Blob> {
         let (id, sealing, sealed) = self.seal_bytes(chat, Some(untyped.id), 1, bytes).await?;
         let created_at = untyped.stored.created_at;
-        let typed = self.put_sealed(chat, &id, &sealing, sealed, Some(media_type), created_at).await?;
+        let typed =
+            self.put_sealed(chat, &id, &sealing, sealed, Some(media_type), created_at).await?;
         self.touch(chat, &typed, untyped.stored.used_at).await?;
         self.blobs()?.remove_blob(chat, &untyped.stored.id).await?;
         let found = self.find_blob("put_blob", chat, &id).await?;

@@ -1,8 +1,9 @@
 //! What is sealed of chats: titles, and the values of metadata.
 //!
-//! Numbers that are *added* to metadata are the exception. A backend adds them within its transaction, so that two writers
-//! never lose one another's count, and cannot add what it cannot read: `add` of a key goes to a counter of its own beside the
-//! sealed value, its numbers and the names of its fields readable, all else in it sealed. Opening puts both together.
+//! Numbers that are *added* to metadata are the exception. A backend adds them within its
+//! transaction, so that two writers never lose one another's count, and cannot add what it cannot
+//! read: `add` of a key goes to a counter of its own beside the sealed value, its numbers and the
+//! names of its fields readable, all else in it sealed. Opening puts both together.
 
 use context_core::{
     Chat, ChatPatch, ChatRef, ChatSummary, Error, Json, JsonMap, Metadata, NewChat, Result, sealed,
@@ -28,10 +29,12 @@ pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
 /// A patch for the backend. Its amounts go to counters.
 pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch) -> ChatPatch {
     let title = patch.title.as_ref();
-    let title = title.map(|title| title.as_ref().map(|title| seal_text(key, &Place::title(chat), title)));
+    let title =
+        title.map(|title| title.as_ref().map(|title| seal_text(key, &Place::title(chat), title)));
     let counter = |name: &str| format!("{COUNTER}{name}");
     let set = patch.set.iter().map(|(name, _)| counter(name));
-    let remove = patch.remove.iter().flat_map(|name| [stored_key(name), counter(name)]).chain(set).collect();
+    let remove =
+        patch.remove.iter().flat_map(|name| [stored_key(name), counter(name)]).chain(set).collect();
     let mut add = Metadata::default();
     for (name, amount) in patch.add.iter() {
         add.insert(counter(name), seal_amount(key, chat, name, &mut Vec::new(), amount));
@@ -113,7 +116,9 @@ impl Sealer {
 
     pub(super) fn open_json(&self, place: &Place, value: &Json) -> Result<Json, SealError> {
         match value.to_text().filter(|text| text.starts_with(sealed::TEXT_MARK)) {
-            Some(text) => Json::from_text(self.open_text(place, &text)?).map_err(|_| SealError::Broken),
+            Some(text) => {
+                Json::from_text(self.open_text(place, &text)?).map_err(|_| SealError::Broken)
+            }
             None if self.allow_plain => Ok(value.clone()),
             None => Err(SealError::Plain),
         }
@@ -151,7 +156,8 @@ impl Sealer {
             match value.to_text() {
                 Some(text) => records.push(of(&text)),
                 None if name.starts_with(COUNTER) => {
-                    let leaves = texts_of(value, 0).into_iter().flat_map(|texts| strings(&texts, 0));
+                    let leaves =
+                        texts_of(value, 0).into_iter().flat_map(|texts| strings(&texts, 0));
                     records.extend(leaves.map(|text| of(&text)));
                 }
                 None => records.push(Err(SealError::Plain)),
@@ -162,8 +168,9 @@ impl Sealer {
 
     /// What seals title and metadata anew; nothing if there is nothing to do.
     pub(super) fn reseal_chat(&self, stored: &Chat) -> Result<Option<ChatPatch>> {
-        let is_old =
-            |record: &Result<Vec<u8>, SealError>| record.as_ref().map_or(true, |record| self.is_old(record));
+        let is_old = |record: &Result<Vec<u8>, SealError>| {
+            record.as_ref().map_or(true, |record| self.is_old(record))
+        };
         if !Self::records_of(stored).iter().any(is_old) {
             return Ok(None);
         }
@@ -185,7 +192,8 @@ impl Sealer {
             }
         }
         let opened = self.open_chat("rotate", values)?;
-        let title = opened.title.map(|title| Some(seal_text(key, &Place::title(&opened.chat), &title)));
+        let title =
+            opened.title.map(|title| Some(seal_text(key, &Place::title(&opened.chat), &title)));
         let set = seal_values(key, &opened.chat, &opened.metadata);
         Ok(ChatPatch { title, set, add, ..ChatPatch::default() })
     }
@@ -198,7 +206,8 @@ fn texts_of(amount: &Json, level: usize) -> Option<Json> {
     }
     let fields = amount.parse::<JsonMap>().ok().filter(|_| level < MOST_LEVELS);
     let Some(fields) = fields else { return Some(amount.clone()) };
-    let texts = fields.iter().filter_map(|(field, amount)| Some((field, texts_of(amount, level + 1)?)));
+    let texts =
+        fields.iter().filter_map(|(field, amount)| Some((field, texts_of(amount, level + 1)?)));
     let texts: JsonMap = texts.map(|(field, texts)| (field.clone(), texts)).collect();
     Json::from_serialize(&texts).ok().filter(|_| !texts.is_empty())
 }

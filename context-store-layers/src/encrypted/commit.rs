@@ -1,9 +1,10 @@
 //! Commits, and how they stay safe to repeat.
 //!
-//! A backend tells a repeated commit by its bytes. Sealing is deterministic, so as long as the key is the same, a commit
-//! repeated is the same commit. After a rotation it is not: then messages that are stored with the same text are sent as they
-//! are stored, and a commit with a key is sealed with each older key until one is the commit that was remembered. Whatever
-//! is sent, the backend decides under its own guard.
+//! A backend tells a repeated commit by its bytes. Sealing is deterministic, so as long as the key
+//! is the same, a commit repeated is the same commit. After a rotation it is not: then messages
+//! that are stored with the same text are sent as they are stored, and a commit with a key is
+//! sealed with each older key until one is the commit that was remembered. Whatever is sent, the
+//! backend decides under its own guard.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,15 +50,16 @@ impl Layer {
         }
     }
 
-    /// The commit with the stored bytes of those new messages that are stored with the same text; nothing if there are none
-    /// that would differ.
+    /// The commit with the stored bytes of those new messages that are stored with the same text;
+    /// nothing if there are none that would differ.
     async fn as_stored(&self, commit: &Commit, sealed: &Commit) -> Result<Option<Commit>> {
         let ids: Vec<MessageId> = commit.nodes.iter().map(|node| node.id.clone()).collect();
         let found = self.inner.history().messages(&commit.chat, &ids).await?;
         let mut same = sealed.clone();
         let mut differs = false;
         for ((plain, sent), stored) in commit.nodes.iter().zip(&mut same.nodes).zip(found) {
-            let Some(stored) = stored.map(|placed| placed.node).filter(|stored| !stored.same_content(sent))
+            let Some(stored) =
+                stored.map(|placed| placed.node).filter(|stored| !stored.same_content(sent))
             else {
                 continue;
             };
@@ -71,15 +73,20 @@ impl Layer {
         Ok(differs.then_some(same))
     }
 
-    /// What the backend calls each of these fragments. One without an id that is stored has its name already, which may be
-    /// of an older key.
-    async fn fragment_names(&self, chat: &ChatRef, fragments: &[StoredFragment]) -> Result<Vec<FragmentId>> {
+    /// What the backend calls each of these fragments. One without an id that is stored has its
+    /// name already, which may be of an older key.
+    async fn fragment_names(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+    ) -> Result<Vec<FragmentId>> {
         let mut known = HashMap::new();
         if fragments.iter().any(|fragment| fragment.id.is_none()) {
             for stored in self.inner.fragments().fragments(chat).await? {
                 let opened = self.sealer.open_fragment(chat, &stored);
                 if let (Some(id), Ok(StoredFragment { id: None, body, .. })) = (stored.id, opened) {
-                    known.insert((body.kind().to_owned(), body.version(), body.bytes().clone()), id);
+                    known
+                        .insert((body.kind().to_owned(), body.version(), body.bytes().clone()), id);
                 }
             }
         }
@@ -87,8 +94,11 @@ impl Layer {
             Some(id) => stored_id(id),
             None => {
                 let StoredFragment { body, .. } = fragment;
-                let known = known.get(&(body.kind().to_owned(), body.version(), body.bytes().clone()));
-                known.cloned().unwrap_or_else(|| nameless_id(self.sealer.ring.current(), chat, fragment))
+                let known =
+                    known.get(&(body.kind().to_owned(), body.version(), body.bytes().clone()));
+                known
+                    .cloned()
+                    .unwrap_or_else(|| nameless_id(self.sealer.ring.current(), chat, fragment))
             }
         };
         Ok(fragments.iter().map(name).collect())
@@ -125,8 +135,15 @@ impl FragmentStore for Layer {
         stored.iter().map(|fragment| self.sealer.open_fragment(chat, fragment)).collect()
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
-        fragments.iter().try_for_each(|fragment| limits::check_fragment("put_fragments", fragment))?;
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
+        fragments
+            .iter()
+            .try_for_each(|fragment| limits::check_fragment("put_fragments", fragment))?;
         let _writing = self.writing(chat).await;
         let names = self.fragment_names(chat, fragments).await?;
         let sealed = seal_fragments(self.sealer.ring.current(), chat, fragments, &names);

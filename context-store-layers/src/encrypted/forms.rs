@@ -1,6 +1,7 @@
 //! What is sealed of messages and fragments: the stored form, with its kind and version.
 //!
-//! The text of a record is a byte of flags, the version, the length of the kind, the kind, and the bytes.
+//! The text of a record is a byte of flags, the version, the length of the kind, the kind, and the
+//! bytes.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use super::record::{SealError, Sealer, seal, seal_text};
 /// The version of the sealed form.
 const VERSION: u16 = 1;
 
-/// The message was not counted: what the backend has is its weight, so that windows by tokens are cut alike.
+/// The message was not counted: what the backend has is its weight, so that windows by tokens are
+/// cut alike.
 const UNCOUNTED: u8 = 1;
 
 /// Prefixes an id of a fragment that has none.
@@ -57,7 +59,8 @@ impl Sealer {
     ) -> Result<Arc<Node>> {
         let place = Place::message(chat, &node.id, node.kind);
         let opened = self.open_form(&place, node.body());
-        let (flags, body) = opened.map_err(|error| error.of(operation, "message", node.id.as_str()))?;
+        let (flags, body) =
+            opened.map_err(|error| error.of(operation, "message", node.id.as_str()))?;
         let Some(flags) = flags else { return Ok(node.clone()) };
         let mut opened = with_body(node, body);
         if flags & UNCOUNTED != 0 {
@@ -96,7 +99,12 @@ impl Sealer {
             let (length, rest) = rest.split_first_chunk()?;
             let (kind, bytes) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
             let start = text.len() - bytes.len();
-            Some((flags, u16::from_le_bytes(*version), std::str::from_utf8(kind).ok()?.to_owned(), start))
+            Some((
+                flags,
+                u16::from_le_bytes(*version),
+                std::str::from_utf8(kind).ok()?.to_owned(),
+                start,
+            ))
         };
         let (flags, version, kind, start) = read().ok_or(SealError::Broken)?;
         let bytes = bytes::Bytes::from(text).slice(start..);
@@ -104,12 +112,20 @@ impl Sealer {
     }
 
     /// The fragment as callers know it.
-    pub(super) fn open_fragment(&self, chat: &ChatRef, stored: &StoredFragment) -> Result<StoredFragment> {
+    pub(super) fn open_fragment(
+        &self,
+        chat: &ChatRef,
+        stored: &StoredFragment,
+    ) -> Result<StoredFragment> {
         const OPERATION: &str = "fragments";
         let name = stored.id.as_ref().map_or("", |id| id.as_str());
         let failed = |error: SealError| error.of(OPERATION, "fragment", name);
         let Some(id) = &stored.id else {
-            return if self.allow_plain { Ok(stored.clone()) } else { Err(failed(SealError::Plain)) };
+            return if self.allow_plain {
+                Ok(stored.clone())
+            } else {
+                Err(failed(SealError::Plain))
+            };
         };
         let (_, body) = self.open_form(&Place::fragment(chat, id), &stored.body).map_err(failed)?;
         let mut metadata = Metadata::default();
@@ -143,8 +159,13 @@ pub(super) fn stored_id(id: &FragmentId) -> FragmentId {
     if ours { format!("{ESCAPED}{id}").into() } else { id.clone() }
 }
 
-/// What the backend calls a fragment without an id: a hash of its content that only who has the key can make.
-pub(super) fn nameless_id(key: &EncryptionKey, chat: &ChatRef, fragment: &StoredFragment) -> FragmentId {
+/// What the backend calls a fragment without an id: a hash of its content that only who has the key
+/// can make.
+pub(super) fn nameless_id(
+    key: &EncryptionKey,
+    chat: &ChatRef,
+    fragment: &StoredFragment,
+) -> FragmentId {
     let form = seal_form(key, &Place::fragment_name(chat), 0, &fragment.body);
     let hash = blake3::hash(form.bytes());
     format!("{NAMELESS}{}", &hash.to_hex()[..40]).into()

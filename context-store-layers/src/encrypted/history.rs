@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize,
-    ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, HistoryStore, MessageId,
-    NewChat, Page, PageWalk, Placed, Result, Revision, Timestamp, Window, limits,
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
+    ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
+    HistoryStore, MessageId, NewChat, Page, PageWalk, Placed, Result, Revision, Timestamp, Window,
+    limits,
 };
 
 use super::chats::{seal_new_chat, seal_patch};
@@ -33,7 +34,8 @@ impl HistoryStore for Layer {
             return self.list_matching(query).await;
         }
         let Page { items, next } = self.inner.history().list_chats(query).await?;
-        let items: Result<_> = items.into_iter().map(|summary| self.sealer.open_summary(summary)).collect();
+        let items: Result<_> =
+            items.into_iter().map(|summary| self.sealer.open_summary(summary)).collect();
         Ok(Page { items: items?, next })
     }
 
@@ -64,7 +66,12 @@ impl HistoryStore for Layer {
         self.inner.history().branches(chat).await
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
         self.inner.history().activate_branch(chat, branch, at).await
     }
 
@@ -140,11 +147,12 @@ impl HistoryStore for Layer {
 impl Layer {
     /// A page of chats that fit the filters, which only this side of the backend can tell.
     ///
-    /// A cursor is one of the backend's, behind the last chat that was taken: where a backend's page has more that fit than
-    /// are wanted, it is read again, shorter.
+    /// A cursor is one of the backend's, behind the last chat that was taken: where a backend's
+    /// page has more that fit than are wanted, it is read again, shorter.
     async fn list_matching(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
         let history = self.inner.history();
-        let mut asked = ChatQuery { metadata: Vec::new(), limit: limits::MAX_PAGE, ..query.clone() };
+        let mut asked =
+            ChatQuery { metadata: Vec::new(), limit: limits::MAX_PAGE, ..query.clone() };
         let mut items = Vec::new();
         let mut walk = PageWalk::new("list_chats", "chat");
         loop {

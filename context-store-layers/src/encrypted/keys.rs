@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 /// How long a key is, in bytes.
 const KEY_BYTES: usize = 32;
 
-/// What a key is called in the records that it sealed: 1 to 16 visible ASCII characters. It is no secret.
+/// What a key is called in the records that it sealed: 1 to 16 visible ASCII characters. It is no
+/// secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; Self::BYTES]);
 
@@ -35,7 +36,8 @@ pub enum KeyError {
 
 context_core::readable_debug!(KeyError);
 
-/// A secret key of 32 bytes. What it is made of is wiped from memory when it is dropped, and never shown.
+/// A secret key of 32 bytes. What it is made of is wiped from memory when it is dropped, and never
+/// shown.
 #[derive(Clone)]
 pub struct EncryptionKey {
     id: KeyId,
@@ -44,7 +46,8 @@ pub struct EncryptionKey {
     nonces: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-/// The keys of a store: the current one, which seals, and older ones, which only open. `Debug` shows their names.
+/// The keys of a store: the current one, which seals, and older ones, which only open. `Debug`
+/// shows their names.
 ///
 /// ```
 /// use context_store_layers::{EncryptionKey, KeyError, KeyRing};
@@ -86,8 +89,8 @@ impl FromStr for KeyId {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let fits =
-            (1..=Self::BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = (1..=Self::BYTES).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_graphic());
         if !fits {
             return Err(KeyError::Id);
         }
@@ -126,7 +129,8 @@ impl EncryptionKey {
         let text = text.trim();
         let mut key = Zeroizing::new([0; KEY_BYTES]);
         if text.len() == 2 * KEY_BYTES {
-            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            let digit =
+                |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
             for (byte, pair) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
                 let (high, low) = (digit(pair[0]), pair.get(1).and_then(|low| digit(*low)));
                 *byte = high.zip(low).map(|(high, low)| high << 4 | low).ok_or(KeyError::Bytes)?;

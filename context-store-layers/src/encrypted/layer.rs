@@ -18,8 +18,8 @@ pub(super) struct Layer {
     pub(super) inner: Arc<dyn Store>,
     pub(super) sealer: Sealer,
     pub(super) names: BlobNames,
-    /// Whoever replaces what is stored holds one shared, a rotation exclusively: it reads, seals anew and writes, and what
-    /// is amended in between would be lost.
+    /// Whoever replaces what is stored holds one shared, a rotation exclusively: it reads, seals
+    /// anew and writes, and what is amended in between would be lost.
     gates: [RwLock<()>; GATES],
 }
 

@@ -1,4 +1,5 @@
-//! Where a record belongs. It is authenticated with the record, so that a record that was moved cannot be opened.
+//! Where a record belongs. It is authenticated with the record, so that a record that was moved
+//! cannot be opened.
 
 use context_core::trajectory::{NodeId, QueueName};
 use context_core::{BlobId, ChatRef, FragmentId, MessageId, NodeKind, RoundRef, StreamId, UserId};
@@ -9,7 +10,8 @@ pub(super) struct Place(Vec<u8>);
 
 impl Place {
     fn new(what: &'static str, parts: &[&[u8]]) -> Self {
-        let mut place = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum::<usize>() + 32);
+        let mut place =
+            Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum::<usize>() + 32);
         for part in std::iter::once(&what.as_bytes()).chain(parts) {
             place.extend_from_slice(&(part.len() as u64).to_le_bytes());
             place.extend_from_slice(part);

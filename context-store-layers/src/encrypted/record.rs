@@ -1,8 +1,9 @@
 //! One record: how it is sealed and opened.
 //!
-//! A record is the mark, the form (1), the name of the key, the nonce, and what XChaCha20-Poly1305 makes of the text with all
-//! of that and the [`Place`] as associated data. The nonce is a keyed hash of place and text, so the same text in the same place
-//! gives the same record; nothing is drawn at random. Opening hashes again: a record opens under one key alone.
+//! A record is the mark, the form (1), the name of the key, the nonce, and what XChaCha20-Poly1305
+//! makes of the text with all of that and the [`Place`] as associated data. The nonce is a keyed
+//! hash of place and text, so the same text in the same place gives the same record; nothing is
+//! drawn at random. Opening hashes again: a record opens under one key alone.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -75,7 +76,8 @@ impl Sealer {
         let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::Broken)?;
         let aad = associated(key, place);
         let payload = Payload { msg: text, aad: &aad };
-        let plain = XChaCha20Poly1305::new(key.records().into()).decrypt(&XNonce::from(nonce), payload);
+        let plain =
+            XChaCha20Poly1305::new(key.records().into()).decrypt(&XNonce::from(nonce), payload);
         let plain = plain.map_err(|_| SealError::Broken)?;
         if synthetic(key, place, &plain) != nonce {
             return Err(SealError::Broken);
@@ -162,9 +164,15 @@ pub(super) fn record_text(record: &[u8]) -> String {
 }
 
 /// A hash of place and text that only who has the key can make.
-pub(super) fn synthetic<const N: usize>(key: &EncryptionKey, place: &Place, plain: &[u8]) -> [u8; N] {
+pub(super) fn synthetic<const N: usize>(
+    key: &EncryptionKey,
+    place: &Place,
+    plain: &[u8],
+) -> [u8; N] {
     let mut hash = key.hasher();
-    hash.update(&(place.as_bytes().len() as u64).to_le_bytes()).update(place.as_bytes()).update(plain);
+    hash.update(&(place.as_bytes().len() as u64).to_le_bytes())
+        .update(place.as_bytes())
+        .update(plain);
     let mut out = [0; N];
     hash.finalize_xof().fill(&mut out);
     out
@@ -211,15 +219,15 @@ mod tests {
         ] {
             assert_ne!(record[NONCE..], different[NONCE..]);
         }
-        assert!(
-            matches!(sealer(other).open(&place("c"), &record), Err(SealError::UnknownKey(id)) if id.as_str() == "k")
-        );
+        assert!(matches!(sealer(other).open(&place("c"), &record),
+                Err(SealError::UnknownKey(id)) if id.as_str() == "k"));
         assert!(matches!(sealer(key("k", 2)).open(&place("c"), &record), Err(SealError::Broken)));
         assert!(matches!(sealer(one).open(&place("d"), &record), Err(SealError::Broken)));
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         /// Every byte counts: the mark, the form, the key's name, the nonce, the text, the tag.
         #[test]

@@ -1,21 +1,25 @@
 //! Rotation: what is sealed with older keys, or not at all, is sealed with the current one.
 //!
-//! It can be ended at any time and begun again: what is done is passed over. Nothing of it counts as activity
-//! ([`Chat::updated_at`](context_core::Chat::updated_at) stays). A message that is sealed anew is redacted by itself: nothing
-//! of the old record is kept, its revision counts one up, and readers load the chat again.
+//! It can be ended at any time and begun again: what is done is passed over. Nothing of it counts
+//! as activity ([`Chat::updated_at`](context_core::Chat::updated_at) stays). A message that is
+//! sealed anew is redacted by itself: nothing of the old record is kept, its revision counts one
+//! up, and readers load the chat again.
 //!
-//! A store has no way to change earlier revisions, so a message that has some is left, with them, unless they may be dropped;
-//! so are streams, which end and are pruned, rounds of trajectories, and fragments without an id that were stored without encryption.
-//! What is left keeps its key in use.
+//! A store has no way to change earlier revisions, so a message that has some is left, with them,
+//! unless they may be dropped; so are streams, which end and are pruned, rounds of trajectories,
+//! and fragments without an id that were stored without encryption. What is left keeps its key in
+//! use.
 //!
-//! Within one handle nothing is lost that is amended meanwhile. An amendment of the same message by another process, in the
-//! moment between reading and writing, would be: let one process write to a chat while it is rotated.
+//! Within one handle nothing is lost that is amended meanwhile. An amendment of the same message by
+//! another process, in the moment between reading and writing, would be: let one process write to a
+//! chat while it is rotated.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, PageWalk, Result, Target, UserId, limits,
+    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, PageWalk, Result, Target, UserId,
+    limits,
 };
 use serde::Serialize;
 
@@ -33,7 +37,8 @@ const BATCH_BYTES: usize = 8 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RotateOptions {
-    /// Drops the earlier revisions of messages, where they or the message are sealed with older keys. Otherwise such messages are left.
+    /// Drops the earlier revisions of messages, where they or the message are sealed with older
+    /// keys. Otherwise such messages are left.
     pub drop_revisions: bool,
 }
 
@@ -51,7 +56,8 @@ pub struct Rotated {
     pub titles: u64,
     /// Blobs.
     pub blobs: u64,
-    /// Messages with revisions, fragments, streams and rounds of trajectories that are not sealed with the current key, and could not be.
+    /// Messages with revisions, fragments, streams and rounds of trajectories that are not sealed
+    /// with the current key, and could not be.
     pub left: u64,
 }
 
@@ -158,7 +164,8 @@ impl Layer {
                 for stream in page.items {
                     let part = streams.read_stream(chat, &stream.id, 0, 1).await?;
                     let first = part.and_then(|part| part.chunks.into_iter().next());
-                    rotated.left += u64::from(first.is_some_and(|chunk| self.sealer.is_old(&chunk)));
+                    rotated.left +=
+                        u64::from(first.is_some_and(|chunk| self.sealer.is_old(&chunk)));
                 }
                 after = next;
                 if after.is_none() {
@@ -221,8 +228,12 @@ impl Layer {
         let _rotating = self.rotating(chat).await;
         let mut anew = Vec::new();
         for fragment in self.inner.fragments().fragments(chat).await? {
-            let values = fragment.metadata.iter().map(|(_, value)| value.to_text().unwrap_or_default());
-            let old_value = |text: String| !matches!(text_record(&text), Some(Ok(record)) if !self.sealer.is_old(&record));
+            let values =
+                fragment.metadata.iter().map(|(_, value)| value.to_text().unwrap_or_default());
+            let old_value = |text: String| {
+                !matches!(text_record(&text),
+                Some(Ok(record)) if !self.sealer.is_old(&record))
+            };
             if !self.is_old_form(&fragment.body) && !values.into_iter().any(old_value) {
                 continue;
             }
@@ -244,13 +255,16 @@ impl Layer {
         Ok(())
     }
 
-    /// Puts the bytes anew, then lets go of the old ones: in between they are there twice, and shown once.
+    /// Puts the bytes anew, then lets go of the old ones: in between they are there twice, and
+    /// shown once.
     async fn rotate_blob(&self, chat: &ChatRef, found: &Found) -> Result<()> {
         let bytes = self.read_whole(chat, found).await?;
         let variant = found.sealing.as_ref().map_or(0, |sealing| sealing.variant);
         let (id, sealing, sealed) = self.seal_bytes(chat, Some(found.id), variant, bytes).await?;
         let media_type = found.media_type.as_deref();
-        let new = self.put_sealed(chat, &id, &sealing, sealed, media_type, found.stored.created_at).await?;
+        let new = self
+            .put_sealed(chat, &id, &sealing, sealed, media_type, found.stored.created_at)
+            .await?;
         self.touch(chat, &new, found.stored.used_at).await?;
         self.blobs()?.remove_blob(chat, &found.stored.id).await?;
         Ok(())

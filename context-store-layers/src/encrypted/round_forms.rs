@@ -1,13 +1,13 @@
-//! What is sealed of rounds: value by value, so that each stays of the form that its field has. Text is text with the mark,
-//! JSON a JSON string with the mark.
+//! What is sealed of rounds: value by value, so that each stays of the form that its field has.
+//! Text is text with the mark, JSON a JSON string with the mark.
 //!
 //! One walk over what a round holds serves to seal it, to open it, and to look at its records.
 
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Change, Changes, FieldValue, Measures, Node, NodeBody, NodeId, Queue, QueueItem, QueueName, Queues,
-    RoundHead, RoundRecord, Version,
+    Change, Changes, FieldValue, Measures, Node, NodeBody, NodeId, Queue, QueueItem, QueueName,
+    Queues, RoundHead, RoundRecord, Version,
 };
 use context_core::{Json, JsonMap, RoundRef, sealed};
 
@@ -73,7 +73,11 @@ fn value(walk: &mut impl Walk, place: Place, value: &FieldValue) -> Walked<Field
     })
 }
 
-fn changes(walk: &mut impl Walk, place: impl Fn(&str) -> Place, changes: &Changes) -> Walked<Changes> {
+fn changes(
+    walk: &mut impl Walk,
+    place: impl Fn(&str) -> Place,
+    changes: &Changes,
+) -> Walked<Changes> {
     let walked = changes.iter().map(|(name, known)| match name {
         // Numbers, and names of models.
         Measures::FIELD => Ok((name, known.clone())),
@@ -91,7 +95,8 @@ pub(super) fn node(walk: &mut impl Walk, round: &RoundRef, known: &Node) -> Walk
     let place = |name: &str| Place::node_field(round, known.id, name);
     let mut walked = known.clone();
     walked.description = walk.text(place("description"), &known.description)?.into();
-    let values = known.body.iter().map(|(field, known)| value(walk, place(field.name), known).map(Some));
+    let values =
+        known.body.iter().map(|(field, known)| value(walk, place(field.name), known).map(Some));
     let values = values.collect::<Walked<Vec<_>>>()?;
     walked.body = NodeBody::from_values(known.kind(), values).map_err(|_| SealError::Broken)?;
     for known_version in &mut walked.versions {
@@ -107,7 +112,8 @@ fn queue(walk: &mut impl Walk, round: &RoundRef, name: QueueName, known: &Queue)
             let place = Place::step_param(round, name, &step.name, param);
             Ok((param.clone(), walk.json(place, json)?))
         });
-        let step = QueueItem { name: step.name.clone(), params: params.collect::<Walked<JsonMap>>()? };
+        let step =
+            QueueItem { name: step.name.clone(), params: params.collect::<Walked<JsonMap>>()? };
         if !walked.push(step) {
             return Err(SealError::Broken);
         }
@@ -128,7 +134,9 @@ pub(super) fn head(walk: &mut impl Walk, known: &RoundHead) -> Walked<RoundHead>
 
 pub(super) fn change(walk: &mut impl Walk, round: &RoundRef, known: &Change) -> Walked<Change> {
     Ok(match known {
-        Change::NodeAdded { node: added } => Change::NodeAdded { node: Arc::new(node(walk, round, added)?) },
+        Change::NodeAdded { node: added } => {
+            Change::NodeAdded { node: Arc::new(node(walk, round, added)?) }
+        }
         Change::NodeChanged { id, version: was, now } => Change::NodeChanged {
             id: *id,
             version: version(walk, round, *id, was)?,

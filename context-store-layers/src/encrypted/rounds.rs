@@ -1,6 +1,8 @@
-//! Trajectories: what nodes hold is sealed; ids, labels, kinds, edges, measures, times and counts are not.
+//! Trajectories: what nodes hold is sealed; ids, labels, kinds, edges, measures, times and counts
+//! are not.
 //!
-//! A repeated commit is known by its key and its round's revision, so it need not be sealed with the key of the first time.
+//! A repeated commit is known by its key and its round's revision, so it need not be sealed with
+//! the key of the first time.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -26,14 +28,19 @@ impl TrajectoryStore for Layer {
         self.trajectories()?.record_round(&sealed).await
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         let stored = self.trajectories()?.load_rounds(agent, rounds).await?;
         stored.into_iter().map(|record| self.open_round("load_rounds", record)).collect()
     }
 
     async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
         let Page { items, next } = self.trajectories()?.rounds(query).await?;
-        let items = items.iter().map(|head| self.open_head("rounds", head)).collect::<Result<_>>()?;
+        let items =
+            items.iter().map(|head| self.open_head("rounds", head)).collect::<Result<_>>()?;
         Ok(Page { items, next })
     }
 

@@ -1,8 +1,9 @@
 //! The bytes of blobs: sealed in segments, so that a range is read without the rest.
 //!
-//! A sealed blob is the mark, the form (2), the variant, the name of the key, and 19 bytes of a nonce; then segments of 64 KiB
-//! with a tag each. A segment's nonce is those bytes, its number and whether it is the last one (the construction
-//! known as STREAM), and its associated data says whose which blob it is: none can be left out, moved or cut off.
+//! A sealed blob is the mark, the form (2), the variant, the name of the key, and 19 bytes of a
+//! nonce; then segments of 64 KiB with a tag each. A segment's nonce is those bytes, its number and
+//! whether it is the last one (the construction known as STREAM), and its associated data says
+//! whose which blob it is: none can be left out, moved or cut off.
 
 use std::ops::Range;
 
@@ -40,14 +41,22 @@ pub(super) struct Part {
     within: Range<usize>,
 }
 
-pub(super) fn seal_blob(key: &EncryptionKey, place: &Place, variant: u8, plain: &[u8]) -> (Sealing, Bytes) {
+pub(super) fn seal_blob(
+    key: &EncryptionKey,
+    place: &Place,
+    variant: u8,
+    plain: &[u8],
+) -> (Sealing, Bytes) {
     let mut prefix = synthetic::<PREFIX_BYTES>(key, place, plain);
-    // Otherwise two variants would share nonces; their texts are the same, but so would be their bytes.
+    // Otherwise two variants would share nonces; their texts are the same, but so would be their
+    // bytes.
     prefix[0] ^= variant;
     let sealing = Sealing { bytes: plain.len() as u64, variant, prefix };
     let segments = sealing.segments();
     let mut out = Vec::with_capacity(
-        BLOB_HEADER_BYTES + plain.len() + SEGMENT_TAG_BYTES * plain.len().div_ceil(SEGMENT_BYTES).max(1),
+        BLOB_HEADER_BYTES
+            + plain.len()
+            + SEGMENT_TAG_BYTES * plain.len().div_ceil(SEGMENT_BYTES).max(1),
     );
     out.extend_from_slice(&BYTES_MARK);
     out.extend_from_slice(&[FORM, variant]);
@@ -79,7 +88,8 @@ impl Sealing {
         let mut nonce = [0; 24];
         nonce[..PREFIX_BYTES].copy_from_slice(&self.prefix);
         // A blob is limited to a thousand segments.
-        nonce[PREFIX_BYTES..23].copy_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes());
+        nonce[PREFIX_BYTES..23]
+            .copy_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes());
         nonce[23] = u8::from(number + 1 == self.segments());
         XNonce::from(nonce)
     }
@@ -92,7 +102,8 @@ impl Sealing {
         }
         let segment = SEGMENT_BYTES as u64;
         let (first, last) = (start / segment, (end - 1) / segment);
-        let at = |number: u64| BLOB_HEADER_BYTES as u64 + number * (segment + SEGMENT_TAG_BYTES as u64);
+        let at =
+            |number: u64| BLOB_HEADER_BYTES as u64 + number * (segment + SEGMENT_TAG_BYTES as u64);
         let sealed = at(first)..at(last + 1).min(self.sealed_bytes());
         let skipped = first * segment;
         let within = usize::try_from(start - skipped).ok()?..usize::try_from(end - skipped).ok()?;
@@ -109,12 +120,16 @@ impl Sealing {
     ) -> Result<Bytes, SealError> {
         let cipher = XChaCha20Poly1305::new(key.blobs().into());
         let mut plain = Vec::with_capacity(sealed.len());
-        for (number, segment) in (part.first..).zip(sealed.chunks(SEGMENT_BYTES + SEGMENT_TAG_BYTES)) {
+        for (number, segment) in
+            (part.first..).zip(sealed.chunks(SEGMENT_BYTES + SEGMENT_TAG_BYTES))
+        {
             if number >= self.segments() {
                 return Err(SealError::Broken);
             }
             let payload = Payload { msg: segment, aad: place.as_bytes() };
-            plain.extend(cipher.decrypt(&self.nonce(number), payload).map_err(|_| SealError::Broken)?);
+            plain.extend(
+                cipher.decrypt(&self.nonce(number), payload).map_err(|_| SealError::Broken)?,
+            );
         }
         let plain = Bytes::from(plain);
         if part.within.end > plain.len() {
@@ -124,7 +139,8 @@ impl Sealing {
     }
 }
 
-/// How many bytes blobs held that took these many sealed ones: exact for one, within a tag for each of several.
+/// How many bytes blobs held that took these many sealed ones: exact for one, within a tag for each
+/// of several.
 pub(super) fn plain_bytes(blobs: u64, sealed: u64) -> u64 {
     let (segment, tag) = (SEGMENT_BYTES as u64, SEGMENT_TAG_BYTES as u64);
     let rest = sealed.saturating_sub(blobs * (BLOB_HEADER_BYTES as u64 + tag));
@@ -158,7 +174,9 @@ mod tests {
 
     #[test]
     fn ranges_open_by_themselves() {
-        for length in [0, 1, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES + 9] {
+        for length in
+            [0, 1, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES + 9]
+        {
             let plain = noise(length);
             let (sealing, sealed) = seal_blob(&key(), &place(), 0, &plain);
             assert_eq!(sealing.sealed_bytes(), sealed.len() as u64);
@@ -179,13 +197,15 @@ mod tests {
 
     #[test]
     fn variants_share_no_byte_behind_their_header_by_rule() {
-        let (one, other) = (seal_blob(&key(), &place(), 0, b"abc"), seal_blob(&key(), &place(), 1, b"abc"));
+        let (one, other) =
+            (seal_blob(&key(), &place(), 0, b"abc"), seal_blob(&key(), &place(), 1, b"abc"));
         assert_ne!(one.1[BLOB_HEADER_BYTES..], other.1[BLOB_HEADER_BYTES..]);
         assert_eq!(one.1, seal_blob(&key(), &place(), 0, b"abc").1);
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         /// Altered, exchanged, left out or cut off: no such segment opens.
         #[test]

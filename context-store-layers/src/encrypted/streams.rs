@@ -15,7 +15,12 @@ use super::record::{SealError, seal, seal_text};
 
 #[async_trait]
 impl StreamStore for Layer {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         let done = self.streams()?.create_stream(chat, id, at).await?;
         self.open_outcome("create_stream", chat, done)
     }
@@ -56,7 +61,12 @@ impl StreamStore for Layer {
         self.open_outcome(OPERATION, chat, done)
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         let stream = self.streams()?.cancel_stream(chat, id, at).await?;
         self.open_stream("cancel_stream", chat, stream)
     }
@@ -85,13 +95,18 @@ impl StreamStore for Layer {
         limit: usize,
     ) -> Result<Option<StreamPart>> {
         const OPERATION: &str = "read_stream";
-        let Some(part) = self.streams()?.read_stream(chat, id, offset, limit).await? else { return Ok(None) };
+        let Some(part) = self.streams()?.read_stream(chat, id, offset, limit).await? else {
+            return Ok(None);
+        };
         let mut chunks = Vec::with_capacity(part.chunks.len());
         for (i, chunk) in (0..).zip(&part.chunks) {
             let at = part.offset.saturating_add(i);
             let opened = self.open_chunk(chat, id, at, chunk);
-            chunks
-                .push(opened.map_err(|error| error.of(OPERATION, "stream", id.as_str()).with("offset", at))?);
+            chunks.push(
+                opened.map_err(|error| {
+                    error.of(OPERATION, "stream", id.as_str()).with("offset", at)
+                })?,
+            );
         }
         let stream = self.open_stream(OPERATION, chat, part.stream)?;
         Ok(Some(StreamPart::new(stream, part.offset, chunks)))
@@ -143,7 +158,8 @@ impl Layer {
         stream.bytes = without_marks(stream.bytes, stream.chunks);
         if let Some(error) = &stream.error {
             let opened = self.sealer.open_text(&Place::stream_error(chat, &stream.id), error);
-            stream.error = Some(opened.map_err(|error| error.of(operation, "stream", stream.id.as_str()))?);
+            stream.error =
+                Some(opened.map_err(|error| error.of(operation, "stream", stream.id.as_str()))?);
         }
         Ok(stream)
     }
@@ -165,10 +181,16 @@ impl Layer {
     }
 }
 
-fn seal_append(key: &EncryptionKey, chat: &ChatRef, id: &StreamId, append: &StreamAppend) -> StreamAppend {
+fn seal_append(
+    key: &EncryptionKey,
+    chat: &ChatRef,
+    id: &StreamId,
+    append: &StreamAppend,
+) -> StreamAppend {
     // An offset is whatever a caller says.
     let place = |i: u64| Place::chunk(chat, id, append.offset.saturating_add(i));
-    let chunks: Vec<_> = (0..).zip(&append.chunks).map(|(i, chunk)| seal(key, &place(i), chunk)).collect();
+    let chunks: Vec<_> =
+        (0..).zip(&append.chunks).map(|(i, chunk)| seal(key, &place(i), chunk)).collect();
     let sealed = StreamAppend::new(append.writer.clone(), append.offset, chunks, append.at);
     match &append.end {
         None => sealed,

@@ -1,11 +1,12 @@
-//! Looking after an encrypted store: what the one beneath does, and a check that opens every record.
+//! Looking after an encrypted store: what the one beneath does, and a check that opens every
+//! record.
 
 use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, ChatQuery, ChatRef, CheckReport, Cursor, Erasure, ErrorKind, Finding, Maintenance,
-    PageWalk, Result, UserId, Vacuumed, limits,
+    CancelSignal, ChatQuery, ChatRef, CheckReport, Cursor, Erasure, ErrorKind, Finding,
+    Maintenance, PageWalk, Result, UserId, Vacuumed, limits,
 };
 
 use super::layer::Layer;
@@ -34,7 +35,11 @@ impl Maintenance for Layer {
         }
     }
 
-    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<context_core::Page<UserId>> {
+    async fn users(
+        &self,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<context_core::Page<UserId>> {
         self.maintenance()?.users(limit, after).await
     }
 
@@ -53,7 +58,11 @@ impl Maintenance for Layer {
 
 impl Layer {
     /// Opens every record of a user, and says which cannot be. Asks `cancel` between chats.
-    pub(super) async fn check_records(&self, user: &UserId, cancel: &CancelSignal) -> Result<Vec<Finding>> {
+    pub(super) async fn check_records(
+        &self,
+        user: &UserId,
+        cancel: &CancelSignal,
+    ) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
         let mut walk = PageWalk::new("list_chats", "chat");
@@ -64,7 +73,11 @@ impl Layer {
                 cancel.check("check")?;
                 let chat = summary.chat.chat.clone();
                 if let Err(error) = self.sealer.open_chat("check", summary.chat) {
-                    findings.push(Finding::new(Some(&chat), "title and metadata", error.to_string()));
+                    findings.push(Finding::new(
+                        Some(&chat),
+                        "title and metadata",
+                        error.to_string(),
+                    ));
                 }
                 match self.check_chat(&chat, &mut findings).await {
                     // Deleted in the meantime.
@@ -96,7 +109,8 @@ impl Layer {
                 match self.sealer.open_node("check", chat, &placed.node) {
                     Err(error) => report(about(), &error),
                     Ok(node)
-                        if node.role().is_some() && node.body().kind() == context_core::Message::KIND =>
+                        if node.role().is_some()
+                            && node.body().kind() == context_core::Message::KIND =>
                     {
                         node.message().err().iter().for_each(|error| report(about(), error));
                     }
@@ -158,7 +172,9 @@ impl Layer {
         id: &context_core::StreamId,
     ) -> Result<Result<(), SealError>> {
         let mut offset = 0;
-        while let Some(part) = self.streams()?.read_stream(chat, id, offset, limits::MAX_PAGE).await? {
+        while let Some(part) =
+            self.streams()?.read_stream(chat, id, offset, limits::MAX_PAGE).await?
+        {
             for (i, chunk) in (0..).zip(&part.chunks) {
                 if let Err(error) = self.open_chunk(chat, id, offset.saturating_add(i), chunk) {
                     return Ok(Err(error));

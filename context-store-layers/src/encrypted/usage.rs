@@ -82,7 +82,9 @@ impl Layer {
                 usage.count(form_record(placed.node.body()));
                 if placed.node.revision > 0 {
                     let revisions = history.revisions(chat, &placed.node.id).await?;
-                    revisions.iter().for_each(|revision| usage.count(form_record(revision.node.body())));
+                    revisions
+                        .iter()
+                        .for_each(|revision| usage.count(form_record(revision.node.body())));
                 }
             }
             after = next;
@@ -117,7 +119,8 @@ impl Layer {
             let next = walk.next(&page)?;
             for stream in page.items {
                 let mut offset = 0;
-                while let Some(part) = streams.read_stream(chat, &stream.id, offset, limits::MAX_PAGE).await?
+                while let Some(part) =
+                    streams.read_stream(chat, &stream.id, offset, limits::MAX_PAGE).await?
                     && !part.chunks.is_empty()
                 {
                     part.chunks.iter().for_each(|chunk| usage.count(Ok(chunk)));

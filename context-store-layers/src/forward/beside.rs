@@ -1,6 +1,8 @@
-//! The calls of the seam that are about what is kept beside chats: blobs, streams, trajectories, memories.
+//! The calls of the seam that are about what is kept beside chats: blobs, streams, trajectories,
+//! memories.
 
-/// The second part of the table: what [`forward`](super::forward) does not know. Each goes back to it for the next.
+/// The second part of the table: what [`forward`](super::forward) does not know. Each goes back to
+/// it for the next.
 macro_rules! beside {
     // BlobStore
     (@ $s:ident $l:ident [$($d:tt)*] put_blob $($r:ident)*) => {
@@ -19,7 +21,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
                 let call = Call::of(Operation::Blob, chat);
-                self.around(call, || async move { self.below().shelf()?.blob(chat, id).await }).await
+                self.around(call, || async move { self.below().shelf()?.blob(chat,
+                    id).await }).await
             }
         ] $($r)*);
     };
@@ -42,9 +45,11 @@ macro_rules! beside {
     };
     (@ $s:ident $l:ident [$($d:tt)*] blobs $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+            async fn blobs(&self, chat: &ChatRef, limit: usize,
+                after: Option<&Cursor>) -> Result<Page<Blob>> {
                 let call = Call::of(Operation::Blobs, chat);
-                self.around(call, || async move { self.below().shelf()?.blobs(chat, limit, after).await }).await
+                self.around(call, || async move { self.below().shelf()?.blobs(chat, limit,
+                    after).await }).await
             }
         ] $($r)*);
     };
@@ -52,15 +57,18 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
                 let call = Call::of(Operation::RemoveBlob, chat);
-                self.around(call, || async move { self.below().shelf()?.remove_blob(chat, id).await }).await
+                self.around(call, || async move { self.below().shelf()?.remove_blob(chat,
+                    id).await }).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] prune_blobs $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
-                let call = Call::about(Operation::PruneBlobs, &prune.user).within(prune.chat.as_ref());
-                self.around(call, || async move { self.below().shelf()?.prune_blobs(prune).await }).await
+                let call = Call::about(Operation::PruneBlobs,
+                    &prune.user).within(prune.chat.as_ref());
+                self.around(call, || async move {
+                    self.below().shelf()?.prune_blobs(prune).await }).await
             }
         ] $($r)*);
     };
@@ -68,9 +76,11 @@ macro_rules! beside {
     // StreamStore
     (@ $s:ident $l:ident [$($d:tt)*] create_stream $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+            async fn create_stream(&self, chat: &ChatRef, id: &StreamId,
+                at: Timestamp) -> Result<StreamOutcome> {
                 let call = Call::of(Operation::CreateStream, chat);
-                self.around(call, || async move { self.below().channel()?.create_stream(chat, id, at).await }).await
+                self.around(call, || async move { self.below().channel()?.create_stream(chat, id,
+                    at).await }).await
             }
         ] $($r)*);
     };
@@ -83,7 +93,8 @@ macro_rules! beside {
                 claim: &StreamClaim,
             ) -> Result<StreamOutcome> {
                 let call = Call::of(Operation::ClaimStream, chat);
-                self.around(call, || async move { self.below().channel()?.claim_stream(chat, id, claim).await })
+                self.around(call, || async move { self.below().channel()?.claim_stream(chat, id,
+                    claim).await })
                     .await
             }
         ] $($r)*);
@@ -107,9 +118,11 @@ macro_rules! beside {
     };
     (@ $s:ident $l:ident [$($d:tt)*] cancel_stream $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+            async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId,
+                at: Timestamp) -> Result<StoredStream> {
                 let call = Call::of(Operation::CancelStream, chat);
-                self.around(call, || async move { self.below().channel()?.cancel_stream(chat, id, at).await }).await
+                self.around(call, || async move { self.below().channel()?.cancel_stream(chat, id,
+                    at).await }).await
             }
         ] $($r)*);
     };
@@ -123,7 +136,8 @@ macro_rules! beside {
                 at: Timestamp,
             ) -> Result<StreamOutcome> {
                 let call = Call::of(Operation::ReopenStream, chat);
-                self.around(call, || async move { self.below().channel()?.reopen_stream(chat, id, run, at).await })
+                self.around(call, || async move { self.below().channel()?.reopen_stream(chat, id,
+                    run, at).await })
                     .await
             }
         ] $($r)*);
@@ -132,7 +146,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
                 let call = Call::of(Operation::Stream, chat);
-                self.around(call, || async move { self.below().channel()?.stream(chat, id).await }).await
+                self.around(call, || async move { self.below().channel()?.stream(chat,
+                    id).await }).await
             }
         ] $($r)*);
     };
@@ -142,7 +157,8 @@ macro_rules! beside {
                 &self, chat: &ChatRef, id: &StreamId, offset: u64, limit: usize,
             ) -> Result<Option<StreamPart>> {
                 let call = Call::of(Operation::ReadStream, chat);
-                self.around(call, || async move { self.below().channel()?.read_stream(chat, id, offset, limit).await })
+                self.around(call, || async move { self.below().channel()?.read_stream(chat, id,
+                    offset, limit).await })
                     .await
             }
         ] $($r)*);
@@ -156,7 +172,8 @@ macro_rules! beside {
                 after: Option<&Cursor>,
             ) -> Result<Page<StoredStream>> {
                 let call = Call::of(Operation::Streams, chat);
-                self.around(call, || async move { self.below().channel()?.streams(chat, limit, after).await }).await
+                self.around(call, || async move { self.below().channel()?.streams(chat, limit,
+                    after).await }).await
             }
         ] $($r)*);
     };
@@ -164,15 +181,18 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
                 let call = Call::of(Operation::RemoveStream, chat);
-                self.around(call, || async move { self.below().channel()?.remove_stream(chat, id).await }).await
+                self.around(call, || async move { self.below().channel()?.remove_stream(chat,
+                    id).await }).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] prune_streams $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
-                let call = Call::about(Operation::PruneStreams, &prune.user).within(prune.chat.as_ref());
-                self.around(call, || async move { self.below().channel()?.prune_streams(prune).await }).await
+                let call = Call::about(Operation::PruneStreams,
+                    &prune.user).within(prune.chat.as_ref());
+                self.around(call, || async move {
+                    self.below().channel()?.prune_streams(prune).await }).await
             }
         ] $($r)*);
     };
@@ -181,16 +201,20 @@ macro_rules! beside {
     (@ $s:ident $l:ident [$($d:tt)*] record_round $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
-                let call = Call::about(Operation::RecordRound, &commit.head.round.agent.user).sends(Sent::Round(commit));
-                self.around(call, || async move { self.below().ledger()?.record_round(commit).await }).await
+                let call = Call::about(Operation::RecordRound,
+                    &commit.head.round.agent.user).sends(Sent::Round(commit));
+                self.around(call, || async move {
+                    self.below().ledger()?.record_round(commit).await }).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] load_rounds $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+            async fn load_rounds(&self, agent: &AgentRef,
+                rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
                 let (call, rounds) = (Call::about(Operation::LoadRounds, &agent.user), &rounds);
-                self.around(call, || async move { self.below().ledger()?.load_rounds(agent, rounds.clone()).await }).await
+                self.around(call, || async move { self.below().ledger()?.load_rounds(agent,
+                    rounds.clone()).await }).await
             }
         ] $($r)*);
     };
@@ -198,7 +222,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
                 let call = Call::about(Operation::Rounds, &query.user);
-                self.around(call, || async move { self.below().ledger()?.rounds(query).await }).await
+                self.around(call, || async move {
+                    self.below().ledger()?.rounds(query).await }).await
             }
         ] $($r)*);
     };
@@ -208,7 +233,8 @@ macro_rules! beside {
                 &self, user: &UserId, chat: &ChatId, message: &MessageId,
             ) -> Result<Vec<MessageNode>> {
                 let call = Call::about(Operation::NodesOfMessage, user).within(Some(chat));
-                self.around(call, || async { self.below().ledger()?.nodes_of_message(user, chat, message).await }).await
+                self.around(call, || async { self.below().ledger()?.nodes_of_message(user, chat,
+                    message).await }).await
             }
         ] $($r)*);
     };
@@ -216,7 +242,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
                 let call = Call::about(Operation::PruneRounds, &prune.user);
-                self.around(call, || async move { self.below().ledger()?.prune_rounds(prune).await }).await
+                self.around(call, || async move {
+                    self.below().ledger()?.prune_rounds(prune).await }).await
             }
         ] $($r)*);
     };
@@ -227,15 +254,19 @@ macro_rules! beside {
             async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
                 let mut call = Call::new(Operation::WriteMemories).sends(Sent::Memories(writes));
                 call.user = writes.first().map(|write| &write.record.scope.user);
-                self.around(call, || async move { self.below().memory()?.write_memories(writes).await }).await
+                self.around(call, || async move {
+                    self.below().memory()?.write_memories(writes).await }).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] memories $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
-                let call = Call::about(Operation::Memories, &scope.user).sends(Sent::Ids(ids.len()));
-                self.around(call, || async move { self.below().memory()?.memories(scope, ids).await }).await
+            async fn memories(&self, scope: &MemoryScope,
+                ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
+                let call = Call::about(Operation::Memories,
+                    &scope.user).sends(Sent::Ids(ids.len()));
+                self.around(call, || async move { self.below().memory()?.memories(scope,
+                    ids).await }).await
             }
         ] $($r)*);
     };
@@ -244,7 +275,8 @@ macro_rules! beside {
             async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
                 let mut call = Call::new(Operation::ListMemories);
                 call.user = list.scopes.first().map(|scope| &scope.user);
-                self.around(call, || async move { self.below().memory()?.list_memories(list).await }).await
+                self.around(call, || async move {
+                    self.below().memory()?.list_memories(list).await }).await
             }
         ] $($r)*);
     };
@@ -253,7 +285,8 @@ macro_rules! beside {
             async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
                 let mut call = Call::new(Operation::FindMemories).sends(Sent::Words(&find.words));
                 call.user = find.scopes.first().map(|scope| &scope.user);
-                self.around(call, || async move { self.below().memory()?.find_memories(find).await }).await
+                self.around(call, || async move {
+                    self.below().memory()?.find_memories(find).await }).await
             }
         ] $($r)*);
     };
@@ -262,8 +295,10 @@ macro_rules! beside {
             async fn memories_beside(
                 &self, scope: &MemoryScope, ids: &[MemoryId], each_side: usize,
             ) -> Result<Vec<Vec<StoredMemory>>> {
-                let call = Call::about(Operation::MemoriesBeside, &scope.user).sends(Sent::Ids(ids.len()));
-                let read = || async move { self.below().memory()?.memories_beside(scope, ids, each_side).await };
+                let call = Call::about(Operation::MemoriesBeside,
+                    &scope.user).sends(Sent::Ids(ids.len()));
+                let read = || async move { self.below().memory()?.memories_beside(scope, ids,
+                    each_side).await };
                 self.around(call, read).await
             }
         ] $($r)*);
@@ -272,7 +307,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
                 let call = Call::about(Operation::ForgetMemories, &forget.scope().user);
-                self.around(call, || async move { self.below().memory()?.forget_memories(forget).await }).await
+                self.around(call, || async move {
+                    self.below().memory()?.forget_memories(forget).await }).await
             }
         ] $($r)*);
     };
@@ -282,7 +318,8 @@ macro_rules! beside {
                 &self, user: &UserId, limit: usize, after: Option<&Cursor>,
             ) -> Result<Page<MemoryStats>> {
                 let call = Call::about(Operation::MemoryStats, user);
-                self.around(call, || async move { self.below().memory()?.memory_stats(user, limit, after).await }).await
+                self.around(call, || async move { self.below().memory()?.memory_stats(user, limit,
+                    after).await }).await
             }
         ] $($r)*);
     };

@@ -1,8 +1,9 @@
 //! Chats and their history: what is true after a lost reply, call by call.
 
 use context_core::{
-    Branch, BranchDeletion, BranchName, Chat, ChatPatch, ChatRef, ChatSize, Commit, CommitKey, CommitOutcome,
-    Created, Error, ErrorKind, ForkName, MessageId, NewChat, Result, Retry, Target, Timestamp,
+    Branch, BranchDeletion, BranchName, Chat, ChatPatch, ChatRef, ChatSize, Commit, CommitKey,
+    CommitOutcome, Created, Error, ErrorKind, ForkName, MessageId, NewChat, Result, Retry, Target,
+    Timestamp,
 };
 
 use super::Shared;
@@ -15,7 +16,8 @@ fn needs_key(commit: &Commit) -> bool {
     }
     match &commit.target {
         Target::Stay | Target::Fork { name: ForkName::NextVersionOf(_), .. } => true,
-        // Ids tell where there are new messages; without any, a second fork finds its own name taken.
+        // Ids tell where there are new messages; without any, a second fork finds its own name
+        // taken.
         Target::Fork { name: ForkName::Exact(_), .. } => commit.nodes.is_empty(),
         Target::Extend { .. } => {
             let changes = !commit.amendments.is_empty()
@@ -33,7 +35,8 @@ fn find<'a>(branches: &'a [Branch], name: &BranchName) -> Option<&'a Branch> {
 
 /// Whether a branch that was there is now called `to`, which nothing was called before.
 fn is_renamed(seen: &Branch, to: &BranchName, before: &[Branch], now: &[Branch]) -> bool {
-    find(before, to).is_none() && find(now, to).is_some_and(|branch| branch.created_at == seen.created_at)
+    find(before, to).is_none()
+        && find(now, to).is_some_and(|branch| branch.created_at == seen.created_at)
 }
 
 /// Of a chat that was written to between a look and a deletion.
@@ -58,9 +61,14 @@ impl Shared {
     /// A patch that adds, as a commit whose key says whether it was done.
     async fn add(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
         const OPERATION: &str = "update_chat";
-        let commit = Commit { patch: Some(patch.clone()), ..Commit::new(chat.clone(), Target::Stay, at) };
+        let commit =
+            Commit { patch: Some(patch.clone()), ..Commit::new(chat.clone(), Target::Stay, at) };
         if self.keyed(commit).await?.committed().is_none() {
-            return Err(Error::new(ErrorKind::Bug, OPERATION, "a patch lost a race that it is not in"));
+            return Err(Error::new(
+                ErrorKind::Bug,
+                OPERATION,
+                "a patch lost a race that it is not in",
+            ));
         }
         // It is done, so nobody must be told to do it again.
         let chat_now = self.again(|| self.inner.history().chat(chat)).await;
@@ -103,7 +111,8 @@ impl Shared {
                 Ok(false) => tries.failed(busy()).await?,
                 Err(error) => tries.failed(error).await?,
             }
-            // A try that failed may have deleted it. What is there now must be the chat that was meant, as it was seen.
+            // A try that failed may have deleted it. What is there now must be the chat that was
+            // meant, as it was seen.
             match self.look(|| history.chat(chat)).await?.flatten() {
                 Some(now) if now.created_at == seen.created_at => {
                     if idle_since.is_some_and(|since| now.updated_at > since) {
@@ -116,7 +125,13 @@ impl Shared {
         }
     }
 
-    async fn rename(&self, chat: &ChatRef, from: &BranchName, to: &BranchName, at: Timestamp) -> Result<()> {
+    async fn rename(
+        &self,
+        chat: &ChatRef,
+        from: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
         let history = self.inner.history();
         let before = self.look(|| history.branches(chat)).await?.unwrap_or_default();
         let mut tries = self.tries();
@@ -155,11 +170,16 @@ impl Shared {
                 && unclear
                 && let Some(seen) = find(&before, name)
                 && let Some(now) = self.look(|| history.branches(chat)).await?
-                && !now.iter().any(|branch| branch.name == *name && branch.created_at == seen.created_at)
+                && !now
+                    .iter()
+                    .any(|branch| branch.name == *name && branch.created_at == seen.created_at)
                 && !now.iter().any(|branch| is_renamed(seen, &branch.name, &before, &now))
             {
-                let left = self.look(|| history.chat_size(chat)).await?.unwrap_or(ChatSize::default());
-                return Ok(BranchDeletion::Deleted { messages: size.messages.saturating_sub(left.messages) });
+                let left =
+                    self.look(|| history.chat_size(chat)).await?.unwrap_or(ChatSize::default());
+                return Ok(BranchDeletion::Deleted {
+                    messages: size.messages.saturating_sub(left.messages),
+                });
             }
             match result {
                 Ok(deletion) => return Ok(deletion),
@@ -171,13 +191,15 @@ impl Shared {
 
 forward! {
     HistoryStore for Shared:
-        chat list_chats chat_size branches activate_branch set_checkpoint checkpoints chain messages all_messages revisions;
+        chat list_chats chat_size branches activate_branch set_checkpoint checkpoints chain
+            messages all_messages revisions;
     {
         async fn create_chat(&self, new: NewChat) -> Result<Created> {
             self.create(new).await
         }
 
-        async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+        async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch,
+            at: Timestamp) -> Result<Chat> {
             if !patch.add.is_empty() {
                 return self.add(chat, patch, at).await;
             }

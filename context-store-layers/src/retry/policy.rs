@@ -20,7 +20,8 @@ use std::time::Duration;
 pub struct RetryPolicy {
     /// How often a call is made at most, the first time included. 1 repeats nothing.
     pub tries: u32,
-    /// How long to wait before the second try; twice as long before each other. Up to half of a wait is left out.
+    /// How long to wait before the second try; twice as long before each other. Up to half of a
+    /// wait is left out.
     pub first_wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,

@@ -18,7 +18,11 @@ pub(super) struct Tries<'a> {
 }
 
 impl<'a> Tries<'a> {
-    pub(super) fn new(policy: &'a RetryPolicy, sleeper: &'a dyn Sleeper, ids: &'a dyn IdGenerator) -> Self {
+    pub(super) fn new(
+        policy: &'a RetryPolicy,
+        sleeper: &'a dyn Sleeper,
+        ids: &'a dyn IdGenerator,
+    ) -> Self {
         Self { policy, sleeper, ids, began: sleeper.elapsed(), failed: 0 }
     }
 

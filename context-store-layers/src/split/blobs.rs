@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, NewBlob, Page, Result, Store,
-    Timestamp, limits,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, NewBlob, Page, Result,
+    Store, Timestamp, limits,
 };
 
 use super::{Shared, shadow};
@@ -60,7 +60,12 @@ impl BlobStore for Shared {
         shadow::or_none(self.files().shelf()?.read_blob(&shadow, id, range, at).await)
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         const OPERATION: &str = "blobs";
         limits::check_page(OPERATION, limit)?;
         let shadow = self.blob_shadow(OPERATION, chat).await?;

@@ -19,8 +19,8 @@ impl Shared {
         work().await
     }
 
-    /// Deletes a chat, then what other stores have of it. There may be something left of an earlier chat of that name, also if
-    /// there is none now.
+    /// Deletes a chat, then what other stores have of it. There may be something left of an earlier
+    /// chat of that name, also if there is none now.
     async fn delete(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
         let deleted = self.main.history().delete_chat(chat, idle_since).await?;
         let now = self.main.history().chat(chat).await?;
@@ -33,7 +33,8 @@ impl Shared {
 
 forward! {
     HistoryStore for Shared:
-        create_chat chat list_chats update_chat chat_size commit branches activate_branch rename_branch delete_branch
+        create_chat chat list_chats update_chat chat_size commit branches activate_branch
+            rename_branch delete_branch
         set_checkpoint checkpoints delete_checkpoint chain messages all_messages revisions;
     {
         async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {

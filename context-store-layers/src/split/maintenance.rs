@@ -4,7 +4,8 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CheckReport, Cursor, Erasure, Error, ErrorKind, Maintenance, Page, Result, UserId, Vacuumed,
+    CancelSignal, CheckReport, Cursor, Erasure, Error, ErrorKind, Maintenance, Page, Result,
+    UserId, Vacuumed,
 };
 
 use super::{Shared, shadow, users};
@@ -66,7 +67,9 @@ impl Maintenance for Shared {
                 Err(error) => return Err(error),
             }
         }
-        all.ok_or_else(|| Error::new(ErrorKind::Unsupported, "vacuum", "these stores have nothing to vacuum"))
+        all.ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "vacuum", "these stores have nothing to vacuum")
+        })
     }
 
     /// One file cannot hold several stores.
@@ -74,6 +77,10 @@ impl Maintenance for Shared {
         if self.others().is_empty() {
             return self.main.upkeep()?.backup(to).await;
         }
-        Err(Error::new(ErrorKind::Unsupported, "backup", "a split store is backed up store by store"))
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "backup",
+            "a split store is backed up store by store",
+        ))
     }
 }

@@ -1,8 +1,8 @@
 //! Shadows: the chats of another store that stand for those of the history.
 
 use context_core::{
-    Chat, ChatId, ChatQuery, ChatRef, CheckReport, Error, ErrorKind, Finding, Metadata, NewChat, PageWalk,
-    Result, Store, Timestamp, UserId, limits,
+    Chat, ChatId, ChatQuery, ChatRef, CheckReport, Error, ErrorKind, Finding, Metadata, NewChat,
+    PageWalk, Result, Store, Timestamp, UserId, limits,
 };
 
 /// Whose chats name the users who have shadows.
@@ -131,7 +131,11 @@ async fn find_orphans_of(
 }
 
 /// The chat, which must exist in the history.
-pub(super) async fn chat(main: &dyn Store, operation: &'static str, chat: &ChatRef) -> Result<Chat> {
+pub(super) async fn chat(
+    main: &dyn Store,
+    operation: &'static str,
+    chat: &ChatRef,
+) -> Result<Chat> {
     limits::check_chat(operation, chat)?;
     let found = main.history().chat(chat).await?;
     found.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))

@@ -22,7 +22,8 @@ impl Shared {
     }
 }
 
-/// The chat is there, so what is not found is the stream, whatever the other store says of its shadow.
+/// The chat is there, so what is not found is the stream, whatever the other store says of its
+/// shadow.
 fn of_stream<T>(operation: &'static str, id: &StreamId, result: Result<T>) -> Result<T> {
     result.map_err(|error| match error.is_not_found() {
         true => Error::not_found(operation, "stream", id),
@@ -33,7 +34,12 @@ fn of_stream<T>(operation: &'static str, id: &StreamId, result: Result<T>) -> Re
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl StreamStore for Shared {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         const OPERATION: &str = "create_stream";
         limits::check_stream(OPERATION, chat, id)?;
         let channels = self.channels();
@@ -71,10 +77,19 @@ impl StreamStore for Shared {
         const OPERATION: &str = "append_stream";
         append.check(chat, id)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
-        of_stream(OPERATION, id, self.channels().channel()?.append_stream(&shadow, id, append).await)
+        of_stream(
+            OPERATION,
+            id,
+            self.channels().channel()?.append_stream(&shadow, id, append).await,
+        )
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         const OPERATION: &str = "cancel_stream";
         limits::check_stream(OPERATION, chat, id)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
@@ -91,7 +106,11 @@ impl StreamStore for Shared {
         const OPERATION: &str = "reopen_stream";
         limits::check_stream(OPERATION, chat, id)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
-        of_stream(OPERATION, id, self.channels().channel()?.reopen_stream(&shadow, id, run, at).await)
+        of_stream(
+            OPERATION,
+            id,
+            self.channels().channel()?.reopen_stream(&shadow, id, run, at).await,
+        )
     }
 
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {

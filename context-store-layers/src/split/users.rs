@@ -66,9 +66,14 @@ async fn page(store: &dyn Maintenance, side: &Side, limit: usize) -> Result<Page
     }
 }
 
-/// Where the listing goes on behind so many items of a page. Within a page, the store is asked for a shorter one: only it
-/// knows what its cursors are.
-async fn advanced(store: &dyn Maintenance, side: Side, page: &Page<UserId>, taken: usize) -> Result<Side> {
+/// Where the listing goes on behind so many items of a page. Within a page, the store is asked for
+/// a shorter one: only it knows what its cursors are.
+async fn advanced(
+    store: &dyn Maintenance,
+    side: Side,
+    page: &Page<UserId>,
+    taken: usize,
+) -> Result<Side> {
     let next = match taken {
         0 if !page.items.is_empty() => return Ok(side),
         _ if taken == page.items.len() => page.next.clone(),

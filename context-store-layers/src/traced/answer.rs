@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{
-    Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport, Checkpoint,
-    CommitOutcome, Created, Erasure, MemoriesForgotten, MemoriesFound, MemoryOutcome, MemoryStats,
-    MessageNode, Node, Page, Placed, RecordOutcome, Revision, RoundsPruned, SearchHit, StoredFragment,
-    StoredMemory, StoredStream, StreamOutcome, StreamPart, StreamsPruned, UserId, Vacuumed,
+    Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport,
+    Checkpoint, CommitOutcome, Created, Erasure, MemoriesForgotten, MemoriesFound, MemoryOutcome,
+    MemoryStats, MessageNode, Node, Page, Placed, RecordOutcome, Revision, RoundsPruned, SearchHit,
+    StoredFragment, StoredMemory, StoredStream, StreamOutcome, StreamPart, StreamsPruned, UserId,
+    Vacuumed,
 };
 
 use super::words::Words;
@@ -69,14 +70,16 @@ answers! {
     Vec<Checkpoint>: |checkpoints| Facts::of("ok", checkpoints.len() as u64);
     Blob: |_blob| Facts::outcome("ok");
     Option<Blob>: |blob| found(blob.is_some());
-    Option<Bytes>: |bytes| found(bytes.is_some()).bytes(bytes.as_ref().map_or(0, Bytes::len) as u64);
+    Option<Bytes>: |bytes| found(bytes.is_some()).bytes(bytes.as_ref().map_or(0,
+        Bytes::len) as u64);
     Page<Blob>: |page| Facts::of("ok", page.items.len() as u64);
     BlobsPruned: |pruned| Facts::of("ok", pruned.references).bytes(pruned.bytes);
     StoredStream: |_stream| Facts::outcome("ok");
     Option<StoredStream>: |stream| found(stream.is_some());
     Page<StoredStream>: |page| Facts::of("ok", page.items.len() as u64);
     StreamsPruned: |pruned| Facts::of("ok", pruned.streams).bytes(pruned.bytes);
-    Vec<RoundRecord>: |rounds| Facts::of("ok", rounds.len() as u64).bytes(rounds.iter().map(body_bytes).sum());
+    Vec<RoundRecord>: |rounds| Facts::of("ok",
+        rounds.len() as u64).bytes(rounds.iter().map(body_bytes).sum());
     Page<RoundHead>: |page| Facts::of("ok", page.items.len() as u64);
     Vec<MessageNode>: |nodes| Facts::of("ok", nodes.len() as u64);
     RoundsPruned: |pruned| Facts::of("ok", pruned.rounds);
@@ -85,7 +88,8 @@ answers! {
         MemoryOutcome::Conflict { .. } => "conflict",
         _ => "other",
     });
-    MemoriesForgotten: |gone| Facts::of(if gone.remaining == 0 { "forgotten" } else { "remains" }, gone.removed);
+    MemoriesForgotten: |gone| Facts::of(if gone.remaining == 0 { "forgotten" } else { "remains" },
+        gone.removed);
     Page<MemoryStats>: |page| Facts::of("ok", page.items.len() as u64);
     RecordOutcome: |outcome| Facts::outcome(match outcome {
         RecordOutcome::Applied => "applied",
@@ -97,7 +101,8 @@ answers! {
         if report.findings.is_empty() { "clean" } else { "broken" },
         report.findings.len() as u64,
     );
-    Erasure: |erased| Facts::of(if erased.remaining == 0 { "erased" } else { "remains" }, erased.chats);
+    Erasure: |erased| Facts::of(if erased.remaining == 0 { "erased" } else { "remains" },
+        erased.chats);
     Vacuumed: |_vacuumed| Facts::outcome("ok");
     CommitOutcome: |outcome| Facts::outcome(match outcome {
         CommitOutcome::Applied(_) => "applied",
@@ -119,7 +124,8 @@ answers! {
     });
     Option<StreamPart>: |part| {
         let chunks = part.iter().flat_map(|part| &part.chunks);
-        let (items, bytes) = chunks.fold((0, 0), |(items, bytes), chunk| (items + 1, bytes + chunk.len() as u64));
+        let (items, bytes) = chunks.fold((0, 0), |(items, bytes),
+            chunk| (items + 1, bytes + chunk.len() as u64));
         Facts { items: Some(items), ..found(part.is_some()) }.bytes(bytes)
     };
 }
@@ -139,7 +145,8 @@ macro_rules! bodies {
             fn facts(&self) -> Facts {
                 let $this = self;
                 let (items, bytes) =
-                    $bodies.fold((0, 0), |(items, bytes), body: &[u8]| (items + 1, bytes + body.len() as u64));
+                    $bodies.fold((0, 0), |(items, bytes),
+                        body: &[u8]| (items + 1, bytes + body.len() as u64));
                 Facts::of("ok", items).bytes(bytes)
             }
 
@@ -177,7 +184,8 @@ impl Answer for Page<SearchHit> {
 }
 
 impl Answer for Chain {
-    /// Not how many bytes: a chain is packed until somebody looks, and a trace is not to be the one who does.
+    /// Not how many bytes: a chain is packed until somebody looks, and a trace is not to be the one
+    /// who does.
     fn facts(&self) -> Facts {
         Facts::of("ok", self.len() as u64)
     }

@@ -22,7 +22,8 @@ pub(super) struct Shown {
 
 macro_rules! make_open {
     ($($variant:ident $name:ident),+ $(,)?) => {
-        /// The span of an operation. Each has a call site of its own, since that is where its name is.
+        /// The span of an operation. Each has a call site of its own, since that is where its name
+        /// is.
         pub(super) fn open(operation: Operation) -> Span {
             match operation {
                 $(Operation::$variant => info_span!(
@@ -108,16 +109,23 @@ fn retry(retry: Retry) -> &'static str {
 fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
     let both = |items: usize, bytes: usize| (Some(items as u64), Some(bytes as u64));
     match sent {
-        Sent::Nothing | Sent::Chat(_) | Sent::Patch(_) | Sent::Text(_) | Sent::Words(_) => (None, None),
+        Sent::Nothing | Sent::Chat(_) | Sent::Patch(_) | Sent::Text(_) | Sent::Words(_) => {
+            (None, None)
+        }
         Sent::Ids(ids) => (Some(*ids as u64), None),
         Sent::Commit(commit) => {
             let nodes = || commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
-            let bodies = nodes().map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
-            both(nodes().count() + commit.fragments.len(), bodies.map(|body| body.bytes().len()).sum())
+            let bodies =
+                nodes().map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
+            both(
+                nodes().count() + commit.fragments.len(),
+                bodies.map(|body| body.bytes().len()).sum(),
+            )
         }
-        Sent::Fragments(fragments) => {
-            both(fragments.len(), fragments.iter().map(|fragment| fragment.body.bytes().len()).sum())
-        }
+        Sent::Fragments(fragments) => both(
+            fragments.len(),
+            fragments.iter().map(|fragment| fragment.body.bytes().len()).sum(),
+        ),
         Sent::Blob(blob) => both(1, blob.bytes.len()),
         Sent::Round(commit) => {
             let added = commit.changes.iter().map(|change| match change {
@@ -143,10 +151,13 @@ fn text(sent: &Sent<'_>) -> Option<String> {
         Sent::Text(text) => Words::of([text.as_bytes()]),
         Sent::Commit(commit) => {
             let nodes = commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
-            let bodies = nodes.map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
+            let bodies =
+                nodes.map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
             Words::of(bodies.map(|body| &body.bytes()[..]))
         }
-        Sent::Memories(writes) => Words::of(writes.iter().map(|write| write.record.text.as_bytes())),
+        Sent::Memories(writes) => {
+            Words::of(writes.iter().map(|write| write.record.text.as_bytes()))
+        }
         Sent::Words(words) => Words::of(words.iter().map(String::as_bytes)),
         Sent::Fragments(fragments) => Words::of(fragments.iter().map(|one| &one.body.bytes()[..])),
     }

@@ -71,7 +71,8 @@ impl Subject for Layered {
     }
 
     async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
-        let path = self.files.lock().expect("no holder panics").fresh(self.folder.path(), namespace);
+        let path =
+            self.files.lock().expect("no holder panics").fresh(self.folder.path(), namespace);
         self.at(&path, true).await
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, ChatPatch, Commit, Encoded, ErrorKind, Metadata, NewBlob, Node, NodeKind, Role, Store,
+    CancelSignal, ChatPatch, Commit, Encoded, ErrorKind, Metadata, NewBlob, Node, NodeKind, Role,
+    Store,
 };
 use context_store_layers::SealError;
 use proptest::prelude::*;
@@ -77,8 +78,12 @@ async fn no_other_record_opens_in_another_place() {
         inner.history().update_chat(chat, &patch, at(9)).await.unwrap();
         assert_eq!(store.history().chat(chat).await.unwrap_err().kind(), ErrorKind::Corrupt);
         let remove = vec!["elsewhere".to_owned()];
-        let back =
-            ChatPatch { title: Some(before.title), set: before.metadata, remove, ..ChatPatch::default() };
+        let back = ChatPatch {
+            title: Some(before.title),
+            set: before.metadata,
+            remove,
+            ..ChatPatch::default()
+        };
         inner.history().update_chat(chat, &back, at(9)).await.unwrap();
         assert!(store.history().chat(chat).await.is_ok());
     }
@@ -107,12 +112,15 @@ async fn a_key_that_is_not_at_hand_is_named() {
     let error = text(&over(&inner, &["k2"]), &chat("c"), "m1").await.unwrap_err();
     assert_eq!((error.kind(), error.get("key")), (ErrorKind::Unsupported, Some("k1")));
     let source = std::error::Error::source(&error).unwrap();
-    assert!(matches!(source.downcast_ref(), Some(SealError::UnknownKey(id)) if id.as_str() == "k1"));
+    assert!(
+        matches!(source.downcast_ref(), Some(SealError::UnknownKey(id)) if id.as_str() == "k1")
+    );
     assert!(!format!("{error:?}").contains("secret"));
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     /// Every byte of a message that is stored counts.
     #[test]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use context_core::{
-    ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, Json, Message, MessageId, Metadata, NewBlob, NewChat,
-    Node, Role, Store, StoredFragment, StreamAppend, StreamClaim, StreamEnd, Target, Timestamp,
+    ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, Json, Message, MessageId, Metadata,
+    NewBlob, NewChat, Node, Role, Store, StoredFragment, StreamAppend, StreamClaim, StreamEnd,
+    Target, Timestamp,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{EncryptedStore, EncryptionKey, KeyRing};
@@ -83,7 +84,8 @@ pub(crate) async fn live(store: &dyn Store, chat: &ChatRef, text: &str) {
     commit.key = Some("turn".into());
     applied(store, commit).await;
     let amount: Json = serde_json::json!({"in": 3, "model": text}).into();
-    let patch = ChatPatch { add: Metadata::default().with("usage", amount), ..ChatPatch::default() };
+    let patch =
+        ChatPatch { add: Metadata::default().with("usage", amount), ..ChatPatch::default() };
     store.history().update_chat(chat, &patch, at(4)).await.unwrap();
     if let Some(blobs) = store.blobs() {
         let blob = NewBlob::new(text.repeat(9000), at(5)).media_type(text);
@@ -92,15 +94,22 @@ pub(crate) async fn live(store: &dyn Store, chat: &ChatRef, text: &str) {
     }
     if let Some(streams) = store.streams() {
         let _created = streams.create_stream(chat, &"s".into(), at(6)).await.unwrap();
-        let _claimed = streams.claim_stream(chat, &"s".into(), &StreamClaim::new("w", at(6))).await.unwrap();
+        let _claimed =
+            streams.claim_stream(chat, &"s".into(), &StreamClaim::new("w", at(6))).await.unwrap();
         let append = StreamAppend::new("w", 0, [text.to_owned(), text.to_owned()], at(6));
-        let done = streams.append_stream(chat, &"s".into(), append.end(StreamEnd::Failed(text.into()))).await;
+        let done = streams
+            .append_stream(chat, &"s".into(), append.end(StreamEnd::Failed(text.into())))
+            .await;
         assert!(done.unwrap().is_done());
     }
 }
 
 /// The text of a message.
-pub(crate) async fn text(store: &dyn Store, chat: &ChatRef, id: &str) -> context_core::Result<String> {
+pub(crate) async fn text(
+    store: &dyn Store,
+    chat: &ChatRef,
+    id: &str,
+) -> context_core::Result<String> {
     let found = store.history().messages(chat, &[MessageId::from(id)]).await?;
     let node = found.into_iter().next().flatten().unwrap().node;
     Ok(node.message()?.readable_text().to_string())

@@ -11,7 +11,8 @@ use crate::kit::{chat, create, fragment, live, memory, over, ring, says, stay, t
 const MARKER: &str = "quetzalcoatlus";
 
 fn files(folder: &std::path::Path) -> Vec<u8> {
-    let files = std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    let files =
+        std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
     files.flatten().collect()
 }
 
@@ -52,7 +53,8 @@ async fn all_of_a_life_comes_back() {
     assert_eq!(a.chat(&chat).await.unwrap(), b.chat(&chat).await.unwrap());
     let branch = ChainEnd::Branch("main".into());
     for window in [Window::Whole, Window::Tokens(20), Window::Last(1)] {
-        let (one, other) = (a.chain(&chat, &branch, &window).await, b.chain(&chat, &branch, &window).await);
+        let (one, other) =
+            (a.chain(&chat, &branch, &window).await, b.chain(&chat, &branch, &window).await);
         assert!(one.unwrap().iter().eq(other.unwrap().iter()), "{window:?}");
     }
     assert_eq!(
@@ -64,7 +66,10 @@ async fn all_of_a_life_comes_back() {
         layered.fragments().fragments(&chat).await.unwrap()
     );
     let (one, other) = (plain.blobs().unwrap(), layered.blobs().unwrap());
-    assert_eq!(one.blobs(&chat, 10, None).await.unwrap(), other.blobs(&chat, 10, None).await.unwrap());
+    assert_eq!(
+        one.blobs(&chat, 10, None).await.unwrap(),
+        other.blobs(&chat, 10, None).await.unwrap()
+    );
     let id = BlobId::of(MARKER.repeat(9000).as_bytes());
     for range in [0..u64::MAX, 65_530..65_540, 100_000..100_000] {
         let read = async |blobs: &dyn context_core::BlobStore| {
@@ -101,7 +106,10 @@ async fn text_without_encryption_is_refused_unless_allowed() {
     let refused = text(&store, &chat("old"), "m1").await.unwrap_err();
     assert_eq!((refused.kind(), refused.get("message")), (ErrorKind::Corrupt, Some("m1")));
     assert_eq!(store.history().chat(&chat("old")).await.unwrap_err().kind(), ErrorKind::Corrupt);
-    assert_eq!(store.fragments().fragments(&chat("old")).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        store.fragments().fragments(&chat("old")).await.unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     let blobs = store.blobs().unwrap();
     assert_eq!(blobs.blobs(&chat("old"), 10, None).await.unwrap_err().kind(), ErrorKind::Corrupt);
     let store = EncryptedStore::new(inner.clone(), ring(&["k1"])).allow_plain(true);

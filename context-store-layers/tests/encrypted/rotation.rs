@@ -5,7 +5,9 @@ use context_core::{
 };
 use context_store_layers::{EncryptedStore, KeyUsage, RotateOptions};
 
-use crate::kit::{applied, at, chat, create, extend, fragment, live, memory, over, ring, says, stay, text};
+use crate::kit::{
+    applied, at, chat, create, extend, fragment, live, memory, over, ring, says, stay, text,
+};
 
 async fn usage(store: &EncryptedStore) -> (Vec<(String, u64)>, u64) {
     let KeyUsage { records, plain, broken, .. } =
@@ -24,8 +26,11 @@ async fn a_commit_repeated_behind_a_change_of_keys_is_known() {
     let inner = memory();
     let before = over(&inner, &["k1"]);
     create(&before, &chat("c")).await;
-    let turn =
-        extend(&chat("c"), None, vec![says("a", Role::User, "one"), says("b", Role::Assistant, "two")]);
+    let turn = extend(
+        &chat("c"),
+        None,
+        vec![says("a", Role::User, "one"), says("b", Role::Assistant, "two")],
+    );
     let keyed = Commit {
         amendments: vec![says("a", Role::User, "other")],
         fragments: vec![fragment(None, "x")],
@@ -56,7 +61,8 @@ async fn what_is_sealed_anew_opens_without_the_older_key() {
     let inner = memory();
     live(&over(&inner, &["k1"]), &chat("c"), "a secret").await;
     let store = over(&inner, &["k2", "k1"]);
-    let (before, chat_before) = (usage(&store).await, store.history().chat(&chat("c")).await.unwrap());
+    let (before, chat_before) =
+        (usage(&store).await, store.history().chat(&chat("c")).await.unwrap());
     assert_eq!(before.0.len(), 1);
     let left = rotate(&store, &RotateOptions::default()).await;
     // The amended message has its earlier revision, and a stream cannot be changed.
@@ -76,13 +82,25 @@ async fn what_is_sealed_anew_opens_without_the_older_key() {
     let after = usage(&store).await;
     assert_eq!(after.0.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["k2"]);
     let alone = over(&inner, &["k2"]);
-    assert_eq!(alone.history().chat(&chat("c")).await.unwrap(), chat_before, "no activity, no change");
+    assert_eq!(
+        alone.history().chat(&chat("c")).await.unwrap(),
+        chat_before,
+        "no activity, no change"
+    );
     assert_eq!(text(&alone, &chat("c"), "m2").await.unwrap(), "a secret amended");
-    assert_eq!(alone.fragments().fragments(&chat("c")).await.unwrap()[1], fragment(None, "a secret"));
+    assert_eq!(
+        alone.fragments().fragments(&chat("c")).await.unwrap()[1],
+        fragment(None, "a secret")
+    );
     let blobs = alone.blobs().unwrap().blobs(&chat("c"), 10, None).await.unwrap().items;
-    assert!(blobs.iter().all(|blob| (blob.created_at, blob.used_at, blob.references) == (at(5), at(5), 1)));
+    assert!(
+        blobs
+            .iter()
+            .all(|blob| (blob.created_at, blob.used_at, blob.references) == (at(5), at(5), 1))
+    );
     let large = BlobId::of("a secret".repeat(9000).as_bytes());
-    let read = alone.blobs().unwrap().read_blob(&chat("c"), &large, 71_992..80_000, None).await.unwrap();
+    let read =
+        alone.blobs().unwrap().read_blob(&chat("c"), &large, 71_992..80_000, None).await.unwrap();
     assert_eq!(read.unwrap(), "a secret");
     let report = alone.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
     assert_eq!(report.findings, []);
@@ -102,7 +120,8 @@ async fn a_store_without_encryption_is_moved_by_rotation() {
         strict.history().chat(&chat("c")).await.unwrap(),
         store.history().chat(&chat("c")).await.unwrap()
     );
-    // A fragment without an id has no name by which it could be taken away, and a stream's two chunks end with it.
+    // A fragment without an id has no name by which it could be taken away, and a stream's two
+    // chunks end with it.
     let streams = u64::from(inner.streams().is_some());
     assert_eq!((moved.left, usage(&store).await.1), (1 + streams, 1 + 2 * streams));
 }

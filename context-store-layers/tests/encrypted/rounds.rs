@@ -1,4 +1,5 @@
-//! Trajectories: what reaches the store beneath, what opens where, and what a change of keys leaves.
+//! Trajectories: what reaches the store beneath, what opens where, and what a change of keys
+//! leaves.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use context_core::trajectory::{
     RoundRecord,
 };
 use context_core::{
-    AgentRef, CancelSignal, ErrorKind, JsonMap, RecordOutcome, RoundCommit, RoundQuery, RoundRef, Store,
+    AgentRef, CancelSignal, ErrorKind, JsonMap, RecordOutcome, RoundCommit, RoundQuery, RoundRef,
+    Store,
 };
 use context_store_layers::{EncryptedStore, RotateOptions};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
@@ -37,8 +39,10 @@ fn commits(word: &str) -> (Round, Vec<RoundCommit>) {
     let call = NewNode::new(call, [query]).label("call_1").describe(word).measure(measures);
     let (call, mut changes) = round.add(call, at(3)).unwrap();
     for output in [word, "done"] {
-        let change =
-            Changes::new().set("output", serde_json::json!([output])).describe(output).set("success", true);
+        let change = Changes::new()
+            .set("output", serde_json::json!([output]))
+            .describe(output)
+            .set("success", true);
         changes.extend(round.change(call, &change, Some("somebody".into()), at(4)).unwrap());
     }
     round.committed();
@@ -70,7 +74,8 @@ async fn no_word_reaches_the_files() {
         let (round, _) = record(&**store, MARKER).await;
         assert_eq!(load(&**store).await.unwrap(), round.to_record());
         let files = std::fs::read_dir(folder.path()).unwrap();
-        let bytes: Vec<u8> = files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
+        let bytes: Vec<u8> =
+            files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
         let holds = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
         assert_eq!(holds(MARKER), !encrypted);
         // What stays readable is so on purpose.
@@ -114,8 +119,9 @@ async fn nothing_opens_in_another_place() {
     };
     let of_bob = moved(&|record| record.head.round.agent.user = "bob".into());
     let of_another = moved(&|record| record.head.round.agent.agent = 1);
-    let swapped =
-        moved(&|record| Arc::make_mut(&mut record.nodes[0]).description = node(1).description.clone());
+    let swapped = moved(&|record| {
+        Arc::make_mut(&mut record.nodes[0]).description = node(1).description.clone()
+    });
     // What a field was is not what it is.
     let undone = moved(&|record| {
         let was = record.nodes[1].versions[1].was.get("output").unwrap().clone();
@@ -127,8 +133,10 @@ async fn nothing_opens_in_another_place() {
         let inner = memory();
         let mut head = record.head.clone();
         (head.revision, head.queues) = (1, Default::default());
-        let added = record.nodes.iter().map(|node| Change::NodeAdded { node: node.clone() }).collect();
-        let written = inner.trajectories().unwrap().record_round(&RoundCommit::new("k", added, head)).await;
+        let added =
+            record.nodes.iter().map(|node| Change::NodeAdded { node: node.clone() }).collect();
+        let written =
+            inner.trajectories().unwrap().record_round(&RoundCommit::new("k", added, head)).await;
         assert_eq!(written.unwrap(), RecordOutcome::Applied);
         let agent = &record.head.round.agent;
         let store = over(&inner, &["k1"]);
@@ -158,7 +166,8 @@ async fn a_change_of_keys_leaves_rounds_readable_and_counted() {
     let (user, never) = ("ada".into(), CancelSignal::never());
     let usage = store.key_usage(&user, &never).await.unwrap();
     assert!(usage.records.len() == 2 && usage.plain == 0 && usage.broken == 0, "{usage:?}");
-    let rotated = store.rotate_user(&user, &RotateOptions::default(), &never, |_, _| {}).await.unwrap();
+    let rotated =
+        store.rotate_user(&user, &RotateOptions::default(), &never, |_, _| {}).await.unwrap();
     assert_eq!((rotated.chats, rotated.left), (0, 1));
     let without = over(&inner, &["k2"]);
     assert_eq!(load(&without).await.unwrap_err().kind(), ErrorKind::Unsupported);

@@ -17,8 +17,8 @@ async fn value(store: &dyn Store, name: &str) -> serde_json::Value {
     chat.metadata.get(name).map_or(serde_json::Value::Null, |value| value.parse().unwrap())
 }
 
-/// Usage is counted without reading first, so counting must not become reading and writing: of two writers at once one
-/// would be lost.
+/// Usage is counted without reading first, so counting must not become reading and writing: of two
+/// writers at once one would be lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_counts_at_once_loses_nothing() {
     let inner = memory();
@@ -29,7 +29,8 @@ async fn who_counts_at_once_loses_nothing() {
             tokio::spawn(async move {
                 let store = over(&inner, &["k1"]);
                 for n in 0..25 {
-                    let patch = add("usage", json!({"in": n, "calls": {"n": 1}, "model": "secret"}));
+                    let patch =
+                        add("usage", json!({"in": n, "calls": {"n": 1}, "model": "secret"}));
                     store.history().update_chat(&chat("c"), &patch, at(n)).await.unwrap();
                 }
             })
@@ -56,15 +57,18 @@ async fn keys_that_look_like_ours_are_keys() {
         store.history().update_chat(&chat("c"), &set, at(1)).await.unwrap();
     }
     store.history().update_chat(&chat("c"), &add("usage", json!(2)), at(1)).await.unwrap();
-    for (name, expected) in
-        [("sealed+usage", json!("sealed+usage")), ("sealed=x", json!("sealed=x")), ("usage", json!(2))]
-    {
+    for (name, expected) in [
+        ("sealed+usage", json!("sealed+usage")),
+        ("sealed=x", json!("sealed=x")),
+        ("usage", json!(2)),
+    ] {
         assert_eq!(value(&store, name).await, expected);
     }
 }
 
-/// A text over a number, then a number over the text: the first number is gone, however little it was beside the second.
-/// (A comparison of sums that allowed for rounding took half of a large number for rounding.)
+/// A text over a number, then a number over the text: the first number is gone, however little it
+/// was beside the second. (A comparison of sums that allowed for rounding took half of a large
+/// number for rounding.)
 #[tokio::test]
 async fn a_number_over_a_text_does_not_bring_an_older_one_back() {
     let store = over(&memory(), &["k1"]);
@@ -93,10 +97,11 @@ fn step() -> impl Strategy<Value = ChatPatch> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
-    /// The same patches leave the same metadata as without the layer. (Numbers with a fraction may be added in another order,
-    /// and here come out the same.)
+    /// The same patches leave the same metadata as without the layer. (Numbers with a fraction may
+    /// be added in another order, and here come out the same.)
     #[test]
     fn patches_do_what_they_do_without_it(steps in proptest::collection::vec(step(), 0..12)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -108,7 +113,8 @@ proptest! {
                 plain.history().update_chat(&chat("c"), patch, at(1)).await.unwrap();
                 layered.history().update_chat(&chat("c"), patch, at(1)).await.unwrap();
             }
-            let values = async |store: &dyn Store| (value(store, "a").await, value(store, "b").await);
+            let values = async |store: &dyn Store| (value(store, "a").await,
+                value(store, "b").await);
             (values(&*plain).await, values(&layered).await)
         });
         prop_assert_eq!(plain, sealed);
@@ -124,7 +130,8 @@ async fn filtered_listings_are_whole_and_in_order() {
         let new = NewChat { metadata, ..NewChat::new(chat(&format!("c{n}")), at(n)) };
         let _new = store.history().create_chat(new).await.unwrap();
     }
-    let expected: Vec<String> = (0..40).rev().filter(|n| n % 3 == 0).map(|n| format!("c{n}")).collect();
+    let expected: Vec<String> =
+        (0..40).rev().filter(|n| n % 3 == 0).map(|n| format!("c{n}")).collect();
     for limit in [1, 2, 7, 13, 14, 15, limits::MAX_PAGE] {
         let kind = ("kind".to_owned(), Json::from("note"));
         let mut query = ChatQuery { metadata: vec![kind], limit, ..ChatQuery::new("ada") };

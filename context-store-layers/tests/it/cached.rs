@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::{
-    CancelSignal, ChainEnd, ChatRef, ChatState, Commit, CommitOutcome, Durability, ForkName, FragmentStore,
-    HistoryStore, MessageId, NewChat, Result, StateStore, Store, StoreInfo, Target, UserId, Window,
+    CancelSignal, ChainEnd, ChatRef, ChatState, Commit, CommitOutcome, Durability, ForkName,
+    FragmentStore, HistoryStore, MessageId, NewChat, Result, StateStore, Store, StoreInfo, Target,
+    UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::CachedStore;
@@ -33,11 +34,13 @@ fn step() -> impl Strategy<Value = (bool, Step)> {
         6 => (0..4usize, 1..4usize, any::<bool>())
             .prop_map(|(branch, size, cut)| Step::Extend { branch, size, cut }),
         2 => (0..40usize).prop_map(|at| Step::Fork { at }),
-        1 => (0..40usize, any::<bool>()).prop_map(|(message, redact)| Step::Amend { message, redact }),
+        1 => (0..40usize, any::<bool>()).prop_map(|(message, redact)| Step::Amend { message,
+            redact }),
         1 => (0..4usize).prop_map(|branch| Step::DeleteBranch { branch }),
         1 => (0..4usize).prop_map(|branch| Step::Rename { branch }),
         1 => Just(Step::Anew),
-        8 => (0..4usize, 0..6usize, 0..9usize).prop_map(|(branch, window, n)| Step::Read { branch, window, n }),
+        8 => (0..4usize, 0..6usize,
+            0..9usize).prop_map(|(branch, window, n)| Step::Read { branch, window, n }),
     ];
     (any::<bool>(), step)
 }
@@ -70,8 +73,11 @@ impl Life {
                 });
                 let nodes = nodes.collect();
                 self.made += size;
-                applied(store, extend(to.name.as_str(), to.head.as_ref().map(MessageId::as_str), nodes))
-                    .await;
+                applied(
+                    store,
+                    extend(to.name.as_str(), to.head.as_ref().map(MessageId::as_str), nodes),
+                )
+                .await;
             }
             Step::Fork { at: n } => {
                 self.made += 1;
@@ -93,7 +99,8 @@ impl Life {
             }
             Step::DeleteBranch { branch } => {
                 let gone = pick(branch);
-                let _deleted = history.delete_branch(&chat(), &gone.name, gone.head.as_ref(), at(9)).await;
+                let _deleted =
+                    history.delete_branch(&chat(), &gone.name, gone.head.as_ref(), at(9)).await;
             }
             Step::Rename { branch } => {
                 // Names that were other branches' before come back.
@@ -109,8 +116,13 @@ impl Life {
                     (7.., Some(id)) => ChainEnd::Message(id),
                     _ => branch(pick(n).name.as_str()),
                 };
-                let edition =
-                    self.bare.history().chain(&chat(), &end, &Window::Last(1)).await.unwrap().edition();
+                let edition = self
+                    .bare
+                    .history()
+                    .chain(&chat(), &end, &Window::Last(1))
+                    .await
+                    .unwrap()
+                    .edition();
                 let window = match window {
                     0 => Window::Whole,
                     1 => Window::Last(size),
@@ -136,10 +148,12 @@ impl Life {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(128) })]
 
     #[test]
-    fn the_cache_says_what_the_store_says(steps in proptest::collection::vec(step(), 1..40), small in any::<bool>()) {
+    fn the_cache_says_what_the_store_says(steps in proptest::collection::vec(step(), 1..40),
+        small in any::<bool>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let bare = Arc::new(InMemoryStore::default());
@@ -166,7 +180,9 @@ async fn of_many_who_miss_one_loads() {
     let mut readers = tokio::task::JoinSet::new();
     for _ in 0..20 {
         let cached = cached.clone();
-        readers.spawn(async move { cached.history().chain(&chat(), &branch("main"), &Window::Whole).await });
+        readers.spawn(async move {
+            cached.history().chain(&chat(), &branch("main"), &Window::Whole).await
+        });
     }
     for chain in readers.join_all().await {
         assert_eq!(chain.unwrap().len(), 2);
@@ -225,7 +241,8 @@ impl Store for Slow {
     }
 }
 
-/// Who waits for another's load has asked later than it began: what was written in between must be there.
+/// Who waits for another's load has asked later than it began: what was written in between must be
+/// there.
 #[tokio::test(flavor = "current_thread")]
 async fn who_waits_for_a_load_sees_what_was_written_before_they_asked() {
     let slow = Slow::default();
@@ -271,11 +288,13 @@ async fn it_holds_so_many_bytes_and_no_more() {
     for n in 0..60 {
         let chat = ChatRef::new("ada", format!("chat-{n}"));
         let _created = bare.history().create_chat(NewChat::new(chat.clone(), at(1))).await.unwrap();
-        let nodes = (0..if n == 59 { 60 } else { 3 }).map(|m| says(&format!("m{m}"), &text)).collect();
+        let nodes =
+            (0..if n == 59 { 60 } else { 3 }).map(|m| says(&format!("m{m}"), &text)).collect();
         let commit = Commit { chat: chat.clone(), ..extend("main", None, nodes) };
         assert!(matches!(bare.history().commit(commit).await.unwrap(), CommitOutcome::Applied(_)));
         for _ in 0..2 {
-            let chain = cached.history().chain(&chat, &branch("main"), &Window::Whole).await.unwrap();
+            let chain =
+                cached.history().chain(&chat, &branch("main"), &Window::Whole).await.unwrap();
             assert_eq!(chain.len(), if n == 59 { 60 } else { 3 });
         }
         let stats = cached.stats();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, ChainEnd, ChatRef, Commit, CommitOutcome, Encoded, IdGenerator, Message, Metadata, NewChat,
-    Node, NodeKind, Role, Store, StoredFragment, Target, Timestamp,
+    BranchName, ChainEnd, ChatRef, Commit, CommitOutcome, Encoded, IdGenerator, Message, Metadata,
+    NewChat, Node, NodeKind, Role, Store, StoredFragment, Target, Timestamp,
 };
 
 pub(crate) fn at(micros: i64) -> Timestamp {
@@ -20,7 +20,12 @@ pub(crate) fn says(id: &str, text: &str) -> Arc<Node> {
 }
 
 pub(crate) fn boundary(id: &str) -> Arc<Node> {
-    Arc::new(Node::from_encoded(id.into(), NodeKind::Boundary, at(5), Encoded::new("cut", 1, "here")))
+    Arc::new(Node::from_encoded(
+        id.into(),
+        NodeKind::Boundary,
+        at(5),
+        Encoded::new("cut", 1, "here"),
+    ))
 }
 
 pub(crate) fn extend(branch: &str, expected: Option<&str>, nodes: Vec<Arc<Node>>) -> Commit {

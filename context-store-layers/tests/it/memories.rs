@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::{
-    CancelSignal, MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryRecord, MemoryScope,
-    MemoryWrite, MemoryWritten, Store,
+    CancelSignal, MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryRecord,
+    MemoryScope, MemoryWrite, MemoryWritten, Store,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
@@ -32,7 +32,8 @@ async fn all_layers_together_find_what_is_in_the_store_of_the_history() {
     let cached = CachedStore::new(Arc::new(split), 1 << 20);
     let retry = RetryStore::new(Arc::new(cached), Arc::new(Numbers::default()));
     let store = TracedStore::new(Arc::new(retry));
-    let writes = [note("m1", "lisbon", MemoryExpected::Absent), note("m2", "porto", MemoryExpected::Absent)];
+    let writes =
+        [note("m1", "lisbon", MemoryExpected::Absent), note("m2", "porto", MemoryExpected::Absent)];
     let outcome = store.memories().unwrap().write_memories(&writes).await.unwrap();
     assert_eq!(outcome, MemoryOutcome::Applied(vec![MemoryWritten::Written(1); 2]));
     assert_eq!(found(&store, "porto").await, ["m2"]);
@@ -61,8 +62,10 @@ async fn a_write_whose_reply_is_lost_is_made_again() {
         let store = RetryStore::new(Arc::new(broken.clone()), Arc::new(Numbers::default()));
         let store = store.sleeper(Arc::new(Instantly::default()));
         let memories = store.memories().unwrap();
-        let first =
-            [note("old", "first", MemoryExpected::Absent), note("any", "first", MemoryExpected::Absent)];
+        let first = [
+            note("old", "first", MemoryExpected::Absent),
+            note("any", "first", MemoryExpected::Absent),
+        ];
         let _written = memories.write_memories(&first).await.unwrap();
         let writes = [
             note("new", "second", MemoryExpected::Absent),
@@ -72,8 +75,11 @@ async fn a_write_whose_reply_is_lost_is_made_again() {
         let outcome = memories.write_memories(&writes).await.unwrap();
         use MemoryWritten::{Kept, Written};
         let lost = fault == Fault::AfterApply;
-        let expected =
-            if lost { [Kept(1), Written(2), Written(3)] } else { [Written(1), Written(2), Written(2)] };
+        let expected = if lost {
+            [Kept(1), Written(2), Written(3)]
+        } else {
+            [Written(1), Written(2), Written(2)]
+        };
         assert_eq!(outcome, MemoryOutcome::Applied(expected.to_vec()));
         assert_eq!(broken.calls(Operation::WriteMemories), 3);
         assert_eq!(found(&*bare, "second").await, ["new", "any", "old"]);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::{
-    BranchDeletion, ChatPatch, Commit, CommitOutcome, Created, ErrorKind, Metadata, NewChat, Retry, Store,
+    BranchDeletion, ChatPatch, Commit, CommitOutcome, Created, ErrorKind, Metadata, NewChat, Retry,
+    Store,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore, Sleeper};
@@ -55,7 +56,8 @@ impl Lab {
 
     /// The first calls of an operation fail.
     async fn failing(operation: Operation, calls: u32, fault: Fault) -> Self {
-        Self::new((0..calls).fold(FaultPlan::default(), |plan, n| plan.with(operation, n, fault))).await
+        Self::new((0..calls).fold(FaultPlan::default(), |plan, n| plan.with(operation, n, fault)))
+            .await
     }
 }
 
@@ -66,16 +68,24 @@ fn adds() -> ChatPatch {
 #[tokio::test(flavor = "current_thread")]
 async fn it_gives_up_after_so_many_tries() {
     let lab = Lab::failing(Operation::Commit, 9, Fault::BeforeApply).await;
-    let error =
-        lab.store.history().commit(extend("main", Some("b"), vec![says("c", "x")])).await.unwrap_err();
+    let error = lab
+        .store
+        .history()
+        .commit(extend("main", Some("b"), vec![says("c", "x")]))
+        .await
+        .unwrap_err();
     assert_eq!(
         (error.kind(), error.retry(), error.get("tries")),
         (ErrorKind::Unavailable, Retry::Safe, Some("5"))
     );
     assert_eq!(lab.broken.calls(Operation::Commit), 5);
     let waits = lab.sleeper.waits();
-    let within = |wait: &Duration, most: u64| (most / 2..=most).contains(&(wait.as_millis() as u64));
-    assert!(waits.iter().zip([50, 100, 200, 400]).all(|(wait, most)| within(wait, most)), "{waits:?}");
+    let within =
+        |wait: &Duration, most: u64| (most / 2..=most).contains(&(wait.as_millis() as u64));
+    assert!(
+        waits.iter().zip([50, 100, 200, 400]).all(|(wait, most)| within(wait, most)),
+        "{waits:?}"
+    );
     assert_eq!(waits.len(), 4);
 }
 
@@ -94,7 +104,8 @@ async fn it_gives_up_when_the_time_is_over() {
 #[tokio::test(flavor = "current_thread")]
 async fn what_is_not_safe_to_repeat_is_not() {
     let lab = Lab::new(FaultPlan::default()).await;
-    let ghost = lab.store.history().commit(extend("ghost", None, vec![says("c", "x")])).await.unwrap_err();
+    let ghost =
+        lab.store.history().commit(extend("ghost", None, vec![says("c", "x")])).await.unwrap_err();
     assert_eq!((ghost.kind(), ghost.get("tries")), (ErrorKind::NotFound, None));
     assert_eq!((lab.broken.calls(Operation::Commit), lab.sleeper.waits().len()), (1, 0));
 }
@@ -103,7 +114,8 @@ async fn what_is_not_safe_to_repeat_is_not() {
 async fn by_default_it_waits_by_the_timer_of_tokio() {
     let bare = Arc::new(InMemoryStore::default());
     let plan = FaultPlan::default().with(Operation::Chat, 0, Fault::BeforeApply);
-    let store = RetryStore::new(Arc::new(FaultStore::new(bare, plan)), Arc::new(Numbers::default()));
+    let store =
+        RetryStore::new(Arc::new(FaultStore::new(bare, plan)), Arc::new(Numbers::default()));
     let began = tokio::time::Instant::now();
     assert_eq!(store.history().chat(&chat()).await.unwrap(), None);
     assert!(began.elapsed() >= Duration::from_millis(25), "{:?}", began.elapsed());
@@ -112,7 +124,10 @@ async fn by_default_it_waits_by_the_timer_of_tokio() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_lost_creation_is_still_one() {
     let lab = Lab::failing(Operation::CreateChat, 2, Fault::AfterApply).await;
-    let new = NewChat { chat: context_core::ChatRef::new("ada", "second"), ..NewChat::new(chat(), at(9)) };
+    let new = NewChat {
+        chat: context_core::ChatRef::new("ada", "second"),
+        ..NewChat::new(chat(), at(9))
+    };
     assert!(matches!(lab.store.history().create_chat(new.clone()).await.unwrap(), Created::New(_)));
     assert!(matches!(lab.store.history().create_chat(new).await.unwrap(), Created::Existing(_)));
 }
@@ -122,7 +137,8 @@ async fn numbers_are_added_once() {
     let lab = Lab::failing(Operation::Commit, 3, Fault::AfterApply).await;
     let chat = lab.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap();
     assert_eq!(chat.metadata, Metadata::default().with("used", 1));
-    let outcome = lab.store.history().commit(Commit { patch: Some(adds()), ..stay() }).await.unwrap();
+    let outcome =
+        lab.store.history().commit(Commit { patch: Some(adds()), ..stay() }).await.unwrap();
     is_applied(&outcome);
 }
 
@@ -201,9 +217,11 @@ async fn lost_replies_about_branches_are_found_out() {
     applied(&lab.store, Commit { nodes, ..Commit::new(chat(), target, at(8)) }).await;
     let history = lab.store.history();
     history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap();
-    let again = history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap_err();
+    let again =
+        history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap_err();
     assert_eq!(again.kind(), ErrorKind::NotFound);
-    let gone = history.delete_branch(&chat(), &"aside".into(), Some(&"y".into()), at(9)).await.unwrap();
+    let gone =
+        history.delete_branch(&chat(), &"aside".into(), Some(&"y".into()), at(9)).await.unwrap();
     assert_eq!(gone, BranchDeletion::Deleted { messages: 2 });
 }
 

@@ -1,12 +1,13 @@
-//! With any plan of faults that pass, a repeated store answers as one that never fails, and holds the same.
+//! With any plan of faults that pass, a repeated store answers as one that never fails, and holds
+//! the same.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use context_conformance::{FaultPlan, FaultStore, Operation};
 use context_core::{
-    BlobId, ChatPatch, Commit, CommitOutcome, Error, ForkName, MessageId, Metadata, NewBlob, NewChat, Result,
-    Store, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, Target, Window,
+    BlobId, ChatPatch, Commit, CommitOutcome, Error, ForkName, MessageId, Metadata, NewBlob,
+    NewChat, Result, Store, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, Target, Window,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore};
@@ -49,7 +50,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Add),
         1 => any::<bool>().prop_map(|idle| Step::Delete { idle }),
         4 => n().prop_map(|branch| Step::Extend { branch }),
-        3 => (0..20usize, any::<bool>(), any::<bool>()).prop_map(|(at, exact, empty)| Step::Fork { at, exact, empty }),
+        3 => (0..20usize, any::<bool>(),
+            any::<bool>()).prop_map(|(at, exact, empty)| Step::Fork { at, exact, empty }),
         2 => (0..20usize).prop_map(|message| Step::Amend { message }),
         1 => n().prop_map(|branch| Step::Activate { branch }),
         2 => (n(), n()).prop_map(|(branch, to)| Step::Rename { branch, to }),
@@ -62,13 +64,15 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n().prop_map(|n| Step::RemoveBlob { n }),
         2 => (0..2usize).prop_map(|n| Step::CreateStream { n }),
         2 => (0..2usize).prop_map(|n| Step::Claim { n }),
-        3 => (0..2usize, proptest::bool::weighted(0.2)).prop_map(|(n, end)| Step::Append { n, end }),
+        3 => (0..2usize, proptest::bool::weighted(0.2)).prop_map(|(n, end)| Step::Append { n,
+            end }),
         1 => (0..2usize).prop_map(|n| Step::Cancel { n }),
         1 => (0..2usize).prop_map(|n| Step::RemoveStream { n }),
     ]
 }
 
-/// What a call came to, as text that two stores can be compared by. That a commit was done already is as good as that it is done.
+/// What a call came to, as text that two stores can be compared by. That a commit was done already
+/// is as good as that it is done.
 fn told<T: Debug>(result: Result<T>) -> String {
     result.map_or_else(|error: Error| error.kind().to_string(), |answer| format!("{answer:?}"))
 }
@@ -95,22 +99,29 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
     let branches = model.history().branches(&chat).await.unwrap_or_default();
     let heads = |n: usize| branches.get(n % branches.len().max(1));
     let name = |n: usize| heads(n).map_or_else(|| "ghost".into(), |branch| branch.name.clone());
-    let all =
-        model.history().all_messages(&chat, 1000, None).await.map_or_else(|_| Vec::new(), |page| page.items);
+    let all = model
+        .history()
+        .all_messages(&chat, 1000, None)
+        .await
+        .map_or_else(|_| Vec::new(), |page| page.items);
     let message = |n: usize| {
         all.get(n % (all.len() + 1)).map_or_else(|| "ghost".into(), |placed| placed.node.id.clone())
     };
     match *step {
         Step::Create => told(history.create_chat(NewChat::new(chat, now)).await),
         Step::Set => {
-            let patch = ChatPatch { title: Some(Some(format!("title {n}"))), ..ChatPatch::default() };
+            let patch =
+                ChatPatch { title: Some(Some(format!("title {n}"))), ..ChatPatch::default() };
             told(history.update_chat(&chat, &patch, now).await)
         }
         Step::Add => {
-            let patch = ChatPatch { add: Metadata::default().with("used", 1), ..ChatPatch::default() };
+            let patch =
+                ChatPatch { add: Metadata::default().with("used", 1), ..ChatPatch::default() };
             told(history.update_chat(&chat, &patch, now).await)
         }
-        Step::Delete { idle } => told(history.delete_chat(&chat, idle.then(|| at(90 + n as i64))).await),
+        Step::Delete { idle } => {
+            told(history.delete_chat(&chat, idle.then(|| at(90 + n as i64))).await)
+        }
         Step::Extend { branch } => {
             let head = heads(branch).and_then(|branch| branch.head.clone());
             let nodes = vec![says(&format!("m{n}"), "new"), says(&format!("m{n}-2"), "new")];
@@ -124,13 +135,18 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
             } else {
                 ForkName::NextVersionOf(base)
             };
-            let target = Target::Fork { name: fork, at: all.first().map(|_| message(from)), activate: exact };
+            let target = Target::Fork {
+                name: fork,
+                at: all.first().map(|_| message(from)),
+                activate: exact,
+            };
             let nodes = if empty { Vec::new() } else { vec![says(&format!("f{n}"), "forked")] };
             committed(history.commit(Commit { nodes, ..Commit::new(chat, target, now) }).await)
         }
         Step::Amend { message: id } => {
             let amendments = vec![says(message(id).as_str(), &format!("amended {n}"))];
-            let patch = ChatPatch { add: Metadata::default().with("amended", 1), ..ChatPatch::default() };
+            let patch =
+                ChatPatch { add: Metadata::default().with("amended", 1), ..ChatPatch::default() };
             committed(history.commit(Commit { amendments, patch: Some(patch), ..stay() }).await)
         }
         Step::Activate { branch } => told(history.activate_branch(&chat, &name(branch), now).await),
@@ -151,8 +167,12 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
             let new = [fragment(&format!("f{id}"), &format!("text {n}"))];
             told(store.fragments().put_fragments(&chat, &new, now).await)
         }
-        Step::Remove { id } => told(store.fragments().remove_fragment(&chat, &format!("f{id}").into()).await),
-        Step::PutBlob { n } => told(blobs.put_blob(&chat, NewBlob::new(format!("bytes {n}"), now)).await),
+        Step::Remove { id } => {
+            told(store.fragments().remove_fragment(&chat, &format!("f{id}").into()).await)
+        }
+        Step::PutBlob { n } => {
+            told(blobs.put_blob(&chat, NewBlob::new(format!("bytes {n}"), now)).await)
+        }
         Step::RemoveBlob { n } => {
             told(blobs.remove_blob(&chat, &BlobId::of(format!("bytes {n}").as_bytes())).await)
         }
@@ -161,7 +181,8 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
             streamed(streams.claim_stream(&chat, &stream(n), &StreamClaim::new("w", now)).await)
         }
         Step::Append { n: of, end } => {
-            let there = model.streams().expect("both have").stream(&chat, &stream(of)).await.ok().flatten();
+            let there =
+                model.streams().expect("both have").stream(&chat, &stream(of)).await.ok().flatten();
             let offset = there.map_or(0, |stream| stream.chunks);
             let append = StreamAppend::new("w", offset, [format!("chunk {n}"), "x".into()], now);
             let append = if end { append.end(StreamEnd::Completed) } else { append };
@@ -175,7 +196,8 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
 /// All there is to see of the chat.
 async fn visible(store: &dyn Store) -> String {
     let (history, chat) = (store.history(), chat());
-    let mut seen = format!("{:?} {}", history.chat(&chat).await, told(history.checkpoints(&chat).await));
+    let mut seen =
+        format!("{:?} {}", history.chat(&chat).await, told(history.checkpoints(&chat).await));
     let branches = history.branches(&chat).await;
     for one in branches.iter().flatten() {
         let chain = history.chain(&chat, &branch(one.name.as_str()), &Window::Whole).await.unwrap();
@@ -190,7 +212,8 @@ async fn visible(store: &dyn Store) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(256) })]
 
     #[test]
     fn nothing_is_lost_and_nothing_is_doubled(
@@ -201,17 +224,21 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let operations: Vec<_> =
-                [Operation::WRITES, Operation::READS, Operation::BLOBS, Operation::STREAMS].concat();
+                [Operation::WRITES, Operation::READS, Operation::BLOBS,
+                    Operation::STREAMS].concat();
             let plan = FaultPlan::random(seed, &operations, 8, faults);
             let (plain, faulty) = (InMemoryStore::default(), Arc::new(InMemoryStore::default()));
             let policy = RetryPolicy::default().tries(50).total(std::time::Duration::MAX);
             let broken = Arc::new(FaultStore::new(Arc::clone(&faulty) as _, plan.clone()));
             let repeated =
-                RetryStore::new(broken, Arc::new(Numbers::default())).policy(policy).sleeper(Arc::new(Instantly::default()));
+                RetryStore::new(broken,
+                    Arc::new(Numbers::default())).policy(policy)
+                    .sleeper(Arc::new(Instantly::default()));
             begin(&plain, &["a", "b"]).await;
             begin(&*faulty, &["a", "b"]).await;
             for (n, step) in steps.iter().enumerate() {
-                // Both are asked for the same, by what the one without faults has before it is asked.
+                // Both are asked for the same, by what the one without faults has before it is
+                // asked.
                 let told = play(&repeated, &plain, n, step).await;
                 let expected = play(&plain, &plain, n, step).await;
                 assert_eq!(told, expected, "call {n}, {step:?}, with {plan}");

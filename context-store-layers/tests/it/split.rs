@@ -5,8 +5,9 @@ use std::sync::Arc;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::trajectory::Round;
 use context_core::{
-    AgentRef, BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind, NewBlob,
-    NewChat, RecordOutcome, RoundCommit, RoundQuery, Store, StreamAppend, StreamClaim, StreamEnd,
+    AgentRef, BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind,
+    NewBlob, NewChat, RecordOutcome, RoundCommit, RoundQuery, Store, StreamAppend, StreamClaim,
+    StreamEnd,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::SplitStore;
@@ -23,19 +24,32 @@ struct Lab {
 impl Lab {
     /// A split store of which calls to the second one fail as planned, with a chat in it.
     async fn new(plan: FaultPlan) -> Self {
-        let (main, files) = (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
+        let (main, files) =
+            (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
         let broken = Arc::new(FaultStore::new(Arc::clone(&files) as _, plan));
         let split = SplitStore::builder(Arc::clone(&main) as _).blobs(broken).build().unwrap();
         begin(&split, &["a"]).await;
         Self { main, files, split }
     }
 
-    async fn put(&self, chat: &ChatRef, bytes: &'static str) -> context_core::Result<context_core::Blob> {
+    async fn put(
+        &self,
+        chat: &ChatRef,
+        bytes: &'static str,
+    ) -> context_core::Result<context_core::Blob> {
         self.split.blobs().unwrap().put_blob(chat, NewBlob::new(bytes, at(10))).await
     }
 
-    async fn read(&self, chat: &ChatRef, bytes: &'static str) -> context_core::Result<Option<bytes::Bytes>> {
-        self.split.blobs().unwrap().read_blob(chat, &BlobId::of(bytes.as_bytes()), 0..99, None).await
+    async fn read(
+        &self,
+        chat: &ChatRef,
+        bytes: &'static str,
+    ) -> context_core::Result<Option<bytes::Bytes>> {
+        self.split
+            .blobs()
+            .unwrap()
+            .read_blob(chat, &BlobId::of(bytes.as_bytes()), 0..99, None)
+            .await
     }
 
     /// How many chats of the user the second store has.
@@ -65,16 +79,21 @@ async fn bytes_are_in_the_second_store_and_go_with_the_chat() {
     assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// The history goes first. If the bytes do not follow, they are out of reach, are found, and go with the next deletion.
+/// The history goes first. If the bytes do not follow, they are out of reach, are found, and go
+/// with the next deletion.
 #[tokio::test(flavor = "current_thread")]
 async fn what_a_broken_deletion_leaves_is_out_of_reach_and_found() {
-    let lab = Lab::new(FaultPlan::default().with(Operation::DeleteChat, 0, Fault::BeforeApply)).await;
+    let lab =
+        Lab::new(FaultPlan::default().with(Operation::DeleteChat, 0, Fault::BeforeApply)).await;
     lab.put(&chat(), "a report").await.unwrap();
     let error = lab.split.history().delete_chat(&chat(), None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(lab.main.history().chat(&chat()).await.unwrap().is_none());
     assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(lab.findings().await, ["ada/trip shadow trip@1: its chat is no more: delete it again"]);
+    assert_eq!(
+        lab.findings().await,
+        ["ada/trip shadow trip@1: its chat is no more: delete it again"]
+    );
     // A chat that is made anew in between does not have them.
     let _created = lab.split.history().create_chat(NewChat::new(chat(), at(2))).await.unwrap();
     assert_eq!(lab.read(&chat(), "a report").await.unwrap(), None);
@@ -105,11 +124,19 @@ async fn any_id_has_a_shadow_of_its_own() {
     let ids = [long, format!("#{hash}"), hash.to_string(), "a@1".into(), "a".into(), "#".into()];
     for id in &ids {
         let chat = ChatRef::new("ada", ChatId::from(id.as_str()));
-        let _created = lab.split.history().create_chat(NewChat::new(chat.clone(), at(1))).await.unwrap();
+        let _created =
+            lab.split.history().create_chat(NewChat::new(chat.clone(), at(1))).await.unwrap();
         lab.put(&chat, "the same bytes").await.unwrap();
     }
     let last = ChatRef::new("ada", ChatId::from("a"));
-    let seen = lab.split.blobs().unwrap().blob(&last, &BlobId::of(b"the same bytes")).await.unwrap().unwrap();
+    let seen = lab
+        .split
+        .blobs()
+        .unwrap()
+        .blob(&last, &BlobId::of(b"the same bytes"))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(seen.references, ids.len() as u64);
     assert_eq!((lab.shadows().await, lab.findings().await), (ids.len(), Vec::<String>::new()));
 }
@@ -118,8 +145,13 @@ async fn any_id_has_a_shadow_of_its_own() {
 async fn erasing_reaches_both() {
     let lab = Lab::new(FaultPlan::default()).await;
     lab.put(&chat(), "a report").await.unwrap();
-    let erased =
-        lab.split.maintenance().unwrap().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    let erased = lab
+        .split
+        .maintenance()
+        .unwrap()
+        .erase_user(&"ada".into(), &CancelSignal::never())
+        .await
+        .unwrap();
     let mut expected = Erasure::new(1, 1, 0);
     expected.blobs = 1;
     assert_eq!(erased, expected);
@@ -150,14 +182,17 @@ async fn streams_may_be_in_a_third_store() {
     let split = split.streams(Arc::clone(channels) as _).build().unwrap();
     begin(&split, &["a"]).await;
     let (streams, id) = (split.streams().unwrap(), "s".into());
-    let ghost = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap_err();
+    let ghost =
+        streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap_err();
     // The chat is there, only its shadow is not.
     assert_eq!(
         (ghost.kind(), ghost.get("stream"), ghost.get("chat")),
         (ErrorKind::NotFound, Some("s"), None)
     );
     assert!(streams.create_stream(&chat(), &id, at(3)).await.unwrap().is_done());
-    assert!(streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap().is_done());
+    assert!(
+        streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap().is_done()
+    );
     let append = StreamAppend::new("w", 0, ["chunk"], at(4)).end(StreamEnd::Completed);
     assert!(streams.append_stream(&chat(), &id, append).await.unwrap().is_done());
     let part = streams.read_stream(&chat(), &id, 0, 10).await.unwrap().unwrap();
@@ -214,7 +249,8 @@ async fn trajectories_may_be_in_a_store_of_their_own() {
 #[test]
 fn a_store_without_trajectories_is_not_taken_for_them() {
     let bare = Arc::new(Bare(InMemoryStore::default()));
-    let refused = SplitStore::builder(Arc::new(InMemoryStore::default())).trajectories(bare).build();
+    let refused =
+        SplitStore::builder(Arc::new(InMemoryStore::default())).trajectories(bare).build();
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
 use context_core::{
-    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, MemoryExpected, MemoryFind,
-    MemoryForget, MemoryList, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryWrite, NewBlob, NewChat,
-    RoundCommit, RoundPrune, RoundQuery, SearchQuery, Store, StreamAppend, StreamClaim, StreamPrune,
-    StreamStore, TrajectoryStore, Window,
+    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, MemoryExpected,
+    MemoryFind, MemoryForget, MemoryList, MemoryRecord, MemoryRecordStore, MemoryScope,
+    MemoryWrite, NewBlob, NewChat, RoundCommit, RoundPrune, RoundQuery, SearchQuery, Store,
+    StreamAppend, StreamClaim, StreamPrune, StreamStore, TrajectoryStore, Window,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::TracedStore;
@@ -109,7 +109,8 @@ async fn everything(store: Arc<dyn Store>) {
         .unwrap();
     history.activate_branch(&chat, &"main".into(), at(3)).await.unwrap();
     history.rename_branch(&chat, &"side".into(), &"aside".into(), at(3)).await.unwrap();
-    let _gone = history.delete_branch(&chat, &"aside".into(), Some(&"x".into()), at(3)).await.unwrap();
+    let _gone =
+        history.delete_branch(&chat, &"aside".into(), Some(&"x".into()), at(3)).await.unwrap();
     history.set_checkpoint(&chat, &"cp".into(), &"a".into(), at(3)).await.unwrap();
     history.checkpoints(&chat).await.unwrap();
     history.delete_checkpoint(&chat, &"cp".into()).await.unwrap();
@@ -148,7 +149,8 @@ async fn streams(streams: &dyn StreamStore) {
     let (chat, id) = (chat(), "s".into());
     let _outcome = streams.create_stream(&chat, &id, at(4)).await.unwrap();
     let _outcome = streams.claim_stream(&chat, &id, &StreamClaim::new("w", at(4))).await.unwrap();
-    let append = StreamAppend::new("w", 0, ["secret chunk"], at(4)).end(context_core::StreamEnd::Completed);
+    let append =
+        StreamAppend::new("w", 0, ["secret chunk"], at(4)).end(context_core::StreamEnd::Completed);
     let _outcome = streams.append_stream(&chat, &id, append).await.unwrap();
     streams.cancel_stream(&chat, &id, at(5)).await.unwrap();
     streams.stream(&chat, &id).await.unwrap();
@@ -226,11 +228,16 @@ fn the_documentation_lists_what_is_emitted() {
         let (_, outcomes) =
             documented.get(span.name).unwrap_or_else(|| panic!("{} is not documented", span.name));
         let outcome = &span.fields["outcome"];
-        assert!(outcomes.contains(outcome) || outcome == "error", "{}: outcome {outcome}", span.name);
+        assert!(
+            outcomes.contains(outcome) || outcome == "error",
+            "{}: outcome {outcome}",
+            span.name
+        );
         assert!(ALWAYS.iter().all(|field| span.fields.contains_key(field)), "{span:?}");
         assert_eq!(span.fields["operation"], span.name.trim_start_matches("context.store."));
         assert_eq!(span.fields["store"], "inmem");
-        let other = span.fields.keys().filter(|key| !ALWAYS.contains(key) && !SOMETIMES.contains(key));
+        let other =
+            span.fields.keys().filter(|key| !ALWAYS.contains(key) && !SOMETIMES.contains(key));
         emitted.entry(span.name).or_default().extend(other.map(|key| (*key).to_owned()));
     }
     for (name, (fields, _)) in &documented {
@@ -246,7 +253,10 @@ fn nobody_is_named_and_nothing_is_quoted_unless_asked_for() {
     let plain = spans(|store| store, everything);
     for span in &plain {
         assert!(!span.fields.contains_key("user") && !span.fields.contains_key("chat"), "{span:?}");
-        assert!(!span.fields.values().any(|value| value.contains("secret") || value == "ada"), "{span:?}");
+        assert!(
+            !span.fields.values().any(|value| value.contains("secret") || value == "ada"),
+            "{span:?}"
+        );
     }
     let scoped = spans(|store| store.scope(true), everything);
     let commit = scoped.iter().find(|span| span.name == "context.store.commit").unwrap();
@@ -267,7 +277,9 @@ fn nobody_is_named_and_nothing_is_quoted_unless_asked_for() {
     assert_eq!(with("context.store.write_memories")[0], "a secret memory");
     assert_eq!(with("context.store.find_memories"), ["memory"]);
     // Bytes are no words, and rounds are not told.
-    assert!(with("context.store.put_blob").is_empty() && with("context.store.read_blob").is_empty());
+    assert!(
+        with("context.store.put_blob").is_empty() && with("context.store.read_blob").is_empty()
+    );
     assert!(!quoted.iter().any(|span| format!("{span:?}").contains("secret bytes")
         || format!("{span:?}").contains("secret chunk")
         || format!("{span:?}").contains("secret question")));

@@ -5,7 +5,8 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Result, Timestamp,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Result,
+    Timestamp,
 };
 
 use crate::blobs;
@@ -19,11 +20,15 @@ impl BlobStore for Shared {
         blob.check(chat)?;
         // Before the chat is locked, since it takes its time.
         let id = BlobId::of(&blob.bytes);
-        work!(self, "put_blob", Work::Write, &chat.user, |session| blobs::put(session, chat, id, blob).await)
+        work!(self, "put_blob", Work::Write, &chat.user, |session| blobs::put(
+            session, chat, id, blob
+        )
+        .await)
     }
 
     async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
-        work!(self, "blob", Work::Snapshot, &chat.user, |session| blobs::find(session, chat, id).await)
+        work!(self, "blob", Work::Snapshot, &chat.user, |session| blobs::find(session, chat, id)
+            .await)
     }
 
     async fn read_blob(
@@ -43,18 +48,27 @@ impl BlobStore for Shared {
         })
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         work!(self, "blobs", Work::Snapshot, &chat.user, |session| {
             blobs::list(session, chat, limit, after).await
         })
     }
 
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
-        work!(self, "remove_blob", Work::Write, &chat.user, |session| blobs::remove(session, chat, id).await)
+        work!(self, "remove_blob", Work::Write, &chat.user, |session| blobs::remove(
+            session, chat, id
+        )
+        .await)
     }
 
     async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
         prune.check()?;
-        work!(self, "prune_blobs", Work::Write, &prune.user, |session| blobs::prune(session, prune).await)
+        work!(self, "prune_blobs", Work::Write, &prune.user, |session| blobs::prune(session, prune)
+            .await)
     }
 }

@@ -1,5 +1,5 @@
-//! The check of what stands beside messages: every byte of a blob must be what its name says, and every stream must have
-//! the chunks it says, one behind the other.
+//! The check of what stands beside messages: every byte of a blob must be what its name says, and
+//! every stream must have the chunks it says, one behind the other.
 
 use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, Timestamp};
 use sqlx::Row;
@@ -15,7 +15,11 @@ use crate::{blobs, seals, streams};
 /// How many chunks are read at once.
 const AT_ONCE: i64 = 256;
 
-pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+pub(crate) async fn check(
+    pool: &Pool,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
@@ -73,7 +77,11 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
 }
 
 /// Checks the blob behind a number and returns its number; nothing if there is none.
-async fn next_blob(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
+async fn next_blob(
+    session: &mut Session<'_>,
+    after: i64,
+    report: &mut CheckReport,
+) -> Result<Option<i64>> {
     let query = session.query(blobs_sql::BLOB_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
     let chat = chat_of(&row, 3)?;
@@ -122,7 +130,11 @@ async fn blob_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<&
 }
 
 /// Checks the stream behind a number and returns its number; nothing if there is none.
-async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
+async fn next_stream(
+    session: &mut Session<'_>,
+    after: i64,
+    report: &mut CheckReport,
+) -> Result<Option<i64>> {
     let query = session.query(streams_sql::STREAM_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
     let problem = match stream_problem(session, &row).await {
@@ -139,7 +151,8 @@ async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckRe
 
 async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<String>> {
     let stream = streams::stream_of(row)?;
-    let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(17)?, row.try_get(18)?, row.try_get(19)?);
+    let (chunks, bytes, end): (i64, i64, i64) =
+        (row.try_get(17)?, row.try_get(18)?, row.try_get(19)?);
     let mark = row.try_get::<Option<&[u8]>, _>(21)?;
     if mark != Some(&seals::stream_mark(&stream.id, row.try_get(20)?)[..]) {
         return Ok(Some("is not of the chat it was made in".to_owned()));
@@ -149,7 +162,8 @@ async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option
     }
     let mut from = 0;
     while from < end {
-        let query = session.query(streams_sql::STORED_STREAM_CHUNKS).bind(row.try_get::<i64, _>(0)?);
+        let query =
+            session.query(streams_sql::STORED_STREAM_CHUNKS).bind(row.try_get::<i64, _>(0)?);
         let rows = session.all(query.bind(from).bind(from + AT_ONCE)).await?;
         for (n, row) in (from..).zip(rows) {
             streams::chunk(&stream.id, n, row, 0)?;

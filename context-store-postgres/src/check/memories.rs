@@ -1,4 +1,5 @@
-//! The check of memories: rows that belong to nothing, what shelves and words count, and that every record is where its row says.
+//! The check of memories: rows that belong to nothing, what shelves and words count, and that every
+//! record is where its row says.
 
 use context_core::{CancelSignal, CheckReport, Finding, KeyOrder, MemoryScope};
 use sqlx::Row;
@@ -15,7 +16,11 @@ use crate::sql::memories as sql;
 /// How many records are read at once.
 const AT_ONCE: i64 = 500;
 
-pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+pub(crate) async fn check(
+    pool: &Pool,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
@@ -59,7 +64,11 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
     let query = session.query(sql::STRAY_SCOPES);
     for row in session.all(query).await? {
         let about = format!("memories of {}", shown(&row, 0)?);
-        report.findings.push(Finding::new(None, about, "the scope has nothing, or belongs to nobody"));
+        report.findings.push(Finding::new(
+            None,
+            about,
+            "the scope has nothing, or belongs to nobody",
+        ));
     }
     Ok(())
 }
@@ -78,7 +87,8 @@ async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) ->
         for row in &rows {
             let scope = scope_of(row)?;
             let about = format!("memories of {scope}");
-            let mut found = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
+            let mut found =
+                |problem: &str| report.findings.push(Finding::new(None, &about, problem));
             if row.try_get::<&[u8], _>(5)? != scope.key().as_bytes() {
                 found("are filed under another scope");
             }
@@ -152,7 +162,8 @@ fn problem(row: &PgRow, scope: &MemoryScope, kind: &str) -> Result<Option<&'stat
         && record.id.as_str() == text(row, 3)?
         && record.key.as_deref() == optional_text(row, 4)?
         && source.map(|source| source.session.as_str()) == optional_text(row, 5)?
-        && source.and_then(|source| Some(source.message.as_ref()?.as_str())) == optional_text(row, 6)?
+        && source.and_then(|source| Some(source.message.as_ref()?.as_str()))
+            == optional_text(row, 6)?
         && signed(record.text.len()) == row.try_get::<i64, _>(7)?;
     if !alike {
         return Ok(Some("its row does not say what the record says"));

@@ -1,4 +1,5 @@
-//! The check of rounds of trajectories: every one must be a graph, and its row must say what its head says.
+//! The check of rounds of trajectories: every one must be a graph, and its row must say what its
+//! head says.
 
 use context_core::trajectory::{Round, RoundRecord};
 use context_core::{AgentRef, CancelSignal, CheckReport, Finding, KeyOrder, RoundRef};
@@ -14,7 +15,11 @@ use crate::sql::rounds as sql;
 
 const PROBLEM: &str = "a round cannot be read";
 
-pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+pub(crate) async fn check(
+    pool: &Pool,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
@@ -39,7 +44,8 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
 async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
     let query = session.query(&sql::STRAY_ROWS);
     for row in session.all(query).await? {
-        let about = format!("table {}, round {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
+        let about =
+            format!("table {}, round {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
         report.findings.push(Finding::new(None, about, "belongs to no round"));
     }
     let query = session.query(sql::WRONG_ROUND_MESSAGES);
@@ -56,12 +62,17 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
 
 /// The round that four columns name.
 fn round_of(row: &PgRow, from: usize) -> Result<RoundRef> {
-    let agent = AgentRef::new(text(row, from)?, text(row, from + 1)?, number(row, from + 2, PROBLEM)?);
+    let agent =
+        AgentRef::new(text(row, from)?, text(row, from + 1)?, number(row, from + 2, PROBLEM)?);
     Ok(agent.round(number(row, from + 3, PROBLEM)?))
 }
 
 /// Checks the round behind a number and returns its number; nothing if there is none.
-async fn next_round(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
+async fn next_round(
+    session: &mut Session<'_>,
+    after: i64,
+    report: &mut CheckReport,
+) -> Result<Option<i64>> {
     let query = session.query(sql::ROUND_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
     let no: i64 = row.try_get(0)?;
@@ -80,7 +91,11 @@ async fn next_round(session: &mut Session<'_>, after: i64, report: &mut CheckRep
     Ok(Some(no))
 }
 
-async fn round_problem(session: &mut Session<'_>, round: &RoundRef, row: &PgRow) -> Result<Option<String>> {
+async fn round_problem(
+    session: &mut Session<'_>,
+    round: &RoundRef,
+    row: &PgRow,
+) -> Result<Option<String>> {
     let number = round.round;
     let Some(record) = load(session, &round.agent, &(number..=number), None).await?.pop() else {
         return Ok(Some("is not where it is filed".to_owned()));

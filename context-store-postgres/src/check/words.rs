@@ -1,4 +1,5 @@
-//! The check of the full-text index: every message that has words is in it with these words, and nothing else is.
+//! The check of the full-text index: every message that has words is in it with these words, and
+//! nothing else is.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The fast way in: messages at the end of a branch as one statement.
 //!
-//! The statement finds the chat and the branch, checks where the branch is, and writes. It decides nothing: whatever is
-//! not plainly right is left to the transaction in [`commit`](crate::history::commit).
+//! The statement finds the chat and the branch, checks where the branch is, and writes. It decides
+//! nothing: whatever is not plainly right is left to the transaction in
+//! [`commit`](crate::history::commit).
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ const SMALL_RUN: i64 = 16;
 /// The most bytes that are packed into one run; a larger message is alone.
 const RUN_BYTES: usize = 256 << 10;
 
-/// Writes a commit that is nothing but a few new messages at the end of a branch. Nothing if it is something else, or
-/// if the store does not agree at once.
+/// Writes a commit that is nothing but a few new messages at the end of a branch. Nothing if it is
+/// something else, or if the store does not agree at once.
 pub(crate) async fn append(
     pool: &Pool,
     ends: &Ends,
@@ -57,8 +58,11 @@ pub(crate) async fn append(
             .bind(weight(&commit.nodes))
             .bind(commit.at.as_micros());
         // Places from 1: the statement knows behind what.
-        let query =
-            if full_text { Columns::of(&commit.chat.user, 1, &commit.nodes).bind(query) } else { query };
+        let query = if full_text {
+            Columns::of(&commit.chat.user, 1, &commit.nodes).bind(query)
+        } else {
+            query
+        };
         session.first(query).await
     };
     match session.end(written).await {
@@ -96,7 +100,8 @@ pub(crate) struct End {
     pub(crate) head: Option<MessageId>,
 }
 
-/// The general way: adds the new messages of a commit behind the end of a branch and returns its new head.
+/// The general way: adds the new messages of a commit behind the end of a branch and returns its
+/// new head.
 pub(crate) async fn add_nodes(
     session: &mut Session<'_>,
     end: End,
@@ -108,7 +113,8 @@ pub(crate) async fn add_nodes(
     let ids = ids(commit.nodes.iter().map(|node| &node.id));
     let add = session.query(sql::ADD_NODES).bind(end.chat).bind(ids).bind(first);
     session.execute(add).await?;
-    let boundaries = commit.nodes.iter().zip(first..).filter(|(node, _)| node.kind == NodeKind::Boundary);
+    let boundaries =
+        commit.nodes.iter().zip(first..).filter(|(node, _)| node.kind == NodeKind::Boundary);
     let boundaries: Vec<i64> = boundaries.map(|(_, place)| place).collect();
     if !boundaries.is_empty() {
         let add = session.query(sql::ADD_BOUNDARIES).bind(boundaries);
@@ -125,7 +131,11 @@ pub(crate) async fn add_nodes(
         words::index(session, &commit.chat.user, first, &commit.nodes).await?;
     }
     let own = end.own + signed(commit.nodes.len());
-    let update = session.query(sql::MOVE_BRANCH).bind(end.branch).bind(own).bind(head.id.as_str().as_bytes());
+    let update = session
+        .query(sql::MOVE_BRANCH)
+        .bind(end.branch)
+        .bind(own)
+        .bind(head.id.as_str().as_bytes());
     session.execute(update).await?;
     Ok(Some(head.id.clone()))
 }
@@ -142,7 +152,8 @@ struct Runs {
 impl Runs {
     /// Of messages that follow the `own`th of a branch, the first at a place.
     fn of(own: i64, first: i64, nodes: &[Arc<Node>]) -> Self {
-        let mut runs = Self { places: Vec::new(), weights: Vec::new(), data: Vec::new(), first_end: own };
+        let mut runs =
+            Self { places: Vec::new(), weights: Vec::new(), data: Vec::new(), first_end: own };
         let mut begun = 0;
         let mut bytes = 0;
         for (i, node) in nodes.iter().enumerate() {
@@ -164,8 +175,8 @@ impl Runs {
     }
 }
 
-/// The first message of the block that is now full, after a branch went from `before` own messages to `after`: the runs
-/// that begin in it become one.
+/// The first message of the block that is now full, after a branch went from `before` own messages
+/// to `after`: the runs that begin in it become one.
 fn full_block(before: i64, after: i64) -> Option<i64> {
     let full = |block: i64| (after / block > before / block).then(|| before / block * block + 1);
     full(RUN).or_else(|| full(SMALL_RUN))

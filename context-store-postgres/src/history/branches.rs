@@ -1,6 +1,8 @@
 //! Branches: creating, reading, renaming and deleting them.
 
-use context_core::{Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits};
+use context_core::{
+    Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits,
+};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -66,7 +68,8 @@ fn branch_from(row: &PgRow, active: &BranchName) -> Result<Branch> {
 /// Refuses a branch that is not what was written, from a row of its number, name, head, base, own
 /// messages, parent, time, chat, sum.
 pub(crate) fn check(row: &PgRow) -> Result<()> {
-    let (fork, created_at) = ((row.try_get(5)?, row.try_get(3)?), Timestamp::from_micros(row.try_get(6)?));
+    let (fork, created_at) =
+        ((row.try_get(5)?, row.try_get(3)?), Timestamp::from_micros(row.try_get(6)?));
     let sum = seals::branch(row.try_get(7)?, optional_text(row, 1)?, fork, created_at);
     match sum == row.try_get::<&[u8], _>(8)? {
         true => Ok(()),
@@ -113,7 +116,9 @@ pub(crate) async fn rename(
     let found = branch(session, no, name).await?;
     let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
     if name != to && branch(session, no, to).await?.is_some() {
-        return Err(Error::invalid(OPERATION, "another branch has this name").with("branch", to).into());
+        return Err(Error::invalid(OPERATION, "another branch has this name")
+            .with("branch", to)
+            .into());
     }
     let rename = session.query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str().as_bytes());
     session.execute(rename.bind(seals::branch_name(no, Some(to.as_str())))).await?;
@@ -123,7 +128,8 @@ pub(crate) async fn rename(
     chat_rows::touch(session, no, at).await
 }
 
-/// Deletes a branch that is where it is expected. What others still need of it stays, without a name.
+/// Deletes a branch that is where it is expected. What others still need of it stays, without a
+/// name.
 pub(crate) async fn delete(
     session: &mut Session<'_>,
     chat: &ChatRef,

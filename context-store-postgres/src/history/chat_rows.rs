@@ -13,8 +13,10 @@ const DAMAGED: &str = "title or metadata of a chat are not what was written";
 
 /// A chat and its number.
 pub(crate) async fn read(session: &mut Session<'_>, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
-    let query =
-        session.query(sql::CHAT).bind(chat.user.as_str().as_bytes()).bind(chat.chat.as_str().as_bytes());
+    let query = session
+        .query(sql::CHAT)
+        .bind(chat.user.as_str().as_bytes())
+        .bind(chat.chat.as_str().as_bytes());
     let row = session.first(query).await?;
     row.map(|row| Ok((row.try_get(0)?, chat_of(&row, chat)?))).transpose()
 }
@@ -31,7 +33,10 @@ pub(crate) fn chat_of(row: &PgRow, chat: &ChatRef) -> Result<Chat> {
     found.active = BranchName::from(text(row, 4)?);
     found.updated_at = Timestamp::from_micros(row.try_get(6)?);
     if seals::times(row.try_get(6)?, row.try_get(7)?) != row.try_get::<i64, _>(8)? {
-        return Err(Fault::Corrupt("the time of the last write to a chat is not what was written", None));
+        return Err(Fault::Corrupt(
+            "the time of the last write to a chat is not what was written",
+            None,
+        ));
     }
     check_active(chat, found.active.as_str(), row.try_get(9)?)?;
     Ok(found)
@@ -65,7 +70,9 @@ pub(crate) fn sealed(chat: &Chat) -> Result<Vec<u8>> {
 /// Metadata as it is kept: JSON text.
 pub(crate) fn metadata_bytes(metadata: &Metadata) -> Result<Vec<u8>> {
     serde_json::to_vec(metadata).map_err(|error| {
-        Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json").with_source(error).into()
+        Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json")
+            .with_source(error)
+            .into()
     })
 }
 
@@ -75,8 +82,10 @@ pub(crate) fn metadata_from(bytes: &[u8]) -> Result<Metadata> {
 
 /// Writes title and metadata.
 pub(crate) async fn write(session: &mut Session<'_>, no: i64, chat: &Chat) -> Result<()> {
-    let update =
-        session.query(sql::UPDATE_CHAT).bind(no).bind(chat.title.as_ref().map(|title| title.as_bytes()));
+    let update = session
+        .query(sql::UPDATE_CHAT)
+        .bind(no)
+        .bind(chat.title.as_ref().map(|title| title.as_bytes()));
     let update = update.bind(sealed(chat)?);
     session.execute(update).await?;
     Ok(())

@@ -33,7 +33,8 @@ pub(crate) async fn create(session: &mut Session<'_>, new: NewChat) -> Result<Cr
             .bind(chat.created_at.as_micros())
             .bind(seals::active(&chat.chat, chat.active.as_str()));
         if let Some(row) = session.first(insert).await? {
-            create_branch(session, row.try_get(0)?, &chat.active, None, 0, None, chat.created_at).await?;
+            create_branch(session, row.try_get(0)?, &chat.active, None, 0, None, chat.created_at)
+                .await?;
             return Ok(Created::New(chat));
         }
         // There is one, unless it has just been deleted.
@@ -90,6 +91,7 @@ pub(crate) async fn size(session: &mut Session<'_>, chat: &ChatRef) -> Result<Ch
     let query = query.bind(chat.user.as_str().as_bytes()).bind(chat.chat.as_str().as_bytes());
     let row = session.first(query).await?;
     let row = row.ok_or_else(|| Error::not_found("chat_size", "chat", &chat.chat))?;
-    let (messages, runs, revisions): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let (messages, runs, revisions): (i64, i64, i64) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     Ok(ChatSize::new(count(messages)?, count(runs)? + count(revisions)?))
 }

@@ -23,7 +23,8 @@ pub(crate) async fn set(
     }
     let before = branch_at(session, no, &checkpoint.name).await?;
     let set = session.query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str().as_bytes());
-    let set = set.bind(checkpoint.message.as_str().as_bytes()).bind(checkpoint.created_at.as_micros());
+    let set =
+        set.bind(checkpoint.message.as_str().as_bytes()).bind(checkpoint.created_at.as_micros());
     let set = set.bind(seals::checkpoint(&checkpoint));
     session.execute(set).await?;
     chat_rows::touch(session, no, checkpoint.created_at).await?;
@@ -42,7 +43,9 @@ pub(crate) async fn list(
     let rows = rows_of_chat(session, operation, chat, query).await?;
     let mut checkpoints = Vec::with_capacity(rows.len());
     for row in &rows {
-        let (Some(name), Some(message)) = (optional_text(row, 0)?, optional_text(row, 1)?) else { continue };
+        let (Some(name), Some(message)) = (optional_text(row, 0)?, optional_text(row, 1)?) else {
+            continue;
+        };
         let created_at = Timestamp::from_micros(row.try_get(2)?);
         let checkpoint = Checkpoint::new(name.into(), message.into(), created_at);
         if seals::checkpoint(&checkpoint) != row.try_get::<i64, _>(3)? {
@@ -53,7 +56,11 @@ pub(crate) async fn list(
     Ok(checkpoints)
 }
 
-pub(crate) async fn delete(session: &mut Session<'_>, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+pub(crate) async fn delete(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    name: &CheckpointName,
+) -> Result<bool> {
     let no = lock_chat(session, "delete_checkpoint", chat).await?;
     let before = branch_at(session, no, name).await?;
     let delete = session.query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str().as_bytes());
@@ -65,7 +72,11 @@ pub(crate) async fn delete(session: &mut Session<'_>, chat: &ChatRef, name: &Che
 }
 
 /// The branch that owns the message a checkpoint points at, if there is such a checkpoint.
-async fn branch_at(session: &mut Session<'_>, chat: i64, name: &CheckpointName) -> Result<Option<i64>> {
+async fn branch_at(
+    session: &mut Session<'_>,
+    chat: i64,
+    name: &CheckpointName,
+) -> Result<Option<i64>> {
     let query = session.query(sql::CHECKPOINT).bind(chat).bind(name.as_str().as_bytes());
     let row = session.first(query).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?.map(branch_of))

@@ -1,8 +1,8 @@
 //! The commit as a transaction: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit) states, and all
-//! of them before the first write. The chat's row is locked before the first of them, so that nothing they are made of
-//! changes until the last write.
+//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit)
+//! states, and all of them before the first write. The chat's row is locked before the first of
+//! them, so that nothing they are made of changes until the last write.
 
 use std::sync::Arc;
 
@@ -35,7 +35,9 @@ pub(crate) async fn commit(
 ) -> Result<CommitOutcome> {
     match decide(session, commit).await? {
         Decision::Answer(outcome) => Ok(outcome),
-        Decision::Write(plan) => Ok(CommitOutcome::Applied(write(session, commit, plan, full_text).await?)),
+        Decision::Write(plan) => {
+            Ok(CommitOutcome::Applied(write(session, commit, plan, full_text).await?))
+        }
     }
 }
 
@@ -73,7 +75,8 @@ async fn decide(session: &mut Session<'_>, commit: &Commit) -> Result<Decision> 
                 return Err(Fault::Corrupt("the key of a commit is not what was written", None));
             }
             if row.try_get::<&[u8], _>(0)? != digest {
-                let error = Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
+                let error = Error::invalid(OPERATION, "the key was used for another commit")
+                    .with("key", key);
                 return Err(error.into());
             }
             let branch = optional_text(&row, 1)?.map(BranchName::from);
@@ -103,7 +106,8 @@ async fn decide(session: &mut Session<'_>, commit: &Commit) -> Result<Decision> 
         None => None,
         Some(patch) => {
             let found = chat_rows::read(session, &commit.chat).await?;
-            let (_, mut found) = found.ok_or(Fault::Corrupt("a chat that is locked is gone", None))?;
+            let (_, mut found) =
+                found.ok_or(Fault::Corrupt("a chat that is locked is gone", None))?;
             patch.apply(&mut found)?;
             Some(found)
         }
@@ -127,11 +131,14 @@ async fn written_before(
     }
     let taken: Vec<MessageId> = ids().filter(|id| spots.contains_key(*id)).cloned().collect();
     let exists = || Ok(Some(CommitOutcome::Exists { ids: taken.clone() }));
-    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) = &commit.target
+    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) =
+        &commit.target
     else {
         return exists();
     };
-    let Some(last) = commit.nodes.last().and_then(|node| spots.get(&node.id)) else { return exists() };
+    let Some(last) = commit.nodes.last().and_then(|node| spots.get(&node.id)) else {
+        return exists();
+    };
     if taken.len() < commit.nodes.len() || !holds(session, chat, branch, last.place).await? {
         return exists();
     }
@@ -148,7 +155,9 @@ async fn written_before(
     let mut before = base.map(|base| base.place);
     for node in &commit.nodes {
         let spot = &spots[&node.id];
-        if spot.parent != before || !stored.get(&spot.place).is_some_and(|stored| stored.same_content(node)) {
+        if spot.parent != before
+            || !stored.get(&spot.place).is_some_and(|stored| stored.same_content(node))
+        {
             return exists();
         }
         before = Some(spot.place);
@@ -158,7 +167,12 @@ async fn written_before(
 }
 
 /// Whether the chain of a branch goes through a place.
-async fn holds(session: &mut Session<'_>, chat: i64, branch: &BranchName, place: i64) -> Result<bool> {
+async fn holds(
+    session: &mut Session<'_>,
+    chat: i64,
+    branch: &BranchName,
+    place: i64,
+) -> Result<bool> {
     let query = session.query(sql::LINEAGE).bind(chat).bind(branch.as_str().as_bytes());
     for piece in &session.all(query).await? {
         let (lo, cut): (i64, i64) = (piece.try_get(0)?, piece.try_get(1)?);
@@ -179,7 +193,8 @@ async fn aim(
         Target::Stay => Ok(Ok(Aim::None)),
         Target::Extend { branch, expected } => {
             let found = branches::branch(session, chat, branch).await?;
-            let (no, own, head) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?;
+            let (no, own, head) =
+                found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?;
             if head != *expected {
                 return Ok(Err(head));
             }
@@ -205,7 +220,12 @@ async fn aim(
     }
 }
 
-async fn write(session: &mut Session<'_>, commit: &Commit, plan: Plan, full_text: bool) -> Result<Committed> {
+async fn write(
+    session: &mut Session<'_>,
+    commit: &Commit,
+    plan: Plan,
+    full_text: bool,
+) -> Result<Committed> {
     let chat = plan.chat;
     let changes = commit.amendments.iter().map(|node| (node, Some(commit.at)));
     let changes = changes.chain(commit.redactions.iter().map(|node| (node, None)));
@@ -229,7 +249,8 @@ async fn write(session: &mut Session<'_>, commit: &Commit, plan: Plan, full_text
             let at = commit.base();
             let base = parent.as_ref().map_or(0, |parent| parent.depth + 1);
             let parent = parent.map(|parent| parent.place);
-            let branch = branches::create_branch(session, chat, &name, parent, base, at, commit.at).await?;
+            let branch =
+                branches::create_branch(session, chat, &name, parent, base, at, commit.at).await?;
             let end = End { chat, branch, own: 0, head: at.cloned() };
             let head = add_nodes(session, end, commit, full_text).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {

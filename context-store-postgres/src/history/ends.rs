@@ -1,6 +1,8 @@
-//! Where branches end, as far as a handle has seen: an append that fills no block of runs need not look for one.
+//! Where branches end, as far as a handle has seen: an append that fills no block of runs need not
+//! look for one.
 //!
-//! Only a hint. If it is wrong, a block is merged later, or a statement does a little more than it has to.
+//! Only a hint. If it is wrong, a block is merged later, or a statement does a little more than it
+//! has to.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -13,8 +13,12 @@ use crate::sql;
 /// Where a chat is in the order of the listing: when it was written to, and its number.
 type Place = (i64, i64);
 
-/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared exactly.
-pub(crate) async fn list(session: &mut Session<'_>, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared
+/// exactly.
+pub(crate) async fn list(
+    session: &mut Session<'_>,
+    query: &ChatQuery,
+) -> Result<Page<ChatSummary>> {
     let mut place = match &query.after {
         None => (i64::MAX, i64::MAX),
         Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,

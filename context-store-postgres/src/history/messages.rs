@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    BranchName, ChatRef, Cursor, MessageId, Node, NodeKind, Page, Placed, Revision, Timestamp, limits, pack,
+    BranchName, ChatRef, Cursor, MessageId, Node, NodeKind, Page, Placed, Revision, Timestamp,
+    limits, pack,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -51,7 +52,10 @@ fn spot(row: &PgRow) -> Result<(MessageId, Spot)> {
 }
 
 /// The nodes at these places.
-pub(crate) async fn nodes_at(session: &mut Session<'_>, places: &[i64]) -> Result<HashMap<i64, Arc<Node>>> {
+pub(crate) async fn nodes_at(
+    session: &mut Session<'_>,
+    places: &[i64],
+) -> Result<HashMap<i64, Arc<Node>>> {
     let query = session.query(sql::RUNS_AT).bind(places);
     let rows = session.all(query).await?;
     let mut runs = BTreeMap::new();
@@ -77,7 +81,8 @@ pub(crate) async fn messages(
     let nodes = nodes_at(session, &places).await?;
     let placed = |id: &MessageId| {
         let Some(spot) = spots.get(id) else { return Ok(None) };
-        let parent = spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
+        let parent =
+            spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
         let node = nodes.get(&spot.place).filter(|node| node.id == *id);
         let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
         Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
@@ -166,10 +171,15 @@ async fn of_piece(
             }
             let nodes = pack::unpack(&data)?;
             let skip = usize::try_from(next - first);
-            let skip = skip.map_err(|_| Fault::Corrupt("messages of a branch are missing", None))?;
+            let skip =
+                skip.map_err(|_| Fault::Corrupt("messages of a branch are missing", None))?;
             for node in nodes.into_iter().skip(skip).take(limit - items.len()) {
                 let id = parent.as_ref().map(|parent: &Arc<Node>| parent.id.clone());
-                items.push(Placed::new(Arc::clone(&node), id, count(piece.base + own_of(next) - 1)?));
+                items.push(Placed::new(
+                    Arc::clone(&node),
+                    id,
+                    count(piece.base + own_of(next) - 1)?,
+                ));
                 parent = Some(node);
                 next += 1;
             }
@@ -182,7 +192,11 @@ async fn of_piece(
 }
 
 /// The next few runs from the one that holds a place on.
-pub(crate) async fn runs_from(session: &mut Session<'_>, from: i64, to: i64) -> Result<Vec<(i64, Bytes)>> {
+pub(crate) async fn runs_from(
+    session: &mut Session<'_>,
+    from: i64,
+    to: i64,
+) -> Result<Vec<(i64, Bytes)>> {
     let query = session.query(sql::RUNS_FROM).bind(from).bind(to);
     let rows = session.all(query).await?;
     let run = |row: PgRow| Ok((row.try_get(0)?, blob(row, 1)?));
@@ -207,14 +221,18 @@ pub(crate) async fn revisions(
 }
 
 /// What a message was until then, from a row that begins with its record.
-pub(crate) fn revision(row: PgRow, message: &MessageId, replaced_at: Timestamp) -> Result<Revision> {
+pub(crate) fn revision(
+    row: PgRow,
+    message: &MessageId,
+    replaced_at: Timestamp,
+) -> Result<Revision> {
     const DAMAGED: &str = "a revision is not what was written";
     let record = seals::open(seals::revision(message, replaced_at), &blob(row, 0)?, DAMAGED)?;
     Ok(Revision::new(nth(&record, 0)?, replaced_at))
 }
 
-/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time, or not at all:
-/// then earlier revisions go as well.
+/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time,
+/// or not at all: then earlier revisions go as well.
 pub(crate) async fn amend(
     session: &mut Session<'_>,
     chat: i64,

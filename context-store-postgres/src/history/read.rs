@@ -33,9 +33,15 @@ pub(crate) async fn chain(
     }
 }
 
-/// The runs say what they weigh, so the statement gives what is needed or a little more. It gives too little only where a
-/// run goes on behind the place a fork begins at; then the whole chain is read.
-async fn by_tokens(session: &mut Session<'_>, chat: &ChatRef, end: &ChainEnd, budget: u64) -> Result<Chain> {
+/// The runs say what they weigh, so the statement gives what is needed or a little more. It gives
+/// too little only where a run goes on behind the place a fork begins at; then the whole chain is
+/// read.
+async fn by_tokens(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    budget: u64,
+) -> Result<Chain> {
     let window = Window::Tokens(budget);
     let chain = window_of(session, chat, end, &window).await?;
     let cut = window.of(&chain);
@@ -68,20 +74,27 @@ async fn window_of(
         (_, false) => sql::WHOLE_OF,
     };
     let query = session.query(statement);
-    let query =
-        query.bind(chat.user.as_str().as_bytes()).bind(chat.chat.as_str().as_bytes()).bind(name.as_bytes());
+    let query = query
+        .bind(chat.user.as_str().as_bytes())
+        .bind(chat.chat.as_str().as_bytes())
+        .bind(name.as_bytes());
     let query = match window {
         Window::Last(n) => query.bind(signed(*n)),
         Window::Tokens(budget) => query.bind(i64::try_from(*budget).unwrap_or(i64::MAX)),
-        Window::After { message, edition } => {
-            query.bind(message.as_str().as_bytes()).bind(i64::try_from(*edition).unwrap_or(i64::MAX))
-        }
+        Window::After { message, edition } => query
+            .bind(message.as_str().as_bytes())
+            .bind(i64::try_from(*edition).unwrap_or(i64::MAX)),
         _ => query,
     };
     let rows = session.all(query).await?;
     if rows.is_empty() {
         chat_no(session, OPERATION, chat).await?;
-        return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());
+        return Err(Error::not_found(
+            OPERATION,
+            if of_branch { "branch" } else { "message" },
+            name,
+        )
+        .into());
     }
     assemble(rows)
 }

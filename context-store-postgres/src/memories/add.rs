@@ -35,7 +35,8 @@ struct More {
     last: i64,
 }
 
-/// Adds records whose places nobody has, and removes the marks of those that were forgotten. Says on which shelves they are.
+/// Adds records whose places nobody has, and removes the marks of those that were forgotten. Says
+/// on which shelves they are.
 pub(crate) async fn add(
     session: &mut Session<'_>,
     pgvector: Option<&Pgvector>,
@@ -60,7 +61,8 @@ pub(crate) async fn add(
     let scopes: Vec<i64> = added.iter().map(|added| added.scope).collect();
     let sources = || records.iter().map(|record| record.source.as_ref());
     let session_of = |source: &MemorySource| source.session.as_str().as_bytes().to_vec();
-    let message_of = |source: &MemorySource| Some(source.message.as_ref()?.as_str().as_bytes().to_vec());
+    let message_of =
+        |source: &MemorySource| Some(source.message.as_ref()?.as_str().as_bytes().to_vec());
     let vectors = || {
         let all = added.iter().zip(&on);
         all.filter_map(|(added, shelf)| Some((added.place, *shelf, added.write.vector.as_ref()?)))
@@ -77,7 +79,12 @@ pub(crate) async fn add(
         .bind(&on)
         .bind(records.iter().map(|record| record.id.as_str().as_bytes()).collect::<Vec<_>>())
         .bind(added.iter().map(|added| stored(added.version)).collect::<Vec<_>>())
-        .bind(records.iter().map(|record| record.key.as_ref().map(|key| key.as_bytes())).collect::<Vec<_>>())
+        .bind(
+            records
+                .iter()
+                .map(|record| record.key.as_ref().map(|key| key.as_bytes()))
+                .collect::<Vec<_>>(),
+        )
         .bind(sources().map(|source| source.map(session_of)).collect::<Vec<_>>())
         .bind(sources().map(|source| source.and_then(message_of)).collect::<Vec<_>>())
         .bind(records.iter().map(|record| signed(record.text.len())).collect::<Vec<_>>())
@@ -95,7 +102,8 @@ pub(crate) async fn add(
         .bind(marks.collect::<Vec<_>>());
     session.execute(query).await?;
     if let Some(pgvector) = pgvector {
-        pgvector::add(session, pgvector, vectors().map(|(place, _, vector)| (place, vector))).await?;
+        pgvector::add(session, pgvector, vectors().map(|(place, _, vector)| (place, vector)))
+            .await?;
     }
     Ok(on.into_iter().collect())
 }
@@ -106,7 +114,10 @@ fn stored(count: u64) -> i64 {
 }
 
 /// Counts the records on their shelves, and says which these are by scope and kind.
-async fn shelves(session: &mut Session<'_>, added: &[Added<'_>]) -> Result<HashMap<(i64, Vec<u8>), i64>> {
+async fn shelves(
+    session: &mut Session<'_>,
+    added: &[Added<'_>],
+) -> Result<HashMap<(i64, Vec<u8>), i64>> {
     let mut more: BTreeMap<(i64, &[u8]), More> = BTreeMap::new();
     for added in added {
         let record = &added.write.record;
@@ -136,7 +147,8 @@ async fn shelves(session: &mut Session<'_>, added: &[Added<'_>]) -> Result<HashM
     Ok(shelves)
 }
 
-/// The words of each record as an array of PostgreSQL's, and in how many records of each shelf each word is.
+/// The words of each record as an array of PostgreSQL's, and in how many records of each shelf each
+/// word is.
 fn words(added: &[Added<'_>], on: &[i64]) -> (Vec<String>, BTreeMap<(i64, i64), i64>) {
     let (mut texts, mut found) = (Vec::with_capacity(added.len()), BTreeMap::new());
     for (added, shelf) in added.iter().zip(on) {

@@ -1,5 +1,5 @@
-//! Finding memories: what the words are worth from what is counted, then the words of records worth scoring, then the bodies of
-//! those that are answered. One state of the store.
+//! Finding memories: what the words are worth from what is counted, then the words of records worth
+//! scoring, then the bodies of those that are answered. One state of the store.
 
 use std::collections::{HashMap, HashSet};
 
@@ -54,14 +54,20 @@ async fn shelves(
     let mut shelves = Vec::new();
     let query = bind_scopes(session.query(sql::SHELVES), &once(&find.scopes)).bind(&wanted.hashes);
     for row in session.all(query).await? {
-        let found = row.try_get::<Vec<i64>, _>(6)?.into_iter().map(count).collect::<Result<Vec<_>>>()?;
+        let found =
+            row.try_get::<Vec<i64>, _>(6)?.into_iter().map(count).collect::<Result<Vec<_>>>()?;
         bm25.texts += count(row.try_get(2)?)?;
         bm25.words += count(row.try_get(3)?)?;
         for (n, (sum, found)) in bm25.found.iter_mut().zip(&found).enumerate() {
             *sum += if wanted.is_first(n) { *found } else { 0 };
         }
         if find.takes(text(&row, 1)?) {
-            shelves.push(Shelf { no: row.try_get(0)?, first: row.try_get(4)?, last: row.try_get(5)?, found });
+            shelves.push(Shelf {
+                no: row.try_get(0)?,
+                first: row.try_get(4)?,
+                last: row.try_get(5)?,
+                found,
+            });
         }
     }
     Ok((shelves, bm25))

@@ -1,6 +1,8 @@
 //! Forgetting memories, with all that is found by or counted of them, and reading back.
 
-use context_core::{MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, UserId};
+use context_core::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, UserId,
+};
 use sqlx::Row;
 
 use crate::error::Result;
@@ -11,7 +13,10 @@ use crate::pool::{Session, Statement};
 use crate::rows::text;
 use crate::sql::memories as sql;
 
-pub(crate) async fn forget(session: &mut Session<'_>, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+pub(crate) async fn forget(
+    session: &mut Session<'_>,
+    forget: &MemoryForget,
+) -> Result<MemoriesForgotten> {
     let user = &forget.scope().user;
     if lock(session, user).await?.is_none() {
         return Ok(MemoriesForgotten::default());
@@ -20,7 +25,9 @@ pub(crate) async fn forget(session: &mut Session<'_>, forget: &MemoryForget) -> 
         MemoryForget::Scope(scope) => empty(session, scope).await?,
         forget => some(session, forget).await?,
     };
-    for statement in [sql::REMOVE_EMPTY_SHELVES, sql::REMOVE_EMPTY_SCOPES, sql::REMOVE_EMPTY_MEMORY_USER] {
+    for statement in
+        [sql::REMOVE_EMPTY_SHELVES, sql::REMOVE_EMPTY_SCOPES, sql::REMOVE_EMPTY_MEMORY_USER]
+    {
         let remove = session.query(statement).bind(user.as_str().as_bytes());
         session.execute(remove).await?;
     }
@@ -60,7 +67,8 @@ async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<Memori
     session.execute(add).await?;
     let again = meant(session, forget);
     let left = session.query(sql::LEFT_AT_PLACES).bind(&places);
-    let remaining = session.all(again).await?.len() as u64 + count(session.only(left).await?.try_get(0)?)?;
+    let remaining =
+        session.all(again).await?.len() as u64 + count(session.only(left).await?.try_get(0)?)?;
     Ok(MemoriesForgotten::new(removed, remaining))
 }
 
@@ -74,7 +82,9 @@ fn meant(session: &Session<'_>, forget: &MemoryForget) -> Statement {
         }
         forget => {
             let ids: Vec<&[u8]> = match forget {
-                MemoryForget::Ids { ids, .. } => ids.iter().map(|id| id.as_str().as_bytes()).collect(),
+                MemoryForget::Ids { ids, .. } => {
+                    ids.iter().map(|id| id.as_str().as_bytes()).collect()
+                }
                 _ => Vec::new(),
             };
             bind_scope(session.query(sql::MEMORIES_BY_ID), forget.scope()).bind(ids)

@@ -1,5 +1,6 @@
-//! Which records are looked at: all that have one of the words, if these are few; else those that have several of the rarest words, then
-//! those of single words beginning with the rarest, always the newest first.
+//! Which records are looked at: all that have one of the words, if these are few; else those that
+//! have several of the rarest words, then those of single words beginning with the rarest, always
+//! the newest first.
 
 use std::collections::BTreeSet;
 
@@ -79,8 +80,9 @@ pub(crate) struct Looks {
 impl Looks {
     /// Nothing if no record has one of the words.
     pub(crate) fn plan(wanted: &Wanted, shelves: &[Shelf]) -> Option<Self> {
-        let found =
-            |word: usize| shelves.iter().map(|shelf| shelf.found.get(word).copied().unwrap_or(0)).sum();
+        let found = |word: usize| {
+            shelves.iter().map(|shelf| shelf.found.get(word).copied().unwrap_or(0)).sum()
+        };
         let mut words: Vec<(u64, usize)> = (0..wanted.hashes.len())
             .filter(|word| wanted.is_first(*word))
             .map(|word| (found(word), word))
@@ -133,7 +135,12 @@ impl Looks {
     }
 
     /// The statement that reads what is to be scored.
-    pub(crate) fn statement(self, session: &Session<'_>, shelves: &[Shelf], wanted: &Wanted) -> Statement {
+    pub(crate) fn statement(
+        self,
+        session: &Session<'_>,
+        shelves: &[Shelf],
+        wanted: &Wanted,
+    ) -> Statement {
         let policies = session.row_security();
         let text = if policies { sql::CANDIDATES_OF_POLICY } else { sql::CANDIDATES };
         let numbers: Vec<i64> = shelves.iter().map(|shelf| shelf.no).collect();
@@ -184,8 +191,12 @@ mod tests {
     #[test]
     fn few_records_are_all_looked_at() {
         let looks =
-            Looks::plan(&wanted(), &[shelf(1, [500, 0, 3, 0, 0]), shelf(2, [1496, 0, 0, 1, 0])]).unwrap();
-        assert_eq!((looks.whole.words.len(), looks.newest.words.len(), looks.most.len()), (4, 0, 0));
+            Looks::plan(&wanted(), &[shelf(1, [500, 0, 3, 0, 0]), shelf(2, [1496, 0, 0, 1, 0])])
+                .unwrap();
+        assert_eq!(
+            (looks.whole.words.len(), looks.newest.words.len(), looks.most.len()),
+            (4, 0, 0)
+        );
         assert_eq!(looks.parts, [2, 1, 0]);
         assert!(Looks::plan(&wanted(), &[shelf(1, [0; 5])]).is_none());
     }

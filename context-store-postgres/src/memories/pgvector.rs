@@ -1,8 +1,10 @@
-//! The extension pgvector, where the server has it: vectors are then ranked where they are, and only the nearest travel.
+//! The extension pgvector, where the server has it: vectors are then ranked where they are, and
+//! only the nearest travel.
 //!
-//! What it keeps is a second form of what [`crate::memories::add`] keeps anyway, of length one, in a table that goes with the other's rows. A row
-//! without is compared here, so a store may be used with and without the extension at once. No index of its own: those of pgvector find
-//! the nearest of all users, not those of some scopes.
+//! What it keeps is a second form of what [`crate::memories::add`] keeps anyway, of length one, in
+//! a table that goes with the other's rows. A row without is compared here, so a store may be used
+//! with and without the extension at once. No index of its own: those of pgvector find the nearest
+//! of all users, not those of some scopes.
 
 use context_core::{MemoryVector, limits::EXACT_MEMORY_VECTORS};
 use sqlx::postgres::PgRow;
@@ -18,7 +20,8 @@ use crate::sql::pgvector as sql;
 /// The longest vector that it takes.
 const LONGEST: usize = 16_000;
 
-/// How many more than needed the server answers with: it counts in single precision, and what is nearest is decided here.
+/// How many more than needed the server answers with: it counts in single precision, and what is
+/// nearest is decided here.
 const MORE: usize = 16;
 
 /// The extension as it was found.
@@ -32,7 +35,9 @@ impl Pgvector {
     /// A statement in which `@` stands for the schema of the extension.
     fn query(&self, session: &Session<'_>, statement: &str) -> Statement {
         // Identifiers in quotes are all that is put into it.
-        sqlx::query(AssertSqlSafe(statement.replace('@', &self.prefix).replace('#', session.prefix())))
+        sqlx::query(AssertSqlSafe(
+            statement.replace('@', &self.prefix).replace('#', session.prefix()),
+        ))
     }
 }
 
@@ -45,7 +50,10 @@ struct Found {
 }
 
 /// Finds out whether the extension can be used, and sees to it that it is set up if it can be.
-pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> Result<Option<Pgvector>> {
+pub(crate) async fn open(
+    session: &mut Session<'_>,
+    config: &PostgresConfig,
+) -> Result<Option<Pgvector>> {
     if !config.pgvector {
         return Ok(None);
     }
@@ -54,7 +62,11 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         return Ok(found.pgvector.filter(|_| found.table && found.allowed));
     }
     if found.pgvector.is_none() {
-        match sqlx::raw_sql(sql::CREATE_EXTENSION).execute(session.connection()).await.map_err(Into::into) {
+        match sqlx::raw_sql(sql::CREATE_EXTENSION)
+            .execute(session.connection())
+            .await
+            .map_err(Into::into)
+        {
             Ok(_) => {}
             // Not allowed, or somebody else was faster.
             Err(fault) if crate::error::Fault::leaves_connection(&fault) => {}
@@ -74,10 +86,16 @@ async fn look(session: &mut Session<'_>) -> Result<Found> {
     let row = session.only(query).await?;
     let schema: Option<String> = row.try_get(0)?;
     let pgvector = schema.map(|schema| Pgvector { prefix: format!("{schema}.") });
-    Ok(Found { pgvector, available: row.try_get(1)?, table: row.try_get(2)?, allowed: row.try_get(3)? })
+    Ok(Found {
+        pgvector,
+        available: row.try_get(1)?,
+        table: row.try_get(2)?,
+        allowed: row.try_get(3)?,
+    })
 }
 
-/// The vector of length one that points there; nothing if there is none, or it is too long for the extension.
+/// The vector of length one that points there; nothing if there is none, or it is too long for the
+/// extension.
 fn unit(vector: &MemoryVector) -> Option<Vec<f32>> {
     let squares: f64 = vector.values.iter().map(|value| f64::from(*value).powi(2)).sum();
     let length = squares.sqrt();
@@ -91,7 +109,8 @@ pub(crate) async fn add(
     pgvector: &Pgvector,
     vectors: impl Iterator<Item = (i64, &MemoryVector)>,
 ) -> Result<()> {
-    let (mut places, mut first, mut last, mut numbers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut places, mut first, mut last, mut numbers) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (place, vector) in vectors {
         if let Some(unit) = unit(vector) {
             places.push(place);
@@ -107,7 +126,8 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Places and vectors of the nearest records, and of those that the extension does not know, among the newest.
+/// Places and vectors of the nearest records, and of those that the extension does not know, among
+/// the newest.
 pub(crate) async fn nearest(
     session: &mut Session<'_>,
     pgvector: &Pgvector,

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use context_core::{Cursor, MemoryId, MemoryList, MemoryScope, MemoryStats, Page, StoredMemory, UserId};
+use context_core::{
+    Cursor, MemoryId, MemoryList, MemoryScope, MemoryStats, Page, StoredMemory, UserId,
+};
 use sqlx::Row;
 
 use crate::error::{Fault, Result, bad_cursor};
@@ -26,7 +28,10 @@ pub(crate) async fn by_id(
     rows.iter().map(|row| stored(row, [0, 1, 2])).collect()
 }
 
-pub(crate) async fn list(session: &mut Session<'_>, list: &MemoryList) -> Result<Page<StoredMemory>> {
+pub(crate) async fn list(
+    session: &mut Session<'_>,
+    list: &MemoryList,
+) -> Result<Page<StoredMemory>> {
     let bad = || bad_cursor("list_memories");
     let after = list.after.as_ref().map(|after| after.as_str().parse::<i64>().map_err(|_| bad()));
     let after = after.transpose()?.unwrap_or(i64::MAX);
@@ -41,7 +46,8 @@ pub(crate) async fn list(session: &mut Session<'_>, list: &MemoryList) -> Result
         (None, None, _) => sql::LIST_MEMORIES,
     };
     let query = bind_scopes(session.query(statement), &once(&list.scopes));
-    let query = query.bind((!kinds.is_empty()).then_some(kinds)).bind(after).bind(signed(list.limit + 1));
+    let query =
+        query.bind((!kinds.is_empty()).then_some(kinds)).bind(after).bind(signed(list.limit + 1));
     let query = match (&list.key, source, message) {
         (Some(key), ..) => query.bind(key.as_bytes()).bind(source).bind(message),
         (None, Some(source), Some(message)) => query.bind(source).bind(message),
@@ -65,7 +71,8 @@ pub(crate) async fn beside(
     let mut beside = vec![Vec::new(); ids.len()];
     let query = bind_scope(session.query(sql::MEMORIES_BESIDE), scope).bind(bytes_of(ids));
     for row in session.all(query.bind(signed(each_side))).await? {
-        let at = usize::try_from(row.try_get::<i64, _>(0)? - 1).ok().and_then(|at| beside.get_mut(at));
+        let at =
+            usize::try_from(row.try_get::<i64, _>(0)? - 1).ok().and_then(|at| beside.get_mut(at));
         let beside = at.ok_or(Fault::Corrupt("a row is of no memory", None))?;
         beside.push(stored(&row, [1, 2, 3])?);
     }

@@ -17,9 +17,13 @@ const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// A vector as it is in a row of this place.
 pub(crate) fn vector(place: i64, model: &str, data: &[u8]) -> Result<MemoryVector> {
-    let data =
-        seals::opened(seals::vector(place, model), data, "a vector of a memory is not what was written")?;
-    MemoryVector::from_bytes(model, data).ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))
+    let data = seals::opened(
+        seals::vector(place, model),
+        data,
+        "a vector of a memory is not what was written",
+    )?;
+    MemoryVector::from_bytes(model, data)
+        .ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))
 }
 
 /// The places of the records on these shelves whose vectors are nearest, the nearest first.
@@ -50,10 +54,15 @@ fn compared(row: &PgRow, meant: &MemoryVector) -> Result<(f32, i64)> {
 }
 
 /// Compares the newest vectors here.
-async fn newest(session: &mut Session<'_>, shelves: &[i64], meant: &MemoryVector) -> Result<Vec<(f32, i64)>> {
+async fn newest(
+    session: &mut Session<'_>,
+    shelves: &[i64],
+    meant: &MemoryVector,
+) -> Result<Vec<(f32, i64)>> {
     let at_once = (BYTES_AT_ONCE / (4 * meant.values.len()).max(1)).clamp(16, 2_000);
     let mut near = Vec::new();
-    let (mut left, mut before) = (usize::try_from(EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX), i64::MAX);
+    let (mut left, mut before) =
+        (usize::try_from(EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX), i64::MAX);
     while left > 0 {
         let page = at_once.min(left);
         let query = session

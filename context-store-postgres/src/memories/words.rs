@@ -1,7 +1,9 @@
-//! Words of memories as the index has them: 64 bits of a hash, mixed with the shelf and the part of a record's place.
+//! Words of memories as the index has them: 64 bits of a hash, mixed with the shelf and the part of
+//! a record's place.
 //!
-//! A hash is as good as a word, for nobody who writes a few million of them meets two with the same one, and whoever looks for such a pair finds
-//! his own records by the wrong word. Since a part is of a few thousand places, no list of the index is long, and the newest records with a word are
+//! A hash is as good as a word, for nobody who writes a few million of them meets two with the same
+//! one, and whoever looks for such a pair finds his own records by the wrong word. Since a part is
+//! of a few thousand places, no list of the index is long, and the newest records with a word are
 //! found without looking at the others.
 
 use std::collections::HashMap;
@@ -55,9 +57,11 @@ impl Wanted {
         self.hashes.get(n).is_some_and(|hash| self.at.get(hash) == Some(&n))
     }
 
-    /// Counts these words in a row: a place, then the shelf, how many words there are, and the words.
+    /// Counts these words in a row: a place, then the shelf, how many words there are, and the
+    /// words.
     pub(crate) fn count(&self, row: &PgRow) -> Result<MemoryWords> {
-        let (place, shelf, words): (i64, i64, Vec<i64>) = (row.try_get(0)?, row.try_get(1)?, row.try_get(3)?);
+        let (place, shelf, words): (i64, i64, Vec<i64>) =
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(3)?);
         let mut counts = vec![0; self.hashes.len()];
         for word in words {
             if let Some(at) = self.at.get(&mixed(word, shelf, place)) {

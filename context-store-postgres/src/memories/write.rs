@@ -1,12 +1,13 @@
-//! Writing memories: what there is is looked at with the user locked, then all is written or nothing.
+//! Writing memories: what there is is looked at with the user locked, then all is written or
+//! nothing.
 //!
 //! A record that changes is removed with all that is counted of it, and added anew at its place.
 
 use std::collections::HashMap;
 
 use context_core::{
-    MemoryExpected, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten, StoredMemory,
-    UserId,
+    MemoryExpected, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten,
+    StoredMemory, UserId,
 };
 use sqlx::Row;
 
@@ -25,7 +26,8 @@ pub(crate) struct Writer {
     pub(crate) written: i64,
 }
 
-/// Nobody else writes to memories of the user until the transaction ends. Nothing if none ever were.
+/// Nobody else writes to memories of the user until the transaction ends. Nothing if none ever
+/// were.
 pub(crate) async fn lock(session: &mut Session<'_>, user: &UserId) -> Result<Option<Writer>> {
     let query = session.query(sql::LOCK_MEMORY_USER).bind(user.as_str().as_bytes());
     let row = session.first(query).await?;
@@ -87,14 +89,18 @@ pub(crate) async fn write(
     for (at, (write, known)) in writes.iter().zip(&known).enumerate() {
         let Some(written) = known.judge(write) else {
             // The user may have been made for nothing.
-            let remove = session.query(sql::REMOVE_EMPTY_MEMORY_USER).bind(user.as_str().as_bytes());
+            let remove =
+                session.query(sql::REMOVE_EMPTY_MEMORY_USER).bind(user.as_str().as_bytes());
             session.execute(remove).await?;
             return Ok(MemoryOutcome::Conflict { write: at, stored: known.stored().map(Box::new) });
         };
         judged.push(written);
     }
     let written: Vec<usize> = (0..writes.len())
-        .filter(|at| matches!(judged[*at], MemoryWritten::Written(version) if version != known[*at].version))
+        .filter(|at| {
+            matches!(judged[*at],
+            MemoryWritten::Written(version) if version != known[*at].version)
+        })
         .collect();
     if written.is_empty() {
         return Ok(MemoryOutcome::Applied(judged));
@@ -143,7 +149,10 @@ fn scopes_of(writes: &[MemoryWrite]) -> (Vec<&MemoryScope>, Vec<usize>) {
 }
 
 /// The numbers of those scopes that are there.
-async fn numbers(session: &mut Session<'_>, scopes: &[&MemoryScope]) -> Result<HashMap<usize, i64>> {
+async fn numbers(
+    session: &mut Session<'_>,
+    scopes: &[&MemoryScope],
+) -> Result<HashMap<usize, i64>> {
     let query = bind_scopes(session.query(sql::MEMORY_SCOPES), scopes);
     let mut numbers = HashMap::new();
     for row in session.all(query).await? {
@@ -164,8 +173,10 @@ async fn make_scopes(
     scopes: &[&MemoryScope],
     numbers: &mut HashMap<usize, i64>,
 ) -> Result<()> {
-    let missing: HashMap<String, usize> =
-        (0..scopes.len()).filter(|at| !numbers.contains_key(at)).map(|at| (scopes[at].key(), at)).collect();
+    let missing: HashMap<String, usize> = (0..scopes.len())
+        .filter(|at| !numbers.contains_key(at))
+        .map(|at| (scopes[at].key(), at))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -194,16 +205,20 @@ async fn known(
         return Ok(known);
     }
     // No scope is of number 0.
-    let scopes: Vec<i64> = of_write.iter().map(|at| numbers.get(at).copied().unwrap_or_default()).collect();
+    let scopes: Vec<i64> =
+        of_write.iter().map(|at| numbers.get(at).copied().unwrap_or_default()).collect();
     let ids: Vec<&[u8]> = writes.iter().map(|write| write.record.id.as_str().as_bytes()).collect();
     let mark = |write: &MemoryWrite| match write.expected {
-        MemoryExpected::Absent => MemoryRecord::mark(&write.record.scope, &write.record.id).to_vec(),
+        MemoryExpected::Absent => {
+            MemoryRecord::mark(&write.record.scope, &write.record.id).to_vec()
+        }
         _ => Vec::new(),
     };
     let marks: Vec<Vec<u8>> = writes.iter().map(mark).collect();
     let exact: Vec<bool> =
         writes.iter().map(|write| matches!(write.expected, MemoryExpected::Version(_))).collect();
-    let query = session.query(sql::MEMORIES_TO_WRITE).bind(scopes).bind(ids).bind(marks).bind(exact);
+    let query =
+        session.query(sql::MEMORIES_TO_WRITE).bind(scopes).bind(ids).bind(marks).bind(exact);
     for row in session.all(query).await? {
         let found = known.get_mut(nth(row.try_get(0)?)?);
         let found = found.ok_or(Fault::Corrupt("a row is of no memory", None))?;

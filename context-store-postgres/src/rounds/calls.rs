@@ -29,7 +29,11 @@ impl TrajectoryStore for Shared {
         })
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         limits::check_agent("load_rounds", agent)?;
         if rounds.is_empty() {
             return Ok(Vec::new());

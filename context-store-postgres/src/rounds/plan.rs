@@ -1,4 +1,5 @@
-//! What a commit to a round comes to, when everything in it has been done: what is to be added, changed and removed.
+//! What a commit to a round comes to, when everything in it has been done: what is to be added,
+//! changed and removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,9 +50,10 @@ impl<'a> Plan<'a> {
             match change {
                 Change::NodeChanged { id, version, now } if !added.contains(id) => {
                     let changes = plan.changed.entry(id.ordinal).or_default();
-                    *changes = now.iter().fold(std::mem::take(changes), |changes, (name, value)| {
-                        changes.set(name, value.clone())
-                    });
+                    *changes =
+                        now.iter().fold(std::mem::take(changes), |changes, (name, value)| {
+                            changes.set(name, value.clone())
+                        });
                     plan.versions.push((id.ordinal, version));
                 }
                 Change::NodeRemoved { id } if !added.contains(id) => {
@@ -70,7 +72,8 @@ impl<'a> Plan<'a> {
 
     /// The number of edges, versions and messages that come to the round.
     pub(crate) fn beside(&self) -> usize {
-        let new: usize = self.added.iter().map(|node| node.versions.len() + node.messages.len()).sum();
+        let new: usize =
+            self.added.iter().map(|node| node.versions.len() + node.messages.len()).sum();
         self.edges.len() + self.versions.len() + new
     }
 
@@ -83,7 +86,9 @@ impl<'a> Plan<'a> {
     pub(crate) fn changes_to_stored(&self) -> Vec<Change> {
         let added: BTreeSet<NodeId> = self.commit.changes.iter().filter_map(added).collect();
         let all = self.commit.changes.iter();
-        all.filter(|change| subject(change).is_some_and(|id| !added.contains(&id))).cloned().collect()
+        all.filter(|change| subject(change).is_some_and(|id| !added.contains(&id)))
+            .cloned()
+            .collect()
     }
 
     /// The numbers of the nodes that were there before and are changed or removed.

@@ -1,12 +1,13 @@
-//! Rounds out of rows: one statement gives all of a range of rounds, in any order, and here it is put together.
+//! Rounds out of rows: one statement gives all of a range of rounds, in any order, and here it is
+//! put together.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead, RoundRecord,
-    TrajectoryError, Version,
+    Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
+    RoundRecord, TrajectoryError, Version,
 };
 use context_core::{AgentRef, Json, RoundRef, Timestamp};
 use serde::de::DeserializeOwned;
@@ -26,7 +27,8 @@ const BAD_EDGE: &str = "an edge of a round cannot be read";
 const BAD_VERSION: &str = "a version of a node cannot be read";
 const BAD_MESSAGE: &str = "the message of a node cannot be read";
 
-/// The rounds of an agent, by number; of their nodes all, with edges, or those of the numbers that are named, without.
+/// The rounds of an agent, by number; of their nodes all, with edges, or those of the numbers that
+/// are named, without.
 pub(crate) async fn load(
     session: &mut Session<'_>,
     agent: &AgentRef,
@@ -102,7 +104,11 @@ impl Parts {
                     None => row.try_get(6)?,
                 };
                 // Whose round it leads from, the head says.
-                self.edges.push((row.try_get(3)?, source, Edge::new(NodeId::new(0, source), target, name)));
+                self.edges.push((
+                    row.try_get(3)?,
+                    source,
+                    Edge::new(NodeId::new(0, source), target, name),
+                ));
             }
             sql::VERSION => self.versions.push((number(row, 2, BAD_VERSION)?, version(row)?)),
             sql::MESSAGE => {
@@ -116,13 +122,15 @@ impl Parts {
 
     /// The record of all that the round has. What is missing was lost.
     fn whole(self) -> Result<RoundRecord> {
-        let (beside, says) = (self.edges.len() + self.versions.len() + self.messages.len(), self.beside);
+        let (beside, says) =
+            (self.edges.len() + self.versions.len() + self.messages.len(), self.beside);
         let record = self.record()?;
         if signed(record.nodes.len()) != i64::from(record.head.nodes) {
             return Err(Fault::Corrupt("a round has not as many nodes as it says", None));
         }
         if signed(beside) != says {
-            let problem = "a round has not as many edges, versions and messages of nodes as it says";
+            let problem =
+                "a round has not as many edges, versions and messages of nodes as it says";
             return Err(Fault::Corrupt(problem, None));
         }
         Ok(record)
@@ -142,7 +150,8 @@ impl Parts {
         for (ordinal, mut node) in self.nodes {
             node.id = NodeId::new(round, ordinal);
             while let Some((_, mut version)) = versions.next_if(|(of, _)| *of == ordinal) {
-                version.was = node.settle(&version.was).map_err(|_| Fault::Corrupt(BAD_VERSION, None))?;
+                version.was =
+                    node.settle(&version.was).map_err(|_| Fault::Corrupt(BAD_VERSION, None))?;
                 node.versions.push(version);
             }
             while let Some((.., link)) = messages.next_if(|(of, ..)| *of == ordinal) {
@@ -153,8 +162,10 @@ impl Parts {
         if versions.next().is_some() || messages.next().is_some() {
             return Err(Fault::Corrupt("something is kept of a node that is not there", None));
         }
-        let edges =
-            self.edges.into_iter().map(|(_, source, edge)| Edge { from: NodeId::new(round, source), ..edge });
+        let edges = self
+            .edges
+            .into_iter()
+            .map(|(_, source, edge)| Edge { from: NodeId::new(round, source), ..edge });
         Ok(RoundRecord::new(head, nodes, edges.collect()))
     }
 }

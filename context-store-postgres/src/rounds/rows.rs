@@ -1,4 +1,5 @@
-//! Nodes, changes of them and what they were, as columns show them; and whole, where columns cannot show all.
+//! Nodes, changes of them and what they were, as columns show them; and whole, where columns cannot
+//! show all.
 
 use std::borrow::Cow;
 
@@ -32,7 +33,8 @@ impl<'a> NodeRow<'a> {
         let mut all_shown = true;
         let label = seen(&mut all_shown, shown::text(&node.label), &node.label);
         let description = seen(&mut all_shown, shown::text(&node.description), &node.description);
-        let author = node.author.as_deref().map(|author| seen(&mut all_shown, shown::text(author), author));
+        let author =
+            node.author.as_deref().map(|author| seen(&mut all_shown, shown::text(author), author));
         let measures = node.measures.as_ref().map(|measures| {
             let json = printed(measures);
             Cow::Owned(seen(&mut all_shown, shown::json(&json), &json).into_owned())
@@ -115,7 +117,9 @@ impl<'a> ChangeRow<'a> {
                         Cow::Owned(value) => Cow::Owned(field(&value, &mut row.shown).into_owned()),
                     });
                 }
-                None if name == Measures::FIELD => row.measures = Some(field(value, &mut row.shown)),
+                None if name == Measures::FIELD => {
+                    row.measures = Some(field(value, &mut row.shown))
+                }
                 None if name == "description" => {
                     let value = of_form(FieldForm::Text, value)?;
                     row.description = Some(Cow::Owned(field(&value, &mut row.shown).into_owned()));
@@ -135,7 +139,9 @@ fn of_form(form: FieldForm, value: &FieldValue) -> Option<Cow<'_, FieldValue>> {
         | (FieldForm::Json, FieldValue::Json(_)) => Cow::Borrowed(value),
         (FieldForm::Json, value) => Cow::Owned(FieldValue::Json(value.to_json())),
         (FieldForm::Text, FieldValue::Json(json)) => Cow::Owned(FieldValue::from(json.to_text()?)),
-        (FieldForm::Flag, FieldValue::Json(json)) => Cow::Owned(FieldValue::Flag(json.parse().ok()?)),
+        (FieldForm::Flag, FieldValue::Json(json)) => {
+            Cow::Owned(FieldValue::Flag(json.parse().ok()?))
+        }
         _ => return None,
     })
 }
@@ -153,8 +159,10 @@ pub(crate) struct VersionRow<'a> {
 impl<'a> VersionRow<'a> {
     pub(crate) fn of(ordinal: u32, version: &'a Version) -> Self {
         let mut all_shown = true;
-        let author =
-            version.author.as_deref().map(|author| seen(&mut all_shown, shown::text(author), author));
+        let author = version
+            .author
+            .as_deref()
+            .map(|author| seen(&mut all_shown, shown::text(author), author));
         let json = printed(&version.was);
         let was = seen(&mut all_shown, shown::json(&json), &json).into_owned();
         let exact = (!all_shown).then(|| printed(version).into_bytes());
@@ -165,6 +173,7 @@ impl<'a> VersionRow<'a> {
     pub(crate) fn sum(&self, round: &RoundRef) -> Vec<u8> {
         let place = (self.ordinal, i64::from(self.version.number));
         let at = self.version.at.as_micros();
-        sums::version(round, place, at, self.author.as_deref(), &self.was, self.exact.as_deref()).to_vec()
+        sums::version(round, place, at, self.author.as_deref(), &self.was, self.exact.as_deref())
+            .to_vec()
     }
 }

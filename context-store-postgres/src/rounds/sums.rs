@@ -1,6 +1,7 @@
-//! The checksums of rows of trajectories, each in a column `sum`. They take the round and what names the row in it, so a row that was
-//! moved does not pass. Those of a node are one for each column that changes alone and one for all that does not, four bytes
-//! each, so that a change writes its columns and their checksums without asking for the others.
+//! The checksums of rows of trajectories, each in a column `sum`. They take the round and what
+//! names the row in it, so a row that was moved does not pass. Those of a node are one for each
+//! column that changes alone and one for all that does not, four bytes each, so that a change
+//! writes its columns and their checksums without asking for the others.
 
 use context_core::RoundRef;
 use context_core::checksum::{Checksum, SEAL_BYTES};
@@ -57,7 +58,8 @@ pub(crate) fn part(
     bytes(of(kind.lower(), round).int(ordinal).text(column).optional_text(value))
 }
 
-/// From which byte on a column of a node has its checksum, counted from 1: description, measures, then the fields.
+/// From which byte on a column of a node has its checksum, counted from 1: description, measures,
+/// then the fields.
 pub(crate) fn place(column: usize) -> usize {
     (column + 1) * SEAL_BYTES + 1
 }
@@ -89,11 +91,17 @@ pub(crate) fn version(
 }
 
 /// Of a message that a node stands for.
-pub(crate) fn message(round: &RoundRef, (ordinal, position): (i64, i64), chat: &[u8], message: &[u8]) -> Sum {
+pub(crate) fn message(
+    round: &RoundRef,
+    (ordinal, position): (i64, i64),
+    chat: &[u8],
+    message: &[u8],
+) -> Sum {
     bytes(of("message", round).int(ordinal).int(position).bytes(chat).bytes(message))
 }
 
-/// The checksums that a row has to have whose columns from the third on are those of [`sql::columns`].
+/// The checksums that a row has to have whose columns from the third on are those of
+/// [`sql::columns`].
 pub(crate) fn of_row(what: i16, round: &RoundRef, row: &PgRow) -> Result<Vec<u8>> {
     let text = |column: usize| row.try_get::<Option<&str>, _>(column);
     let int = |column: usize| row.try_get::<i64, _>(column);

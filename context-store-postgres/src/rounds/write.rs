@@ -1,7 +1,8 @@
 //! The statement that writes a commit to a round, made of the parts that the commit has.
 //!
-//! Nodes of a kind go to the table of that kind, whose columns are the fields that [`NodeKind::fields`] says: here they are put
-//! into statements, and in [`round_read`](crate::rounds::read) they are taken out.
+//! Nodes of a kind go to the table of that kind, whose columns are the fields that
+//! [`NodeKind::fields`] says: here they are put into statements, and in
+//! [`round_read`](crate::rounds::read) they are taken out.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -140,8 +141,11 @@ impl Draft {
         nodes: impl Iterator<Item = &'n Arc<Node>> + Clone,
     ) -> Result<()> {
         for kind in NodeKind::ALL {
-            let rows: Vec<NodeRow<'_>> =
-                nodes.clone().filter(|node| node.kind() == kind).map(|node| NodeRow::of(node)).collect();
+            let rows: Vec<NodeRow<'_>> = nodes
+                .clone()
+                .filter(|node| node.kind() == kind)
+                .map(|node| NodeRow::of(node))
+                .collect();
             if rows.is_empty() {
                 continue;
             }
@@ -151,10 +155,15 @@ impl Draft {
             self.list(&mut lists, "text", rows.iter().map(|row| &*row.description).collect())?;
             self.list(&mut lists, "bigint", rows.iter().map(|row| row.created_at).collect())?;
             self.list(&mut lists, "text", rows.iter().map(|row| row.author.as_deref()).collect())?;
-            self.list(&mut lists, "text", rows.iter().map(|row| row.measures.as_deref()).collect())?;
+            self.list(
+                &mut lists,
+                "text",
+                rows.iter().map(|row| row.measures.as_deref()).collect(),
+            )?;
             self.list(&mut lists, "bytea", rows.iter().map(|row| row.exact.as_deref()).collect())?;
             self.list(&mut lists, "bytea", rows.iter().map(|row| row.sums(round, kind)).collect())?;
-            let (mut columns, mut names, mut values) = (String::new(), String::new(), String::new());
+            let (mut columns, mut names, mut values) =
+                (String::new(), String::new(), String::new());
             for (at, field) in kind.fields().iter().enumerate() {
                 self.list(&mut lists, "text", rows.iter().map(|row| &*row.fields[at]).collect())?;
                 let _ = write!(columns, ", \"{}\"", field.name);
@@ -175,8 +184,8 @@ impl Draft {
         Ok(())
     }
 
-    /// New values of nodes, whose kind is not known: rows of every kind that has these fields, as far as a column shows all of a
-    /// node. False if a column cannot show one of the new values.
+    /// New values of nodes, whose kind is not known: rows of every kind that has these fields, as
+    /// far as a column shows all of a node. False if a column cannot show one of the new values.
     pub(crate) fn changes<'c>(
         &mut self,
         round: &RoundRef,
@@ -195,9 +204,18 @@ impl Draft {
             }
             let mut lists = String::new();
             self.list(&mut lists, "bigint", rows.iter().map(|row| row.ordinal).collect())?;
-            self.list(&mut lists, "text", rows.iter().map(|row| row.description.as_deref()).collect())?;
-            self.list(&mut lists, "text", rows.iter().map(|row| row.measures.as_deref()).collect())?;
-            let (mut names, mut sets, mut sums) = (String::new(), String::new(), String::from("n.sum"));
+            self.list(
+                &mut lists,
+                "text",
+                rows.iter().map(|row| row.description.as_deref()).collect(),
+            )?;
+            self.list(
+                &mut lists,
+                "text",
+                rows.iter().map(|row| row.measures.as_deref()).collect(),
+            )?;
+            let (mut names, mut sets, mut sums) =
+                (String::new(), String::new(), String::from("n.sum"));
             let of = |value: Option<&str>, ordinal: i64, column: &str| {
                 value.map(|value| sums::part((round, kind, ordinal), column, Some(value)).to_vec())
             };
@@ -214,8 +232,13 @@ impl Draft {
                 if rows.iter().all(|row| row.fields[at].is_none()) {
                     continue;
                 }
-                self.list(&mut lists, "text", rows.iter().map(|row| row.fields[at].as_deref()).collect())?;
-                let changed = rows.iter().map(|row| of(row.fields[at].as_deref(), row.ordinal, field.name));
+                self.list(
+                    &mut lists,
+                    "text",
+                    rows.iter().map(|row| row.fields[at].as_deref()).collect(),
+                )?;
+                let changed =
+                    rows.iter().map(|row| of(row.fields[at].as_deref(), row.ordinal, field.name));
                 self.list(&mut lists, "bytea", changed.collect())?;
                 let (name, cast) = (field.name, cast(field.form));
                 let _ = write!(names, ", f{at}, s{at}");
@@ -295,9 +318,21 @@ impl Draft {
         }
         let mut lists = String::new();
         self.list(&mut lists, "bigint", (first..).take(edges.len()).collect())?;
-        self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.from.ordinal)).collect())?;
-        self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.to.round)).collect())?;
-        self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.to.ordinal)).collect())?;
+        self.list(
+            &mut lists,
+            "bigint",
+            edges.iter().map(|edge| i64::from(edge.from.ordinal)).collect(),
+        )?;
+        self.list(
+            &mut lists,
+            "bigint",
+            edges.iter().map(|edge| i64::from(edge.to.round)).collect(),
+        )?;
+        self.list(
+            &mut lists,
+            "bigint",
+            edges.iter().map(|edge| i64::from(edge.to.ordinal)).collect(),
+        )?;
         self.list(&mut lists, "text", names.iter().map(|name| &**name).collect())?;
         self.list(&mut lists, "bytea", exact)?;
         self.list::<Vec<u8>>(&mut lists, "bytea", sums)?;
@@ -323,8 +358,16 @@ impl Draft {
         }
         let mut lists = String::new();
         self.list(&mut lists, "bigint", rows.iter().map(|row| row.ordinal).collect())?;
-        self.list(&mut lists, "bigint", rows.iter().map(|row| i64::from(row.version.number)).collect())?;
-        self.list(&mut lists, "bigint", rows.iter().map(|row| row.version.at.as_micros()).collect())?;
+        self.list(
+            &mut lists,
+            "bigint",
+            rows.iter().map(|row| i64::from(row.version.number)).collect(),
+        )?;
+        self.list(
+            &mut lists,
+            "bigint",
+            rows.iter().map(|row| row.version.at.as_micros()).collect(),
+        )?;
         self.list(&mut lists, "text", rows.iter().map(|row| row.author.as_deref()).collect())?;
         self.list(&mut lists, "text", rows.iter().map(|row| &*row.was).collect())?;
         self.list(&mut lists, "bytea", rows.iter().map(|row| row.exact.as_deref()).collect())?;
@@ -382,7 +425,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives a row if there is the round. Fails, by a division by zero, if fewer nodes were there than had to be.
+    /// Gives a row if there is the round. Fails, by a division by zero, if fewer nodes were there
+    /// than had to be.
     pub(crate) fn end(&mut self, nodes: usize) -> Result<()> {
         let nodes = self.bind(crate::place::signed(nodes))?;
         let _ = write!(

@@ -1,9 +1,10 @@
 //! What the full-text index keeps of a message, and how it is asked.
 //!
-//! Two things are kept: the words in their order, as one text, in which phrases are looked for and counted exactly; and
-//! each word once, behind a tag of the user, in an index that finds the few messages worth looking at. The tag is in
-//! front of every word, so the list of messages with a word is one per user: a search reads none of the others'. Two
-//! users may, once in a billion, share a tag; who may see what is decided by the chat's row, never by the tag.
+//! Two things are kept: the words in their order, as one text, in which phrases are looked for and
+//! counted exactly; and each word once, behind a tag of the user, in an index that finds the few
+//! messages worth looking at. The tag is in front of every word, so the list of messages with a
+//! word is one per user: a search reads none of the others'. Two users may, once in a billion,
+//! share a tag; who may see what is decided by the chat's row, never by the tag.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::error::Result;
 use crate::pool::{Session, Statement};
 use crate::sql;
 
-/// How many bytes of words the index takes of one message; PostgreSQL takes no more than a megabyte. A message with more
-/// is looked at by every search of its user.
+/// How many bytes of words the index takes of one message; PostgreSQL takes no more than a
+/// megabyte. A message with more is looked at by every search of its user.
 const MOST_LEXEMES: usize = 1_000_000;
 
 /// What is kept of a message.
@@ -139,7 +140,8 @@ impl Tag {
         for word in words {
             bytes += word.len() + UserTag::LENGTH;
             if bytes > MOST_LEXEMES {
-                // A word that no text has: the mark of a message that the index does not know all of.
+                // A word that no text has: the mark of a message that the index does not know all
+                // of.
                 self.push(&mut lexemes, "");
                 break;
             }
@@ -158,7 +160,8 @@ impl Tag {
         lexemes.push('\'');
     }
 
-    /// What the index is asked to find messages that may have these phrases. Nothing of what was typed has a meaning.
+    /// What the index is asked to find messages that may have these phrases. Nothing of what was
+    /// typed has a meaning.
     pub(crate) fn query<'a>(&self, phrases: impl IntoIterator<Item = &'a Phrase>) -> String {
         let mut query = String::new();
         for phrase in phrases {

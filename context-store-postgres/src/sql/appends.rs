@@ -7,12 +7,13 @@ macro_rules! merged_bytes {
     };
 }
 
-/// New messages $5 at the end of branch $3 of a chat, if its head still is $4: one statement, which gives how many
-/// messages the branch then owns, or no row if it has not written. $6 are the messages packed, $7 is what they weigh, $8
-/// the time.
+/// New messages $5 at the end of branch $3 of a chat, if its head still is $4: one statement, which
+/// gives how many messages the branch then owns, or no row if it has not written. $6 are the
+/// messages packed, $7 is what they weigh, $8 the time.
 ///
-/// Whether the branch is there is looked at twice: before the chat's row is locked, and, since another writer may have come
-/// first, as it then is. If only the first look says yes the statement fails, by a division by zero, and nothing is written.
+/// Whether the branch is there is looked at twice: before the chat's row is locked, and, since
+/// another writer may have come first, as it then is. If only the first look says yes the statement
+/// fails, by a division by zero, and nothing is written.
 macro_rules! append {
     ($runs:expr, $words:expr) => {
         concat!(
@@ -46,7 +47,8 @@ macro_rules! one_run {
     };
 }
 
-/// The same, but if they fill a block of 16 or 64 messages they become one run with those of the block.
+/// The same, but if they fill a block of 16 or 64 messages they become one run with those of the
+/// block.
 macro_rules! merged_run {
     () => {
         concat!(

@@ -48,8 +48,8 @@ statements! {
     TOUCH_BLOB = "UPDATE #blob_ref SET used_at = $4, time_sum = int8xor(int8xor(time_sum, used_at), $4)
         WHERE chat = (SELECT no FROM #chat WHERE user_id = $1 AND id = $2) AND hash = $3 AND used_at < $4";
     FORGET_BLOB_REF = counted!("DELETE FROM #blob_ref WHERE chat = $1 AND blob = $2 RETURNING blob, -1 AS n");
-    /// Locks what user $1 refers to in chat $2, or in all if there is none, and last used at $3 or before: always in the
-    /// same order, so that nobody waits in a circle.
+    /// Locks what user $1 refers to in chat $2, or in all if there is none, and last used at $3 or
+    /// before: always in the same order, so that nobody waits in a circle.
     LOCK_BLOBS_OF = "SELECT no FROM #blob WHERE no IN (
           SELECT r.blob FROM #blob_ref r JOIN #chat c ON c.no = r.chat
           WHERE c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3)
@@ -58,8 +58,9 @@ statements! {
     FORGET_BLOB_REFS = counted!("DELETE FROM #blob_ref r USING #chat c WHERE c.no = r.chat
         AND c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3 AND r.blob = ANY($4::bigint[])
         RETURNING r.blob, -1 AS n");
-    /// Removes blobs that nobody refers to any more, and says how many they were, and how many bytes. In a statement after
-    /// that which dropped the references, since it sees what was there when it began.
+    /// Removes blobs that nobody refers to any more, and says how many they were, and how many
+    /// bytes. In a statement after that which dropped the references, since it sees what was there
+    /// when it began.
     RELEASE_BLOBS = "WITH gone AS (
           DELETE FROM #blob b WHERE b.no = ANY($1::bigint[]) AND NOT EXISTS (
             SELECT FROM #blob_ref r WHERE r.blob = b.no)
@@ -76,7 +77,8 @@ statements! {
             SELECT FROM #chat c WHERE c.no = r.chat AND c.user_id <> $1))
         + (SELECT count(*) FROM #blob_piece p WHERE NOT EXISTS (
             SELECT FROM #blob b WHERE b.no = p.blob AND b.user_id <> $1))";
-    /// The next blob, a chat that refers to it, how many pieces it has, and how many references it counts and has.
+    /// The next blob, a chat that refers to it, how many pieces it has, and how many references it
+    /// counts and has.
     BLOB_AFTER = "SELECT b.no, b.hash, b.size, c.user_id, c.id,
           (SELECT count(*) FROM #blob_piece p WHERE p.blob = b.no), b.refs, (SELECT count(*) FROM #blob_ref r WHERE r.blob = b.no)
         FROM #blob b LEFT JOIN #chat c ON c.no = (SELECT chat FROM #blob_ref WHERE blob = b.no LIMIT 1)

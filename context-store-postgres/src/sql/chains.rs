@@ -1,7 +1,7 @@
 //! The parts that statements over chains and windows are made of.
 
-/// The chain that ends at the head of branch $3: the pieces of branches it is made of, newest first, and the
-/// runs of each. One recursion per fork, none per message.
+/// The chain that ends at the head of branch $3: the pieces of branches it is made of, newest
+/// first, and the runs of each. One recursion per fork, none per message.
 macro_rules! of_branch {
     ($piece:ident $(, $window:tt)?) => {
         $piece!("FROM c JOIN #branch b ON b.chat = c.no AND b.name = $3", "((b.no << 32) + b.own)" $(, $window)?)
@@ -18,7 +18,8 @@ macro_rules! of_message {
     };
 }
 
-/// The chat, and the edition of its messages: it counts from elsewhere in every chat there ever was.
+/// The chat, and the edition of its messages: it counts from elsewhere in every chat there ever
+/// was.
 macro_rules! chat {
     () => {
         "WITH RECURSIVE c AS (SELECT no, (no << 32) + amended AS edition FROM #chat WHERE user_id = $1 AND id = $2),"
@@ -72,8 +73,8 @@ macro_rules! tokens {
     };
 }
 
-/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met it; it ends
-/// there. The run that holds the place of `start` may begin before it.
+/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met
+/// it; it ends there. The run that holds the place of `start` may begin before it.
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
         concat!(

@@ -1,7 +1,9 @@
 //! Statements about memories.
 //!
-//! Whoever writes to memories of a user locks the row of the user first. A word is mixed with its shelf and the part of places its record is
-//! in before it is looked for in the index, as [`crate::memories::words`] does it; `int8xor` is the operator whose sign stands for the schema here.
+//! Whoever writes to memories of a user locks the row of the user first. A word is mixed with its
+//! shelf and the part of places its record is in before it is looked for in the index, as
+//! [`crate::memories::words`] does it; `int8xor` is the operator whose sign stands for the schema
+//! here.
 
 /// The part of places that a record is in.
 macro_rules! part {
@@ -50,7 +52,8 @@ macro_rules! list {
     };
 }
 
-/// The words of a record, how many they are, and its shelf. Of many only those are said that are among these.
+/// The words of a record, how many they are, and its shelf. Of many only those are said that are
+/// among these.
 macro_rules! words {
     ($wanted:literal) => {
         concat!(
@@ -64,7 +67,8 @@ macro_rules! words {
     };
 }
 
-/// The places of records that have some of the words of shelves, by parts $5: newest first, as many as there may be.
+/// The places of records that have some of the words of shelves, by parts $5: newest first, as many
+/// as there may be.
 macro_rules! any_of {
     ($words:literal, $limit:literal, $where:expr) => {
         concat!(
@@ -87,12 +91,14 @@ macro_rules! any_of {
     };
 }
 
-/// Records worth scoring, and their words as far as they are among $2. First those in shelves $6 that have the first few of words $3:
-/// how many, and in which part, is said by $4 and $10 one after the other, until $11 were found; the shelves have these words from
-/// part $7 to $8, and so many of the first of them as $9 says. Then those that have one of the words $12 to $15; then the newest $20 of those with
-/// one of $16 to $19.
+/// Records worth scoring, and their words as far as they are among $2. First those in shelves $6
+/// that have the first few of words $3: how many, and in which part, is said by $4 and $10 one
+/// after the other, until $11 were found; the shelves have these words from part $7 to $8, and so
+/// many of the first of them as $9 says. Then those that have one of the words $12 to $15; then the
+/// newest $20 of those with one of $16 to $19.
 ///
-/// What is in front is looked at first, because nothing here sorts what a loop has found, and the loop ends where there is enough.
+/// What is in front is looked at first, because nothing here sorts what a loop has found, and the
+/// loop ends where there is enough.
 macro_rules! candidates {
     ($where:expr) => {
         concat!(
@@ -146,7 +152,8 @@ statements! {
           vectors = h.vectors + excluded.vectors, bytes = h.bytes + excluded.bytes,
           first = least(h.first, excluded.first), last = greatest(h.last, excluded.last)
         RETURNING no, scope, kind";
-    /// New records $3 to $13 with words $14 to $16 and vectors $17 to $21, without marks $22 and $23; user $1 has written $2.
+    /// New records $3 to $13 with words $14 to $16 and vectors $17 to $21, without marks $22 and
+    /// $23; user $1 has written $2.
     ADD_MEMORIES = "WITH records AS (
           INSERT INTO #memory (place, scope, shelf, id, version, key, session, message, size, words, body)
           SELECT i.place, i.scope, i.shelf, i.id, i.version, i.key, i.session, i.message, i.size, i.words::bigint[], i.body
@@ -227,10 +234,11 @@ statements! {
           FROM unnest($5::bigint[]) WITH ORDINALITY w (word, n) ORDER BY w.n)
         FROM ", scopes!(), " JOIN #memory_shelf h ON h.scope = s.no");
     CANDIDATES = candidates!("");
-    /// The same under row-level security, where an index of words is not asked before a policy: every part is read whole. $21 is
-    /// where the places of the user begin.
+    /// The same under row-level security, where an index of words is not asked before a policy:
+    /// every part is read whole. $21 is where the places of the user begin.
     CANDIDATES_OF_POLICY = candidates!("m.shelf = ANY($1::bigint[]) AND m.place BETWEEN $21 + (l.part << 13) AND $21 + (l.part << 13) + 8191 AND");
-    /// The records at places $1, their words as far as they are among $2, their vectors of model $3 and length $4.
+    /// The records at places $1, their words as far as they are among $2, their vectors of model $3
+    /// and length $4.
     WINNERS = concat!("SELECT m.place, ", words!("$2"), ", m.version, m.body, v.data FROM unnest($1::bigint[]) i (place)
         CROSS JOIN LATERAL (SELECT * FROM #memory m WHERE m.place = i.place OFFSET 0) m
         LEFT JOIN LATERAL (
@@ -258,7 +266,8 @@ statements! {
           ON CONFLICT DO NOTHING RETURNING scope)
         UPDATE #memory_scope s SET marks = s.marks + k.marks
         FROM (SELECT scope, count(*) AS marks FROM marks GROUP BY scope) k WHERE s.no = k.scope";
-    /// Removes all that is filed under scopes $1 but for the scopes, and says how many records they had.
+    /// Removes all that is filed under scopes $1 but for the scopes, and says how many records they
+    /// had.
     EMPTY_SCOPES = "WITH shelves AS (DELETE FROM #memory_shelf WHERE scope = ANY($1::bigint[]) RETURNING no),
         marks AS (DELETE FROM #memory_mark WHERE scope = ANY($1::bigint[])),
         scopes AS (UPDATE #memory_scope SET marks = 0 WHERE no = ANY($1::bigint[])),
@@ -304,13 +313,15 @@ statements! {
     /// Scopes that are not there, of shelves and marks.
     LOST_SCOPES = "SELECT DISTINCT t.scope FROM (SELECT scope FROM #memory_shelf UNION ALL SELECT scope FROM #memory_mark) t
         WHERE NOT EXISTS (SELECT FROM #memory_scope s WHERE s.no = t.scope)";
-    /// The next scopes, how many marks they count and have, and how many of these are not what was written.
+    /// The next scopes, how many marks they count and have, and how many of these are not what was
+    /// written.
     SCOPES_AFTER = "SELECT s.no, s.user_id, s.project, s.agent, s.session, s.key, s.marks, k.marks, k.wrong
         FROM #memory_scope s CROSS JOIN LATERAL (
           SELECT count(*) AS marks, count(*) FILTER (WHERE sum <> substring(sha256(mark) FOR 4)) AS wrong
           FROM #memory_mark WHERE scope = s.no) k
         WHERE s.no > $1 ORDER BY s.no LIMIT $2";
-    /// The next shelf with what it says and what there is, and how many words are in another number of records than is counted.
+    /// The next shelf with what it says and what there is, and how many words are in another number
+    /// of records than is counted.
     SHELF_AFTER = concat!("SELECT h.no, s.user_id, s.project, s.agent, s.session, h.kind,
           ARRAY[h.records, h.words, h.vectors, h.bytes],
           ARRAY[m.records, m.words, (SELECT count(*) FROM #memory_vector v WHERE v.shelf = h.no), m.bytes],

@@ -41,8 +41,9 @@ statements! {
     NODES_OF_MESSAGE = "SELECT DISTINCT r.session, r.agent::bigint, r.round::bigint, m.ordinal
         FROM #trajectory_message m JOIN #trajectory_round r ON r.no = m.round
         WHERE m.user_id = $1 AND m.chat = $2 AND m.message = $3 AND r.user_id = $1 ORDER BY 1, 2, 3, 4";
-    /// Removes at most $5 rounds of user $1, of session $2 and agent $3 if they are named, last written to at $4 or before.
-    /// They are locked always in the same order, so that nobody waits in a circle.
+    /// Removes at most $5 rounds of user $1, of session $2 and agent $3 if they are named, last
+    /// written to at $4 or before. They are locked always in the same order, so that nobody waits
+    /// in a circle.
     PRUNE_ROUNDS = "WITH picked AS MATERIALIZED (
           SELECT no FROM #trajectory_round
           WHERE user_id = $1 AND ($2::bytea IS NULL OR session = $2) AND ($3::bigint IS NULL OR agent = $3)
@@ -62,15 +63,16 @@ statements! {
         JOIN #trajectory_round r ON r.no = m.round WHERE m.user_id <> r.user_id";
 }
 
-/// What [`LOAD`] says a row is, if not a node: those are of the kind whose place among all is one less.
+/// What [`LOAD`] says a row is, if not a node: those are of the kind whose place among all is one
+/// less.
 pub(crate) const HEAD: i16 = 0;
 pub(crate) const EDGE: i16 = 100;
 pub(crate) const VERSION: i16 = 101;
 pub(crate) const MESSAGE: i16 = 102;
 
-/// The rounds from $4 to $5 of agent $3 of session $2 of user $1, whole; or of their nodes only those of numbers $6, without what
-/// connects them. One statement, so all of it is of one moment. Every table is looked into by round, whatever the planner thinks of
-/// how many rounds there are.
+/// The rounds from $4 to $5 of agent $3 of session $2 of user $1, whole; or of their nodes only
+/// those of numbers $6, without what connects them. One statement, so all of it is of one moment.
+/// Every table is looked into by round, whatever the planner thinks of how many rounds there are.
 pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
     let mut load = format!(
         "WITH r AS MATERIALIZED (

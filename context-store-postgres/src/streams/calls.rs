@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use context_core::{
-    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome,
-    StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, limits,
+    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, limits,
 };
 
 use crate::error::Fault;
@@ -13,7 +13,12 @@ use crate::streams;
 
 #[async_trait]
 impl StreamStore for Shared {
-    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+    async fn create_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
         limits::check_stream("create_stream", chat, id)?;
         work!(self, "create_stream", Work::Write, &chat.user, |session| {
             streams::create(session, chat, id, at).await
@@ -50,7 +55,12 @@ impl StreamStore for Shared {
         })
     }
 
-    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+    async fn cancel_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        at: Timestamp,
+    ) -> Result<StoredStream> {
         work!(self, "cancel_stream", Work::Write, &chat.user, |session| {
             streams::cancel(session, chat, id, at).await
         })

@@ -11,8 +11,8 @@ use crate::{blobs, history::chats, memories, rounds, sql, streams};
 
 const OPERATION: &str = "erase_user";
 
-/// Erases all chats of a user, each in a transaction of its own, then all rounds, then all memories, then has the tables written anew without them, then
-/// looks what is left.
+/// Erases all chats of a user, each in a transaction of its own, then all rounds, then all
+/// memories, then has the tables written anew without them, then looks what is left.
 pub(crate) async fn erase_user(
     pool: &Pool,
     schema: &str,

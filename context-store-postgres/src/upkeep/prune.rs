@@ -1,8 +1,8 @@
 //! What becomes of messages that no branch and no checkpoint reaches any more.
 //!
-//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to the newest
-//! message they need; the rest goes, and with the last message the row. Then what that row had forked from may be
-//! needed no more, and so on towards the root.
+//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to
+//! the newest message they need; the rest goes, and with the last message the row. Then what that
+//! row had forked from may be needed no more, and so on towards the root.
 
 use bytes::Bytes;
 use context_core::pack;
@@ -15,13 +15,15 @@ use crate::pool::Session;
 use crate::rows::{MISSING, ids, length, weight};
 use crate::sql;
 
-/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many messages went.
+/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many
+/// messages went.
 pub(crate) async fn prune(session: &mut Session<'_>, chat: i64, branch: i64) -> Result<i64> {
     let mut pruned = 0;
     let mut next = Some(branch);
     while let Some(no) = next.take() {
         let query = session.query(sql::PIECE).bind(no);
-        let row = session.first(query).await?.ok_or(Fault::Corrupt("a branch forks from none", None))?;
+        let row =
+            session.first(query).await?.ok_or(Fault::Corrupt("a branch forks from none", None))?;
         let piece = Piece::of(&row)?;
         if piece.name.is_some() {
             break;

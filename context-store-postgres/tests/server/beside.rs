@@ -1,11 +1,11 @@
-//! What stands beside messages, blobs and streams: what the check finds if something else wrote to the tables, round trips,
-//! row-level security, and chats that share bytes while others drop them.
+//! What stands beside messages, blobs and streams: what the check finds if something else wrote to
+//! the tables, round trips, row-level security, and chats that share bytes while others drop them.
 
 use std::sync::Arc;
 
 use context_core::{
-    BlobId, BlobPrune, CancelSignal, ChatRef, NewBlob, NewChat, Result, Store, StreamAppend, StreamClaim,
-    StreamEnd, StreamOutcome, StreamPrune, Timestamp,
+    BlobId, BlobPrune, CancelSignal, ChatRef, NewBlob, NewChat, Result, Store, StreamAppend,
+    StreamClaim, StreamEnd, StreamOutcome, StreamPrune, Timestamp,
 };
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
@@ -87,7 +87,10 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
             "UPDATE @store.stream SET state = 'failed'",
             ("ada/chat stream answer", "a stream is not what was written"),
         ),
-        ("UPDATE @store.stream SET state = 'lost'", ("ada/chat stream answer", "a stream is in no state")),
+        (
+            "UPDATE @store.stream SET state = 'lost'",
+            ("ada/chat stream answer", "a stream is in no state"),
+        ),
         ("UPDATE @store.stream SET run = -1", ("ada/chat stream answer", "a stream is of no run")),
     ] {
         let chat = chat(&store, "ada").await;
@@ -97,8 +100,7 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
         let found = problems(&store).await;
         let expected = format!("{place}: {problem}").replace("HASH", &hash);
         assert_eq!(found, [expected], "{statement}");
-        let clear =
-            "TRUNCATE @store.blob_ref, @store.blob_piece, @store.stream_chunk, @store.stream, @store.blob";
+        let clear = "TRUNCATE @store.blob_ref, @store.blob_piece, @store.stream_chunk, @store.stream, @store.blob";
         lab.run(&mut connection, clear).await;
     }
     lab.drop().await;
@@ -126,7 +128,10 @@ async fn appending_to_a_stream_and_reading_on_are_one_round_trip_each() {
         assert_eq!(proxy.round_trips() - before, 1, "appending {offset}");
         let before = proxy.round_trips();
         let part = streams.read_stream(&chat, &id, offset, 10).await.unwrap().unwrap();
-        assert_eq!((part.chunks, part.stream.chunks), (vec![offset.to_string().into()], offset + 1));
+        assert_eq!(
+            (part.chunks, part.stream.chunks),
+            (vec![offset.to_string().into()], offset + 1)
+        );
         assert_eq!(proxy.round_trips() - before, 1, "reading {offset}");
     }
     nothing_is_wrong(&store).await;
@@ -155,8 +160,14 @@ async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
         let (streams, id) = (store.streams().unwrap(), "answer".into());
         let end = StreamAppend::new("w", 4, ["five"], T).end(StreamEnd::Completed);
         applied(streams.append_stream(chat, &id, end).await.unwrap());
-        assert_eq!(streams.read_stream(chat, &id, 3, 9).await.unwrap().unwrap().chunks, ["four", "five"]);
-        assert_eq!(store.blobs().unwrap().blobs(chat, 9, None).await.unwrap().items[0].bytes, LARGE as u64);
+        assert_eq!(
+            streams.read_stream(chat, &id, 3, 9).await.unwrap().unwrap().chunks,
+            ["four", "five"]
+        );
+        assert_eq!(
+            store.blobs().unwrap().blobs(chat, 9, None).await.unwrap().items[0].bytes,
+            LARGE as u64
+        );
     }
     let mut bare = options.connect().await.unwrap();
     for table in ["blob", "blob_piece", "blob_ref", "stream", "stream_chunk"] {
@@ -176,8 +187,8 @@ async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
     lab.drop().await;
 }
 
-/// Chats of one user put the same bytes while others drop them, delete chats and prune: nobody waits in a circle, and
-/// nothing is lost or left behind.
+/// Chats of one user put the same bytes while others drop them, delete chats and prune: nobody
+/// waits in a circle, and nothing is lost or left behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn bytes_shared_by_chats_that_come_and_go_stay_whole() {
     let Some(lab) = Lab::new() else { return };
@@ -200,7 +211,8 @@ async fn bytes_shared_by_chats_that_come_and_go_stay_whole() {
                     }
                     2 | 3 => store.history().delete_chat(&own, None).await.map(drop),
                     4 => {
-                        let _pruned = streams.prune_streams(&StreamPrune::new("ada", T).abandoned(T)).await?;
+                        let _pruned =
+                            streams.prune_streams(&StreamPrune::new("ada", T).abandoned(T)).await?;
                         blobs.prune_blobs(&BlobPrune::new("ada", T)).await.map(drop)
                     }
                     _ => blobs
@@ -225,8 +237,12 @@ async fn bytes_shared_by_chats_that_come_and_go_stay_whole() {
         let read = blobs.read_blob(&kept, &blob.id, 0..9, None).await.unwrap().unwrap();
         assert!(texts.iter().any(|text| text.as_bytes() == read), "{read:?}");
     }
-    let erased =
-        store.maintenance().unwrap().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    let erased = store
+        .maintenance()
+        .unwrap()
+        .erase_user(&"ada".into(), &CancelSignal::never())
+        .await
+        .unwrap();
     assert_eq!(erased.remaining, 0);
     lab.drop().await;
 }

@@ -16,14 +16,19 @@ use crate::lab::{Lab, append, chat, extend, ids, nothing_is_wrong, says};
 #[tokio::test]
 async fn a_pool_of_the_program_is_used_and_left_open() {
     let Some(lab) = Lab::new() else { return };
-    let pool =
-        PgPoolOptions::new().max_connections(2).test_before_acquire(false).connect(&lab.url).await.unwrap();
+    let pool = PgPoolOptions::new()
+        .max_connections(2)
+        .test_before_acquire(false)
+        .connect(&lab.url)
+        .await
+        .unwrap();
     let config = PostgresConfig::from_pool(pool.clone()).schema(lab.schema.as_str());
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a", "b"]).await;
     for _ in 0..4 {
-        // Given up in the middle, more often than there are connections; a quick server may have answered already.
+        // Given up in the middle, more often than there are connections; a quick server may have
+        // answered already.
         let mut reading = pin!(ids(&store, &chat));
         let _answered = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
     }
@@ -35,7 +40,8 @@ async fn a_pool_of_the_program_is_used_and_left_open() {
     lab.drop().await;
 }
 
-/// The server ends all connections of the store, as when it restarts: one call says so, the next one works.
+/// The server ends all connections of the store, as when it restarts: one call says so, the next
+/// one works.
 #[tokio::test]
 async fn a_broken_connection_is_replaced() {
     let Some(lab) = Lab::new() else { return };
@@ -66,7 +72,8 @@ async fn nobody_waits_forever() {
     append(&store, &chat, "", &["a"]).await;
     let mut other = lab.connection().await;
     lab.run(&mut other, "BEGIN; SELECT no FROM @store.chat FOR UPDATE").await;
-    let error = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
+    let error =
+        store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Timeout, Retry::Safe), "{error:?}");
     lab.run(&mut other, "ROLLBACK").await;
     // Whether it was written after all: the same commit again is done once.
@@ -84,12 +91,14 @@ async fn servers_that_are_not_there_are_said_to_be_unavailable() {
     assert!(!format!("{error} {error:?}").contains("hunter2"));
 }
 
-/// Each takes what it finds as the head and goes on until its own messages are in: all of them get in, each once.
+/// Each takes what it finds as the head and goes on until its own messages are in: all of them get
+/// in, each once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_writers_of_one_branch() {
     const EACH: usize = 5;
     let Some(lab) = Lab::new() else { return };
-    let store = std::sync::Arc::new(PostgresStore::open(lab.config().connections(4)).await.unwrap());
+    let store =
+        std::sync::Arc::new(PostgresStore::open(lab.config().connections(4)).await.unwrap());
     let chat = chat(&*store, "ada").await;
     let mut writers = JoinSet::new();
     for writer in 0..16 {
@@ -119,7 +128,11 @@ async fn sixteen_writers_of_one_branch() {
         let own: Vec<_> = seen.iter().filter(|id| id.starts_with(&format!("w{writer}-"))).collect();
         assert_eq!(
             own,
-            (0..EACH).map(|i| format!("w{writer}-{i}")).collect::<Vec<_>>().iter().collect::<Vec<_>>()
+            (0..EACH)
+                .map(|i| format!("w{writer}-{i}"))
+                .collect::<Vec<_>>()
+                .iter()
+                .collect::<Vec<_>>()
         );
     }
     nothing_is_wrong(&*store).await;

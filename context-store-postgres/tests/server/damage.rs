@@ -1,11 +1,12 @@
-//! Rows that were changed behind the store's back: reading says so, and the check finds each. Stores without checksums get them.
+//! Rows that were changed behind the store's back: reading says so, and the check finds each.
+//! Stores without checksums get them.
 
 use context_core::trajectory::{Changes, NodeId, NodeKind};
 use context_core::{
-    AgentRef, BlobId, CancelSignal, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind,
-    FragmentId, MemoryFind, MemoryRecord, MemoryScope, MemoryVector, MemoryWrite, Metadata, NewBlob, NewChat,
-    Result, RoundCommit, RoundQuery, Store, StoredFragment, StreamAppend, StreamClaim, StreamId, Target,
-    Window,
+    AgentRef, BlobId, CancelSignal, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded,
+    ErrorKind, FragmentId, MemoryFind, MemoryRecord, MemoryScope, MemoryVector, MemoryWrite,
+    Metadata, NewBlob, NewChat, Result, RoundCommit, RoundQuery, Store, StoredFragment,
+    StreamAppend, StreamClaim, StreamId, Target, Window,
 };
 
 use crate::lab::{Lab, T, append, nothing_is_wrong, says};
@@ -38,7 +39,8 @@ pub(crate) async fn fill(store: &dyn Store) {
         body: Encoded::new("text", 1, "pay 100"),
     };
     store.fragments().put_fragments(&chat(), &[fragment], T).await.unwrap();
-    let _done = store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
+    let _done =
+        store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
     let streams = store.streams().unwrap();
     let id = StreamId::from("answer");
     let _done = streams.create_stream(&chat(), &id, T).await.unwrap();
@@ -63,7 +65,8 @@ async fn fill_round(store: &dyn Store) {
     let changes = Changes::new().set("output", "pay 100").describe("what was paid");
     let changes = round.change(NodeId::new(0, 1), &changes, None, T).unwrap();
     round.committed();
-    let _done = rounds.record_round(&RoundCommit::new("second", changes, round.head())).await.unwrap();
+    let _done =
+        rounds.record_round(&RoundCommit::new("second", changes, round.head())).await.unwrap();
     assert_eq!(rounds.load_rounds(&agent(), 0..=0).await.unwrap(), [round.to_record()]);
 }
 
@@ -165,7 +168,8 @@ fn planted(table: &str, column: &str, form: &str) -> String {
     format!("UPDATE @store.{table} SET {column} = {value}")
 }
 
-/// Columns of a round or a link that repeat what is read, or say whose it is: the check alone compares these.
+/// Columns of a round or a link that repeat what is read, or say whose it is: the check alone
+/// compares these.
 const COMPARED: [&str; 11] = [
     "trajectory_round.user_id",
     "trajectory_round.session",
@@ -181,7 +185,8 @@ const COMPARED: [&str; 11] = [
 ];
 
 #[tokio::test]
-async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_finding_of_the_check() {
+async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_finding_of_the_check()
+{
     let Some(lab) = Lab::new() else { return };
     let store = lab.open().await;
     let mut connection = lab.connection().await;
@@ -208,15 +213,22 @@ async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_fin
                 assert!(!format!("{error:?}").contains("900"), "{error:?}");
             }
             let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
-            let about: Vec<_> = report.findings.iter().map(|finding| finding.about.as_str()).collect();
+            let about: Vec<_> =
+                report.findings.iter().map(|finding| finding.about.as_str()).collect();
             let round = agent().round(0).to_string();
-            let moved = ["user_id", "session", "agent", "round"].contains(&column.trim_matches('"'));
-            assert!(about.iter().any(|about| moved || *about == round), "{plant}: {:?}", report.findings);
+            let moved =
+                ["user_id", "session", "agent", "round"].contains(&column.trim_matches('"'));
+            assert!(
+                about.iter().any(|about| moved || *about == round),
+                "{plant}: {:?}",
+                report.findings
+            );
             planted_in.insert(table);
         }
         lab.run(&mut connection, "DELETE FROM @store.trajectory_round").await;
     }
-    let kinds = [NodeKind::Query, NodeKind::Action, NodeKind::File, NodeKind::State].map(NodeKind::lower);
+    let kinds =
+        [NodeKind::Query, NodeKind::Action, NodeKind::File, NodeKind::State].map(NodeKind::lower);
     let tables = kinds.into_iter().chain(["round", "edge", "version", "message"]);
     assert_eq!(planted_in, tables.map(|table| format!("trajectory_{table}")).collect());
     lab.drop().await;

@@ -48,7 +48,10 @@ async fn a_role_that_may_not_make_it_is_told_what_to_do() {
     let error = PostgresStore::open(config(&options.database("not there"))).await.unwrap_err();
     assert_eq!((error.kind(), error.get("database")), (ErrorKind::Unavailable, Some("not there")));
     let message = error.to_string();
-    assert!(message.contains("let the role make databases") && !message.contains("hunter2"), "{message}");
+    assert!(
+        message.contains("let the role make databases") && !message.contains("hunter2"),
+        "{message}"
+    );
     lab.run(&mut connection, &format!("DROP ROLE {role}")).await;
     lab.drop().await;
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use context_conformance::server_url;
 use context_core::{
-    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node, Role, Store,
-    Target, Timestamp, Window,
+    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node,
+    Role, Store, Target, Timestamp, Window,
 };
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnection;
@@ -41,7 +41,9 @@ impl Lab {
     pub(crate) fn with_pgvector() -> Option<Self> {
         let variable = "CONTEXT_TEST_PGVECTOR_URL";
         let Some(url) = std::env::var(variable).ok().filter(|url| !url.is_empty()) else {
-            eprintln!("SKIPPED: {variable} is not set; it names a PostgreSQL server that has pgvector");
+            eprintln!(
+                "SKIPPED: {variable} is not set; it names a PostgreSQL server that has pgvector"
+            );
             return None;
         };
         Some(Self { url, schema: format!("pgvector_{}", Self::number()) })
@@ -69,8 +71,11 @@ impl Lab {
 
     pub(crate) async fn drop(self) {
         let mut connection = self.connection().await;
-        self.run(&mut connection, "SET client_min_messages TO warning; DROP SCHEMA IF EXISTS @store CASCADE")
-            .await;
+        self.run(
+            &mut connection,
+            "SET client_min_messages TO warning; DROP SCHEMA IF EXISTS @store CASCADE",
+        )
+        .await;
     }
 }
 
@@ -94,8 +99,11 @@ pub(crate) async fn chat(store: &dyn Store, user: &str) -> ChatRef {
 pub(crate) async fn append(store: &dyn Store, chat: &ChatRef, head: &str, ids: &[&str]) {
     let mut head = head.to_owned();
     for id in ids {
-        let outcome =
-            store.history().commit(extend(chat, &head, vec![says(id, "some words")])).await.unwrap();
+        let outcome = store
+            .history()
+            .commit(extend(chat, &head, vec![says(id, "some words")]))
+            .await
+            .unwrap();
         assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
         head = (*id).to_owned();
     }

@@ -1,5 +1,5 @@
-//! What the conformance suite does not ask: schemas and their versions, connections, round trips, row-level security, what stands
-//! beside messages, memories.
+//! What the conformance suite does not ask: schemas and their versions, connections, round trips,
+//! row-level security, what stands beside messages, memories.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

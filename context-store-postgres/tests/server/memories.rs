@@ -1,9 +1,9 @@
 //! Memories: whatever is written, found and forgotten is what the reference store says it is.
 
 use context_core::{
-    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome, MemoryRecord,
-    MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWrite, Metadata, Store, StoredMemory,
-    Timestamp, UserId,
+    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome,
+    MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWrite,
+    Metadata, Store, StoredMemory, Timestamp, UserId,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_postgres::PostgresStore;
@@ -32,9 +32,25 @@ enum Step {
     ForgetIds(u8, Vec<u8>),
     ForgetSource(u8, u8, Option<u8>),
     ForgetScope(u8),
-    Find { scopes: Vec<u8>, kinds: Vec<u8>, words: Vec<u8>, vector: Option<Vec<i8>>, limit: usize },
-    List { scopes: Vec<u8>, kinds: Vec<u8>, key: Option<u8>, source: Option<(u8, Option<u8>)>, limit: usize },
-    Look { scope: u8, ids: Vec<u8>, each_side: usize },
+    Find {
+        scopes: Vec<u8>,
+        kinds: Vec<u8>,
+        words: Vec<u8>,
+        vector: Option<Vec<i8>>,
+        limit: usize,
+    },
+    List {
+        scopes: Vec<u8>,
+        kinds: Vec<u8>,
+        key: Option<u8>,
+        source: Option<(u8, Option<u8>)>,
+        limit: usize,
+    },
+    Look {
+        scope: u8,
+        ids: Vec<u8>,
+        each_side: usize,
+    },
 }
 
 const SCOPES: u8 = 7;
@@ -74,11 +90,13 @@ fn id(n: u8) -> String {
 }
 
 fn drafted(draft: &Draft, at: i64) -> MemoryWrite {
-    let words: Vec<_> = draft.words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]).collect();
+    let words: Vec<_> =
+        draft.words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]).collect();
     let words = words.join(if at % 2 == 0 { " " } else { "  " });
     let kind = KINDS[usize::from(draft.kind) % KINDS.len()];
     let at = Timestamp::from_micros(at);
-    let mut record = MemoryRecord::new(scope(draft.scope), id(draft.id), kind, at, format!("{words}\0"));
+    let mut record =
+        MemoryRecord::new(scope(draft.scope), id(draft.id), kind, at, format!("{words}\0"));
     record.source = draft.source.map(source);
     record.key = draft.key.map(|key| format!("key\0{}", key % 2));
     record.data = Metadata::default().with("n\0", 15);
@@ -120,13 +138,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => prop::collection::vec(drafts(), 1..12).prop_map(Step::Write),
         2 => (0..SCOPES, some(9, 4)).prop_map(|(scope, ids)| Step::ForgetIds(scope, ids)),
-        1 => (0..SCOPES, 0..2_u8, prop::option::of(0..3_u8)).prop_map(|(s, a, b)| Step::ForgetSource(s, a, b)),
+        1 => (0..SCOPES, 0..2_u8,
+            prop::option::of(0..3_u8)).prop_map(|(s, a, b)| Step::ForgetSource(s, a, b)),
         1 => (0..SCOPES).prop_map(Step::ForgetScope),
-        6 => (prop::collection::vec(0..6_u8, 1..6), some(3, 3), some(8, 8), vectors(), 1..8_usize).prop_map(
-            |(scopes, kinds, words, vector, limit)| Step::Find { scopes, kinds, words, vector, limit }
+        6 => (prop::collection::vec(0..6_u8, 1..6), some(3, 3), some(8, 8), vectors(),
+            1..8_usize).prop_map(
+            |(scopes, kinds, words, vector, limit)| Step::Find { scopes, kinds, words, vector,
+                limit }
         ),
-        2 => (prop::collection::vec(0..6_u8, 1..6), some(3, 3), prop::option::of(0..2_u8), source(), 1..6_usize)
-            .prop_map(|(scopes, kinds, key, source, limit)| Step::List { scopes, kinds, key, source, limit }),
+        2 => (prop::collection::vec(0..6_u8, 1..6), some(3, 3), prop::option::of(0..2_u8),
+            source(), 1..6_usize)
+            .prop_map(|(scopes, kinds, key, source, limit)| Step::List { scopes, kinds, key,
+                source, limit }),
         2 => (0..SCOPES, some(9, 5), 0..4_usize)
             .prop_map(|(scope, ids, each_side)| Step::Look { scope, ids, each_side }),
     ];
@@ -141,7 +164,11 @@ fn plain(stored: &StoredMemory) -> (MemoryRecord, u64) {
 fn same_found([ours, theirs]: [MemoriesFound; 2]) {
     assert_eq!(ours.bm25, theirs.bm25);
     let plain = |found: &MemoriesFound| {
-        found.hits.iter().map(|hit| (plain(&hit.stored), hit.score, hit.similarity)).collect::<Vec<_>>()
+        found
+            .hits
+            .iter()
+            .map(|hit| (plain(&hit.stored), hit.score, hit.similarity))
+            .collect::<Vec<_>>()
     };
     assert_eq!(plain(&ours), plain(&theirs));
 }
@@ -177,7 +204,10 @@ async fn write(stores: [&dyn MemoryRecordStore; 2], mut drafts: Vec<Draft>, at: 
     let [ours, theirs] = stores.map(|store| store.write_memories(&writes[..writes.len().min(1)]));
     if !writes.is_empty() {
         let (ours, theirs) = (ours.await.unwrap(), theirs.await.unwrap());
-        assert_eq!(matches!(ours, MemoryOutcome::Applied(_)), matches!(theirs, MemoryOutcome::Applied(_)));
+        assert_eq!(
+            matches!(ours, MemoryOutcome::Applied(_)),
+            matches!(theirs, MemoryOutcome::Applied(_))
+        );
     }
 }
 
@@ -197,7 +227,8 @@ async fn pages(store: &dyn MemoryRecordStore, list: &MemoryList) -> Vec<(MemoryR
 }
 
 async fn take(stores: [&dyn MemoryRecordStore; 2], step: &Step, at: i64) {
-    let kinds_of = |kinds: &[u8]| kinds.iter().map(|kind| KINDS[usize::from(*kind)].to_owned()).collect();
+    let kinds_of =
+        |kinds: &[u8]| kinds.iter().map(|kind| KINDS[usize::from(*kind)].to_owned()).collect();
     match step {
         Step::Write(drafts) => write(stores, drafts.clone(), at).await,
         Step::ForgetIds(of, ids) => {
@@ -217,7 +248,8 @@ async fn take(stores: [&dyn MemoryRecordStore; 2], step: &Step, at: i64) {
                 wanted.sort();
                 wanted.dedup();
             }
-            let mut find = MemoryFind::new(scopes.iter().map(|n| scope(*n)).collect(), wanted, *limit);
+            let mut find =
+                MemoryFind::new(scopes.iter().map(|n| scope(*n)).collect(), wanted, *limit);
             find.kinds = kinds_of(kinds);
             find.vector = meant.as_deref().map(vector);
             let [ours, theirs] = stores.map(|store| store.find_memories(&find));
@@ -231,11 +263,13 @@ async fn take(stores: [&dyn MemoryRecordStore; 2], step: &Step, at: i64) {
             assert_eq!(pages(stores[0], &list).await, pages(stores[1], &list).await);
         }
         Step::Look { scope: of, ids, each_side } => {
-            let (scope, ids): (_, Vec<_>) = (scope(*of), ids.iter().map(|n| id(*n).into()).collect());
+            let (scope, ids): (_, Vec<_>) =
+                (scope(*of), ids.iter().map(|n| id(*n).into()).collect());
             let [ours, theirs] = stores.map(|store| store.memories(&scope, &ids));
             let plain_all = |all: Vec<StoredMemory>| all.iter().map(plain).collect::<Vec<_>>();
             assert_eq!(plain_all(ours.await.unwrap()), plain_all(theirs.await.unwrap()));
-            let [ours, theirs] = stores.map(|store| store.memories_beside(&scope, &ids, *each_side));
+            let [ours, theirs] =
+                stores.map(|store| store.memories_beside(&scope, &ids, *each_side));
             let plain_each = |all: Vec<Vec<_>>| all.into_iter().map(plain_all).collect::<Vec<_>>();
             assert_eq!(plain_each(ours.await.unwrap()), plain_each(theirs.await.unwrap()));
         }
@@ -284,8 +318,10 @@ fn whatever_is_done_the_reference_does_the_same(
             for user in ["us\0er", "bob"] {
                 stats_are_the_same(stores, &user.into()).await;
             }
-            let [ours, theirs] = [&store as &dyn Store, &reference].map(|store| store.maintenance().unwrap());
-            let (ours, theirs) = (ours.users(9, None).await.unwrap(), theirs.users(9, None).await.unwrap());
+            let [ours, theirs] =
+                [&store as &dyn Store, &reference].map(|store| store.maintenance().unwrap());
+            let (ours, theirs) =
+                (ours.users(9, None).await.unwrap(), theirs.users(9, None).await.unwrap());
             assert_eq!(ours.items, theirs.items);
             nothing_is_wrong(&store).await;
         });

@@ -1,7 +1,8 @@
 //! Memories that many write at once, and very many of them.
 
 use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWritten, Store, limits,
+    MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWritten, Store,
+    limits,
 };
 use tokio::task::JoinSet;
 
@@ -17,8 +18,13 @@ async fn of_several_writers_of_a_new_memory_one_writes_it() {
         writers.spawn(async move {
             // Each in another order, in two scopes that nobody has written to.
             let ids = (0..30).map(|n| (n * 7 + writer * 11) % 30);
-            let scope =
-                |n| if n % 2 == 0 { MemoryScope::new("ada") } else { MemoryScope::new("ada").project("p") };
+            let scope = |n| {
+                if n % 2 == 0 {
+                    MemoryScope::new("ada")
+                } else {
+                    MemoryScope::new("ada").project("p")
+                }
+            };
             let writes: Vec<_> = ids
                 .clone()
                 .map(|n| remembered(&scope(n), &n.to_string(), &format!("common w{n} by{writer}")))
@@ -59,11 +65,17 @@ async fn of_several_writers_of_a_version_one_wins() {
         for outcome in writers.join_all().await {
             match outcome {
                 MemoryOutcome::Applied(written) => {
-                    assert_eq!(written, [MemoryWritten::Written(1), MemoryWritten::Written(version + 1)]);
+                    assert_eq!(
+                        written,
+                        [MemoryWritten::Written(1), MemoryWritten::Written(version + 1)]
+                    );
                     won += 1;
                 }
                 MemoryOutcome::Conflict { write, stored } => {
-                    assert_eq!((write, stored.map(|stored| stored.version)), (1, Some(version + 1)));
+                    assert_eq!(
+                        (write, stored.map(|stored| stored.version)),
+                        (1, Some(version + 1))
+                    );
                 }
                 other => panic!("{other:?}"),
             }
@@ -83,7 +95,8 @@ async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
         tasks.spawn(async move {
             let ada = MemoryScope::new("ada");
             for round in 0..8 {
-                let scope = if (task + round) % 2 == 0 { ada.clone() } else { ada.clone().session("s") };
+                let scope =
+                    if (task + round) % 2 == 0 { ada.clone() } else { ada.clone().session("s") };
                 let writes = [
                     remembered(&scope, &format!("{}", round % 3), &format!("common t{task}")),
                     remembered(&ada.clone().agent("a"), &format!("{task}"), "common"),
@@ -93,9 +106,10 @@ async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
                 let forget = match (task + round) % 4 {
                     0 => MemoryForget::Scope(scope),
                     1 => MemoryForget::ids(scope, ["0", "1"]),
-                    2 => {
-                        MemoryForget::source(ada.clone(), context_core::MemorySource::message("session", "2"))
-                    }
+                    2 => MemoryForget::source(
+                        ada.clone(),
+                        context_core::MemorySource::message("session", "2"),
+                    ),
                     _ => continue,
                 };
                 let forgotten = store.memories().unwrap().forget_memories(&forget).await.unwrap();
@@ -112,8 +126,9 @@ async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
     lab.drop().await;
 }
 
-/// Above the exact limits, in several scopes and parts of places: what has all words is found however common they are and however old it
-/// is, what has a rare one too, and of what is alike the newest.
+/// Above the exact limits, in several scopes and parts of places: what has all words is found
+/// however common they are and however old it is, what has a rare one too, and of what is alike the
+/// newest.
 #[tokio::test]
 async fn what_fits_best_is_found_among_very_many() {
     let Some(lab) = Lab::new() else { return };
@@ -132,9 +147,11 @@ async fn what_fits_best_is_found_among_very_many() {
         let writes: Vec<_> = (batch * 1000..(batch + 1) * 1000).map(many).collect();
         write(&store, &writes).await;
     }
-    let find =
-        |wanted: &[&str], limit| MemoryFind::new(vec![ada.clone(), project.clone()], words(wanted), limit);
-    let postings = store.memories().unwrap().find_memories(&find(&["a", "b"], 1)).await.unwrap().bm25.found;
+    let find = |wanted: &[&str], limit| {
+        MemoryFind::new(vec![ada.clone(), project.clone()], words(wanted), limit)
+    };
+    let postings =
+        store.memories().unwrap().find_memories(&find(&["a", "b"], 1)).await.unwrap().bm25.found;
     assert_eq!(postings, [4501, 4501]);
     assert!(postings.iter().all(|found| *found > limits::EXACT_MEMORY_POSTINGS));
     let best = found(&store, &find(&["a", "b"], 2)).await;

@@ -56,7 +56,10 @@ async fn the_check_finds_what_is_wrong_with_memories() {
             "UPDATE @store.memory SET message = NULL",
             "SHELF, place 2: its row does not say what the record says",
         ),
-        ("UPDATE @store.memory SET version = 0", "SHELF, place 2: a memory is not what was written"),
+        (
+            "UPDATE @store.memory SET version = 0",
+            "SHELF, place 2: a memory is not what was written",
+        ),
         (
             "UPDATE @store.memory SET words = words[2:]",
             "SHELF: 2 words are in another number of records than is counted",
@@ -69,7 +72,10 @@ async fn the_check_finds_what_is_wrong_with_memories() {
             "UPDATE @store.memory_word SET records = records + 1",
             "SHELF: 2 words are in another number of records than is counted",
         ),
-        ("DELETE FROM @store.memory_word", "SHELF: 2 words are in another number of records than is counted"),
+        (
+            "DELETE FROM @store.memory_word",
+            "SHELF: 2 words are in another number of records than is counted",
+        ),
         (
             "UPDATE @store.memory_shelf SET bytes = 7",
             "SHELF: says [2, 3, 1, 7] records, words, vectors and bytes, has [2, 3, 1, 19]",
@@ -94,7 +100,10 @@ async fn the_check_finds_what_is_wrong_with_memories() {
             "INSERT INTO @store.memory_vector VALUES (-7, 1, 'e', 1, 'x')",
             "table memory_vector, -7: belongs to no memory",
         ),
-        ("INSERT INTO @store.memory_word VALUES (-7, 1, 1)", "table memory_word, -7: belongs to no shelf"),
+        (
+            "INSERT INTO @store.memory_word VALUES (-7, 1, 1)",
+            "table memory_word, -7: belongs to no shelf",
+        ),
         (
             "UPDATE @store.memory SET shelf = -7",
             "SHELF: says [2, 3, 1, 19] records, words, vectors and bytes, has [0, 0, 1, 0]",
@@ -134,8 +143,11 @@ async fn erasing_a_user_leaves_no_memory_and_no_mark() {
     let store = lab.open().await;
     let (ada, bob) = (MemoryScope::new("ada"), MemoryScope::new("bob"));
     let within = ada.clone().project("p");
-    write(&store, &[remembered(&ada, "a", "x y"), remembered(&within, "b", "x").vector(meant([1.0, 2.0]))])
-        .await;
+    write(
+        &store,
+        &[remembered(&ada, "a", "x y"), remembered(&within, "b", "x").vector(meant([1.0, 2.0]))],
+    )
+    .await;
     write(&store, &[remembered(&ada, "c", "x"), remembered(&within, "d", "z")]).await;
     write(&store, &[remembered(&bob, "a", "x y").vector(meant([1.0, 2.0]))]).await;
     let forget = MemoryForget::ids(within.clone(), ["d"]);
@@ -183,8 +195,9 @@ async fn another_role_remembers_for_the_user_it_names(lab: Lab) {
     let (owner, store, options) = as_two_roles(&lab, &mut connection).await;
     for user in ["ada", "bob"] {
         let scope = MemoryScope::new(user);
-        let many =
-            |n: usize| remembered(&scope, &format!("{user} {n}"), if n == 7 { "x y z" } else { "x y" });
+        let many = |n: usize| {
+            remembered(&scope, &format!("{user} {n}"), if n == 7 { "x y z" } else { "x y" })
+        };
         let writes: Vec<_> = (0..1000).map(many).collect();
         write(&store, &writes).await;
         let near = remembered(&scope, "near", "hotel").vector(meant([1.0, 1.0]));
@@ -198,12 +211,14 @@ async fn another_role_remembers_for_the_user_it_names(lab: Lab) {
         find.words = words(&["nowhere"]);
         find.vector = Some(meant([2.0, 2.5]));
         assert_eq!(found(&store, &find).await, ["near", "far"]);
-        let changed = remembered(&scope, "near", "other").expected(context_core::MemoryExpected::Version(1));
+        let changed =
+            remembered(&scope, "near", "other").expected(context_core::MemoryExpected::Version(1));
         assert_eq!(write(&store, &[changed]).await, [MemoryWritten::Written(2)]);
         assert_eq!(found(&store, &find).await, ["far"]);
     }
     let mut bare = options.connect().await.unwrap();
-    let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1 AND tablename LIKE 'memory%'";
+    let tables =
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = $1 AND tablename LIKE 'memory%'";
     let tables: Vec<String> =
         sqlx::query_scalar(tables).bind(&lab.schema).fetch_all(&mut connection).await.unwrap();
     assert!(tables.len() >= 7, "{tables:?}");
@@ -233,7 +248,8 @@ async fn another_role_sees_memories_of_the_user_it_names_with_pgvector() {
     another_role_remembers_for_the_user_it_names(lab).await;
 }
 
-/// Rows of programs that do not use the extension are compared here, those of others there, and it makes no difference.
+/// Rows of programs that do not use the extension are compared here, those of others there, and it
+/// makes no difference.
 #[tokio::test]
 async fn pgvector_may_be_used_by_some_and_not_by_others() {
     let Some(lab) = Lab::with_pgvector() else { return };
@@ -241,7 +257,8 @@ async fn pgvector_may_be_used_by_some_and_not_by_others() {
     let scope = MemoryScope::new("ada");
     let point = |n: i16| {
         let angle = f32::from(n) * 0.1;
-        remembered(&scope, &format!("{n}"), "x").vector(meant([angle.cos() * 3.0, angle.sin() * 3.0]))
+        remembered(&scope, &format!("{n}"), "x")
+            .vector(meant([angle.cos() * 3.0, angle.sin() * 3.0]))
     };
     let zero = remembered(&scope, "zero", "x").vector(meant([0.0, 0.0]));
     write(&without, &(0..10).map(point).chain([zero]).collect::<Vec<_>>()).await;
@@ -251,13 +268,23 @@ async fn pgvector_may_be_used_by_some_and_not_by_others() {
     let huge = remembered(&scope, "huge", "x").vector(meant([f32::MAX, f32::MAX]));
     let tiny = remembered(&scope, "tiny", "x").vector(meant([f32::MIN_POSITIVE, 0.0]));
     write(&with, &[huge, tiny, remembered(&scope, "none", "x")]).await;
-    for numbers in
-        [[1.0, 1.0], [1.0, 0.1], [-1.0, 0.5], [-3.0, -1.0], [0.0, 0.0], [f32::MAX, f32::MAX], [1e-30, 0.0]]
-    {
+    for numbers in [
+        [1.0, 1.0],
+        [1.0, 0.1],
+        [-1.0, 0.5],
+        [-3.0, -1.0],
+        [0.0, 0.0],
+        [f32::MAX, f32::MAX],
+        [1e-30, 0.0],
+    ] {
         let mut find = MemoryFind::new(vec![scope.clone()], Vec::new(), 20);
         find.vector = Some(meant(numbers));
         let ours = with.memories().unwrap().find_memories(&find).await.unwrap();
-        assert_eq!(ours, without.memories().unwrap().find_memories(&find).await.unwrap(), "{numbers:?}");
+        assert_eq!(
+            ours,
+            without.memories().unwrap().find_memories(&find).await.unwrap(),
+            "{numbers:?}"
+        );
         assert_eq!(ours.hits.len(), 20);
     }
     let forget = MemoryForget::ids(scope, (0..60).map(|n| n.to_string()));

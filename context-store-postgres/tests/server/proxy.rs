@@ -27,7 +27,8 @@ impl Proxy {
         Self { port, answers }
     }
 
-    /// How many round trips there were: each ends with the server saying that it is ready for the next.
+    /// How many round trips there were: each ends with the server saying that it is ready for the
+    /// next.
     pub(crate) fn round_trips(&self) -> u64 {
         self.answers.load(Ordering::SeqCst)
     }
@@ -39,7 +40,8 @@ async fn forward(client: TcpStream, server: TcpStream, answers: Arc<AtomicU64>) 
     tokio::spawn(async move {
         let _ = tokio::io::copy(&mut from_client, &mut to_server).await;
     });
-    // The answer to the question whether the server speaks TLS is a byte without a frame: the client must not ask.
+    // The answer to the question whether the server speaks TLS is a byte without a frame: the
+    // client must not ask.
     loop {
         let mut header = [0; 5];
         if from_server.read_exact(&mut header).await.is_err() {
@@ -53,7 +55,8 @@ async fn forward(client: TcpStream, server: TcpStream, answers: Arc<AtomicU64>) 
         if header[0] == b'Z' {
             answers.fetch_add(1, Ordering::SeqCst);
         }
-        if to_client.write_all(&header).await.is_err() || to_client.write_all(&body).await.is_err() {
+        if to_client.write_all(&header).await.is_err() || to_client.write_all(&body).await.is_err()
+        {
             return;
         }
     }

@@ -1,9 +1,9 @@
-//! Stores that are opened to read: nothing is made and nothing is changed, whatever is there. Schemas of other programs are
-//! left alone however they are opened.
+//! Stores that are opened to read: nothing is made and nothing is changed, whatever is there.
+//! Schemas of other programs are left alone however they are opened.
 
 use context_core::{
-    BlobId, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ErrorKind, MessageId, NewBlob, Retry, SearchQuery,
-    Store, Window,
+    BlobId, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ErrorKind, MessageId, NewBlob, Retry,
+    SearchQuery, Store, Window,
 };
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
@@ -11,7 +11,8 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::lab::{Lab, T, append, chat, extend, ids, says};
 
-/// Every schema, relation, column, comment and setting of the database, and every row of the store's schema.
+/// Every schema, relation, column, comment and setting of the database, and every row of the
+/// store's schema.
 async fn everything(lab: &Lab) -> Vec<String> {
     let mut connection = lab.connection().await;
     let catalog =
@@ -34,7 +35,8 @@ async fn everything(lab: &Lab) -> Vec<String> {
     .unwrap();
     for table in tables {
         // The server's own number of the transaction that wrote a row is compared as well.
-        let rows = format!("SELECT '{table} ' || r.xmin || ' ' || r::text FROM {table} r ORDER BY 1");
+        let rows =
+            format!("SELECT '{table} ' || r.xmin || ' ' || r::text FROM {table} r ORDER BY 1");
         let rows: Vec<String> =
             sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_all(&mut connection).await.unwrap();
         all.extend(rows);
@@ -84,14 +86,20 @@ async fn reading_changes_no_row_and_writing_is_refused() {
     let store = PostgresStore::open(lab.config().read_only(true)).await.unwrap();
     read_all(&store).await;
     let refused = |error: context_core::Error| {
-        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unsupported, Retry::Never), "{error}");
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Unsupported, Retry::Never),
+            "{error}"
+        );
         assert_eq!(error.message(), "the store was opened to read");
     };
     let history = store.history();
     refused(history.commit(extend(&chat, "c", vec![says("d", "text")])).await.unwrap_err());
     refused(history.update_chat(&chat, &ChatPatch::default(), T).await.unwrap_err());
     refused(history.delete_chat(&chat, None).await.unwrap_err());
-    refused(store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"more"[..], T)).await.unwrap_err());
+    refused(
+        store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"more"[..], T)).await.unwrap_err(),
+    );
     let maintenance = store.maintenance().unwrap();
     refused(maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap_err());
     refused(maintenance.vacuum().await.unwrap_err());
@@ -104,7 +112,11 @@ async fn a_schema_without_a_store_is_not_made_and_not_called_sound() {
     let Some(lab) = Lab::new() else { return };
     let before = everything(&lab).await;
     let error = PostgresStore::open(lab.config().read_only(true)).await.unwrap_err();
-    assert_eq!((error.kind(), error.get("schema")), (ErrorKind::NotFound, Some(&*lab.schema)), "{error}");
+    assert_eq!(
+        (error.kind(), error.get("schema")),
+        (ErrorKind::NotFound, Some(&*lab.schema)),
+        "{error}"
+    );
     assert_eq!(error.message(), "there is no context store in the schema");
     assert_eq!(everything(&lab).await, before);
     lab.drop().await;

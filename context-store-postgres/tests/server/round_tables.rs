@@ -1,11 +1,14 @@
-//! Trajectories as tables: what people read with plain SQL, who sees what, what the check finds, round trips, and processes that write
-//! to one round.
+//! Trajectories as tables: what people read with plain SQL, who sees what, what the check finds,
+//! round trips, and processes that write to one round.
 
 use std::process::Command;
 
-use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round};
+use context_core::trajectory::{
+    Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round,
+};
 use context_core::{
-    AgentRef, CancelSignal, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store, TrajectoryStore,
+    AgentRef, CancelSignal, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store,
+    TrajectoryStore,
 };
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -24,10 +27,13 @@ pub(crate) fn filled(agent: &AgentRef) -> (Round, RoundCommit) {
     let mut changes = round.ask(query, T).unwrap().1;
     let body = NodeBody::action("search", serde_json::json!({"q": "trains"}));
     changes.extend(round.add(NewNode::new(body, [QUERY]), T).unwrap().1);
-    changes.extend(round.add(NewNode::new(NodeBody::file("a.csv"), [ACTION]).edge("produces"), T).unwrap().1);
+    changes.extend(
+        round.add(NewNode::new(NodeBody::file("a.csv"), [ACTION]).edge("produces"), T).unwrap().1,
+    );
     let output = Changes::new().set("output", serde_json::json!([1.5, 2])).set("success", true);
     changes.extend(round.change(ACTION, &output, None, T).unwrap());
-    changes.extend(round.add(NewNode::new(NodeBody::state("the first one"), [ACTION]), T).unwrap().1);
+    changes
+        .extend(round.add(NewNode::new(NodeBody::state("the first one"), [ACTION]), T).unwrap().1);
     round.committed();
     let commit = RoundCommit::new("first", changes, round.head());
     (round, commit)
@@ -49,16 +55,21 @@ async fn commit(
 
 async fn texts(lab: &Lab, connection: &mut PgConnection, sql: &str) -> Vec<String> {
     let schema = format!("\"{}\"", lab.schema);
-    sqlx::query_scalar(AssertSqlSafe(sql.replace("@store", &schema))).fetch_all(connection).await.unwrap()
+    sqlx::query_scalar(AssertSqlSafe(sql.replace("@store", &schema)))
+        .fetch_all(connection)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn people_ask_with_plain_sql() {
     let Some(lab) = Lab::new() else { return };
     let store = lab.open().await;
-    for agent in
-        [AgentRef::main("ada", "tr\0ip"), AgentRef::new("ada", "tr\0ip", 1), AgentRef::main("bob", "tr\0ip")]
-    {
+    for agent in [
+        AgentRef::main("ada", "tr\0ip"),
+        AgentRef::new("ada", "tr\0ip", 1),
+        AgentRef::main("bob", "tr\0ip"),
+    ] {
         applied(store.trajectories().unwrap(), &filled(&agent).1).await;
     }
     let mut connection = lab.connection().await;
@@ -115,19 +126,25 @@ async fn recording_and_loading_are_one_round_trip_each() {
     for i in 0..20 {
         let before = proxy.round_trips();
         let body = NodeBody::action("search", serde_json::json!({"q": i}));
-        let (id, changes) = round.add(NewNode::new(body, [last]).edge("triggers").append(), T).unwrap();
+        let (id, changes) =
+            round.add(NewNode::new(body, [last]).edge("triggers").append(), T).unwrap();
         last = id;
         commit(rounds, &mut round, changes).await;
         let output = Changes::new().set("output", serde_json::json!(i)).describe("found");
         let changed = round.change(id, &output, None, T).unwrap();
         commit(rounds, &mut round, changed).await;
-        let (gone, changes) = round.add(NewNode::new(NodeBody::state("x"), [last]).append(), T).unwrap();
+        let (gone, changes) =
+            round.add(NewNode::new(NodeBody::state("x"), [last]).append(), T).unwrap();
         commit(rounds, &mut round, changes).await;
         let removed = round.remove(gone, Removal::Leaf, T).unwrap();
         commit(rounds, &mut round, removed).await;
         let loaded = rounds.load_rounds(&agent, 0..=9).await.unwrap();
         // The first time the statements are prepared as well.
-        assert!(i == 0 || proxy.round_trips() - before == 5, "{i}: {}", proxy.round_trips() - before);
+        assert!(
+            i == 0 || proxy.round_trips() - before == 5,
+            "{i}: {}",
+            proxy.round_trips() - before
+        );
         assert_eq!(loaded, [round.to_record()]);
     }
     nothing_is_wrong(&store).await;
@@ -142,7 +159,10 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
     let (rounds, user) = (store.trajectories().unwrap(), RoundPrune::of_user("ada"));
     for (statement, expected) in [
         ("DELETE FROM @store.trajectory_file", "a round has not as many nodes as it says"),
-        ("UPDATE @store.trajectory_round SET revision = 7", "its row does not say what its head says"),
+        (
+            "UPDATE @store.trajectory_round SET revision = 7",
+            "its row does not say what its head says",
+        ),
         (
             "UPDATE @store.trajectory_round SET session = 'other'",
             "the head of a round is not what was written",
@@ -156,8 +176,14 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
             "an edge of a round is not what was written",
         ),
         ("DELETE FROM @store.trajectory_query", "something is kept of a node that is not there"),
-        ("UPDATE @store.trajectory_version SET was = '7'", "a version of a node is not what was written"),
-        ("UPDATE @store.trajectory_query SET exact = '{}'", "a node of a round is not what was written"),
+        (
+            "UPDATE @store.trajectory_version SET was = '7'",
+            "a version of a node is not what was written",
+        ),
+        (
+            "UPDATE @store.trajectory_query SET exact = '{}'",
+            "a node of a round is not what was written",
+        ),
         (
             "UPDATE @store.trajectory_message SET chat = 'other'",
             "the message of a node is not what was written",
@@ -239,7 +265,8 @@ async fn another_role_sees_rounds_of_the_user_it_names() {
 const CHILD: &str = "CONTEXT_TEST_POSTGRES_ROUNDS";
 const COMMITS: u64 = 15;
 
-/// Adds nodes to one round, looking again whenever somebody else was faster. Run by the test below in processes of their own.
+/// Adds nodes to one round, looking again whenever somebody else was faster. Run by the test below
+/// in processes of their own.
 #[tokio::test]
 async fn one_that_writes_to_a_round() {
     let Ok(schema) = std::env::var(CHILD) else { return };
@@ -249,7 +276,9 @@ async fn one_that_writes_to_a_round() {
     while written < COMMITS {
         let record = rounds.load_rounds(&agent, 0..=0).await.unwrap().pop().unwrap();
         let mut round = Round::from_record(record).unwrap();
-        let new = NewNode::new(NodeBody::state("x"), [QUERY]).append().author(std::process::id().to_string());
+        let new = NewNode::new(NodeBody::state("x"), [QUERY])
+            .append()
+            .author(std::process::id().to_string());
         let (_, changes) = round.add(new, T).unwrap();
         round.committed();
         let key = format!("{} {}", std::process::id(), round.revision());

@@ -21,7 +21,8 @@ async fn the_usual_calls_are_one_each() {
     let config = PostgresConfig::from_url(&url).unwrap().schema(lab.schema.as_str()).connections(1);
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
-    // The first time a statement is prepared as well. There are two: one of them looks for runs to merge.
+    // The first time a statement is prepared as well. There are two: one of them looks for runs to
+    // merge.
     append(&store, &chat, "", &["m0", "m1"]).await;
     let mut head = "m1".to_owned();
     for i in 2..70 {
@@ -32,8 +33,11 @@ async fn the_usual_calls_are_one_each() {
         head = next;
     }
     let history = store.history();
-    let edition =
-        history.chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole).await.unwrap().edition();
+    let edition = history
+        .chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole)
+        .await
+        .unwrap()
+        .edition();
     let ends = [ChainEnd::Branch("main".into()), ChainEnd::Message(MessageId::from("m42"))];
     let windows = [
         Window::Whole,

@@ -1,11 +1,13 @@
-//! Trajectories: whatever is committed is loaded as the reference store loads it, and the tables say the same in plain SQL.
+//! Trajectories: whatever is committed is loaded as the reference store loads it, and the tables
+//! say the same in plain SQL.
 
 use context_core::trajectory::{
-    Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeKind, QueueItem,
-    Removal, Round, RoundState,
+    Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeKind,
+    QueueItem, Removal, Round, RoundState,
 };
 use context_core::{
-    AgentRef, Json, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store, Timestamp, TrajectoryStore,
+    AgentRef, Json, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store, Timestamp,
+    TrajectoryStore,
 };
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -43,7 +45,8 @@ enum Step {
         name: String,
     },
     State,
-    /// All that was done since the last time goes to the stores; then again, late, or from an older state.
+    /// All that was done since the last time goes to the stores; then again, late, or from an older
+    /// state.
     Commit {
         trouble: u8,
     },
@@ -74,12 +77,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let kinds = prop::sample::select(&NodeKind::ALL[1..]);
     let label = prop::option::weighted(0.2, texts());
     let step = prop_oneof![
-        5 => (kinds, texts(), jsons(), any::<Index>(), label, 0..3_u8).prop_map(|(kind, text, json, after, label, place)| {
+        5 => (kinds, texts(), jsons(), any::<Index>(), label,
+            0..3_u8).prop_map(|(kind, text, json, after, label, place)| {
             Step::Add { kind, text, json, after, label, place }
         }),
         4 => (any::<Index>(), texts(), jsons(), 0..4_u8)
             .prop_map(|(node, text, json, what)| Step::Change { node, text, json, what }),
-        1 => (any::<Index>(), any::<bool>()).prop_map(|(node, cascade)| Step::Remove { node, cascade }),
+        1 => (any::<Index>(),
+            any::<bool>()).prop_map(|(node, cascade)| Step::Remove { node, cascade }),
         1 => (any::<Index>(), any::<Index>()).prop_map(|(from, to)| Step::Refer { from, to }),
         1 => texts().prop_map(|name| Step::Queue { name }),
         1 => Just(Step::State),
@@ -112,14 +117,17 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<context_core::traj
     let ids: Vec<NodeId> = round.nodes().map(|node| node.id).collect();
     let pick = |index: &Index| *index.get(&ids);
     if ids.is_empty() {
-        let query =
-            NewQuery::new("why?").files(["a b"]).author("ada").message(MessageLink::new("chat", "m0"));
+        let query = NewQuery::new("why?")
+            .files(["a b"])
+            .author("ada")
+            .message(MessageLink::new("chat", "m0"));
         return round.ask(query, at).unwrap().1;
     }
     let done = match step {
         Step::Add { kind, text, json, after, label, place } => {
-            let mut new =
-                NewNode::new(body(*kind, text, json), [pick(after)]).edge("e\0dge").author(text.clone());
+            let mut new = NewNode::new(body(*kind, text, json), [pick(after)])
+                .edge("e\0dge")
+                .author(text.clone());
             new = match place {
                 0 => new.append(),
                 1 => new.close(),
@@ -139,7 +147,9 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<context_core::traj
         Step::Change { node, text, json: value, what } => {
             let kind = round.node(pick(node)).unwrap().kind();
             let changes = match (what, kind) {
-                (0, NodeKind::Action) => Changes::new().set("output", json(value)).set("success", true),
+                (0, NodeKind::Action) => {
+                    Changes::new().set("output", json(value)).set("success", true)
+                }
                 (0, NodeKind::Column) => Changes::new().set("values", json(value)),
                 (1, NodeKind::State) => Changes::new().set("state", text.as_str()),
                 (2, _) => {
@@ -196,7 +206,8 @@ async fn same(stores: [&dyn TrajectoryStore; 2], agent: &AgentRef) {
     assert_eq!(pages[0].next, pages[1].next);
     for message in ["m0", "", "nul \0 and ␀"] {
         let (chat, message) = ("chat".into(), message.into());
-        let [ours, theirs] = stores.map(|store| store.nodes_of_message(&agent.user, &chat, &message));
+        let [ours, theirs] =
+            stores.map(|store| store.nodes_of_message(&agent.user, &chat, &message));
         assert_eq!(ours.await.unwrap(), theirs.await.unwrap());
     }
 }
@@ -210,7 +221,8 @@ async fn run(stores: [&dyn TrajectoryStore; 2], agent: &AgentRef, number: u32, s
         pending.extend(take(&mut round, step, at));
         let Step::Commit { trouble } = step else { continue };
         round.committed();
-        let commit = RoundCommit::new(format!("key\0{i}"), std::mem::take(&mut pending), round.head());
+        let commit =
+            RoundCommit::new(format!("key\0{i}"), std::mem::take(&mut pending), round.head());
         assert_eq!(both(stores, &commit).await, RecordOutcome::Applied);
         match trouble {
             0 => assert_eq!(both(stores, &commit).await, RecordOutcome::Replayed),

@@ -1,5 +1,5 @@
-//! Row-level security: a role that is not the owner sees the rows of the user that the transaction names, and no others,
-//! whatever a statement forgets to ask for.
+//! Row-level security: a role that is not the owner sees the rows of the user that the transaction
+//! names, and no others, whatever a statement forgets to ask for.
 
 use context_core::{Commit, ErrorKind, SearchQuery, Store, Target};
 use context_store_postgres::{PostgresConfig, PostgresStore};
@@ -10,7 +10,9 @@ use crate::lab::{Lab, T, append, chat, extend, ids, nothing_is_wrong, says};
 
 /// How many chats and messages' runs a connection sees.
 async fn seen(lab: &Lab, connection: &mut PgConnection) -> (i64, i64) {
-    let count = |table: &str| sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema));
+    let count = |table: &str| {
+        sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema))
+    };
     let chats = sqlx::query_scalar(count("chat")).fetch_one(&mut *connection).await.unwrap();
     (chats, sqlx::query_scalar(count("run")).fetch_one(connection).await.unwrap())
 }
@@ -41,13 +43,17 @@ async fn another_role_sees_what_its_transaction_names() {
         append(&store, &chat, "", &["a", "b"]).await;
         let name = context_core::ForkName::Exact("side".into());
         let target = Target::Fork { name, at: Some("a".into()), activate: true };
-        let fork = Commit { nodes: vec![says("c", "aside")], ..Commit::new(chat.clone(), target, T) };
+        let fork =
+            Commit { nodes: vec![says("c", "aside")], ..Commit::new(chat.clone(), target, T) };
         let _applied = store.history().commit(fork).await.unwrap();
         store.history().set_checkpoint(&chat, &"here".into(), &"b".into(), T).await.unwrap();
-        let amend =
-            Commit { amendments: vec![says("a", "amended")], ..Commit::new(chat.clone(), Target::Stay, T) };
+        let amend = Commit {
+            amendments: vec![says("a", "amended")],
+            ..Commit::new(chat.clone(), Target::Stay, T)
+        };
         let _applied = store.history().commit(amend).await.unwrap();
-        let _refused = store.history().commit(extend(&chat, "a", vec![says("z", "late")])).await.unwrap();
+        let _refused =
+            store.history().commit(extend(&chat, "a", vec![says("z", "late")])).await.unwrap();
         chats.push(chat);
     }
     for chat in &chats {
@@ -77,8 +83,8 @@ async fn another_role_sees_what_its_transaction_names() {
     lab.drop().await;
 }
 
-/// A schema of before blobs, streams, trajectories and memories, with policies on what it had: what the upgrade adds is under policies too, whoever
-/// opens it.
+/// A schema of before blobs, streams, trajectories and memories, with policies on what it had: what
+/// the upgrade adds is under policies too, whoever opens it.
 #[tokio::test]
 async fn tables_that_an_upgrade_adds_have_policies_too() {
     let Some(lab) = Lab::new() else { return };

@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use context_core::{
-    BranchName, ChainEnd, ChatPatch, ChatRef, CheckpointName, Commit, Durability, Encoded, ErrorKind,
-    FragmentId, Metadata, NewChat, Store, StoredFragment, Target, Window,
+    BranchName, ChainEnd, ChatPatch, ChatRef, CheckpointName, Commit, Durability, Encoded,
+    ErrorKind, FragmentId, Metadata, NewChat, Store, StoredFragment, Target, Window,
 };
 use context_store_postgres::PostgresStore;
 use tokio::task::JoinSet;
@@ -53,7 +53,8 @@ async fn several_processes_may_make_it_at_once() {
     }
     let store = lab.open().await;
     let mut connection = lab.connection().await;
-    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.chat) = 3; END $$").await;
+    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.chat) = 3; END $$")
+        .await;
     nothing_is_wrong(&store).await;
     lab.drop().await;
 }
@@ -69,7 +70,10 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     lab.run(&mut connection, newer).await;
     let error = PostgresStore::open(lab.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.message().starts_with("written by schema 999, this program knows up to "), "{error}");
+    assert!(
+        error.message().starts_with("written by schema 999, this program knows up to "),
+        "{error}"
+    );
     assert_eq!(error.get("newer_schema"), Some("999"));
     lab.drop().await;
 }
@@ -140,7 +144,8 @@ async fn every_text_may_hold_a_nul() {
     let mut commit = extend(&chat, "", vec![says("mes\0sage", "a \0 b")]);
     (commit.key, commit.fragments) = (Some("ke\0y".into()), vec![fragment.clone()]);
     let _applied = history.commit(commit).await.unwrap();
-    let _applied = history.commit(extend(&chat, "mes\0sage", vec![says("ne\0xt", "c")])).await.unwrap();
+    let _applied =
+        history.commit(extend(&chat, "mes\0sage", vec![says("ne\0xt", "c")])).await.unwrap();
     let branch = BranchName::from("bra\0nch");
     let name = context_core::ForkName::Exact(branch.clone());
     let target = Target::Fork { name, at: Some("mes\0sage".into()), activate: true };
@@ -166,14 +171,18 @@ async fn every_text_may_hold_a_nul() {
 async fn it_says_what_the_server_promises() {
     let Some(lab) = Lab::new() else { return };
     let late = if lab.url.contains('?') { '&' } else { '?' };
-    let lax =
-        Lab { url: format!("{}{late}options[synchronous_commit]=off", lab.url), schema: lab.schema.clone() };
+    let lax = Lab {
+        url: format!("{}{late}options[synchronous_commit]=off", lab.url),
+        schema: lab.schema.clone(),
+    };
     let info = lax.open().await.info();
     assert_eq!((info.durability, info.shared), (Durability::Server, true));
     assert!(info.warning.is_some_and(|warning| warning.contains("synchronous_commit")), "{info:?}");
     let info = lab.open().await.info();
-    let setting: String =
-        sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&mut lab.connection().await).await.unwrap();
+    let setting: String = sqlx::query_scalar("SHOW synchronous_commit")
+        .fetch_one(&mut lab.connection().await)
+        .await
+        .unwrap();
     assert_eq!(info.durability > Durability::Server, setting != "off", "{info:?} {setting}");
     assert_eq!(info.warning.is_none(), info.durability == Durability::PowerLoss);
     lab.drop().await;

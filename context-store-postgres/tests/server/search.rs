@@ -10,7 +10,8 @@ async fn found(store: &dyn Store, text: &str, prefix: bool) -> Vec<String> {
     page.items.iter().map(|hit| hit.message.to_string()).collect()
 }
 
-/// More different words than PostgreSQL takes in one `tsvector`, and a phrase behind the last position it counts.
+/// More different words than PostgreSQL takes in one `tsvector`, and a phrase behind the last
+/// position it counts.
 #[tokio::test]
 async fn a_message_of_very_many_words_is_found_by_each() {
     let Some(lab) = Lab::new() else { return };

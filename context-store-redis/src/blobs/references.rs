@@ -1,5 +1,5 @@
-//! References of chats to blobs, as far as those who create and delete chats have to do with them. How they are kept,
-//! [`blobs`](crate::blobs) says.
+//! References of chats to blobs, as far as those who create and delete chats have to do with them.
+//! How they are kept, [`blobs`](crate::blobs) says.
 
 use context_core::{ChatRef, UserId};
 use redis::{Script, ScriptInvocation};
@@ -13,7 +13,11 @@ use crate::shared::Shared;
 pub(crate) const KINDS: [&str; 3] = [BLOBS, REFERENCES, "referred"];
 
 /// A script about a user's blobs, with its keys: the list of chats, and those of [`KINDS`].
-pub(crate) fn of_user<'a>(shared: &Shared, script: &'a Script, user: &UserId) -> ScriptInvocation<'a> {
+pub(crate) fn of_user<'a>(
+    shared: &Shared,
+    script: &'a Script,
+    user: &UserId,
+) -> ScriptInvocation<'a> {
     let mut call = script.prepare_invoke();
     call.key(shared.keys.chats(user));
     for kind in KINDS {
@@ -27,7 +31,8 @@ pub(crate) fn holder(chat: &str, number: u64) -> String {
     format!("{}.{number}", Keys::name_of(chat))
 }
 
-/// Drops what earlier chats of the name have left behind, now that the one with this number is there.
+/// Drops what earlier chats of the name have left behind, now that the one with this number is
+/// there.
 pub(crate) async fn forget_earlier(shared: &Shared, chat: &ChatRef, number: u64) -> Result<()> {
     let mut call = of_user(shared, &BLOB_FORGET, &chat.user);
     call.arg(Keys::name_of(chat.chat.as_str())).arg(holder(chat.chat.as_str(), number));
@@ -35,9 +40,14 @@ pub(crate) async fn forget_earlier(shared: &Shared, chat: &ChatRef, number: u64)
     Ok(())
 }
 
-/// Takes a chat that is gone from the list of its user, if its entry still has this number, with all that chats of its name
-/// refer to. Says how many blobs went.
-pub(crate) async fn unlist(shared: &Shared, user: &UserId, chat: &str, number: &str) -> Result<u64> {
+/// Takes a chat that is gone from the list of its user, if its entry still has this number, with
+/// all that chats of its name refer to. Says how many blobs went.
+pub(crate) async fn unlist(
+    shared: &Shared,
+    user: &UserId,
+    chat: &str,
+    number: &str,
+) -> Result<u64> {
     let mut call = of_user(shared, &UNLIST, user);
     call.arg(chat).arg(number).arg(Keys::name_of(chat));
     shared.connection.call(&call).await

@@ -1,4 +1,5 @@
-//! The check of blobs: that bytes are what their names say, and that they are referred to as often as it says.
+//! The check of blobs: that bytes are what their names say, and that they are referred to as often
+//! as it says.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +13,8 @@ use crate::history::fields::read_number;
 use crate::seals;
 use crate::shared::Shared;
 
-/// How often the blobs of a user are looked at before what is found counts: they are read bit by bit, and others may write.
+/// How often the blobs of a user are looked at before what is found counts: they are read bit by
+/// bit, and others may write.
 const LOOKS: u32 = 3;
 
 /// What is known of a user's blobs.
@@ -32,7 +34,11 @@ struct Known {
     altered: Vec<String>,
 }
 
-pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+pub(crate) async fn check(
+    shared: &Shared,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut users = Vec::new();
     for kind in KINDS {
         let tail = format!(":{kind}");
@@ -109,14 +115,17 @@ async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Res
         match (field.split_once(':'), field.strip_prefix('s')) {
             (Some((_, id)), _) => *known.pieces.entry(id.to_owned()).or_default() += 1,
             (None, Some(id)) => {
-                let size: Option<Vec<u8>> = shared.connection.run(cmd("HGET").arg(kept).arg(&field)).await?;
+                let size: Option<Vec<u8>> =
+                    shared.connection.run(cmd("HGET").arg(kept).arg(&field)).await?;
                 known.sizes.insert(id.to_owned(), read_number(&size.unwrap_or_default())?);
             }
             (None, None) => known.lonely.push(field),
         }
     }
-    let ordered: HashSet<String> = shared.connection.run(cmd("ZRANGE").arg(order).arg(0).arg(-1)).await?;
-    let fields: HashMap<String, Vec<u8>> = shared.connection.run(cmd("HGETALL").arg(references)).await?;
+    let ordered: HashSet<String> =
+        shared.connection.run(cmd("ZRANGE").arg(order).arg(0).arg(-1)).await?;
+    let fields: HashMap<String, Vec<u8>> =
+        shared.connection.run(cmd("HGETALL").arg(references)).await?;
     let mut filed = HashSet::new();
     for (field, value) in &fields {
         if let Some(id) = field.strip_prefix('c') {

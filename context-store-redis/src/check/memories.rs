@@ -24,7 +24,11 @@ type Fields = HashMap<Vec<u8>, Vec<u8>>;
 /// The rows of lists, by the name of the list.
 type Rows = HashMap<Vec<u8>, Vec<(u64, [u8; 4])>>;
 
-pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+pub(crate) async fn check(
+    shared: &Shared,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     for key in shared.connection.scan(&shared.keys.pattern_of_counts()).await? {
         cancel.check("check")?;
         match check_scope(shared, &key, report).await {
@@ -52,7 +56,8 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
 }
 
 async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> Result<()> {
-    let name: Option<Vec<u8>> = shared.connection.run(redis::cmd("HGET").arg(key).arg("scope")).await?;
+    let name: Option<Vec<u8>> =
+        shared.connection.run(redis::cmd("HGET").arg(key).arg("scope")).await?;
     let Some(name) = name else {
         let is_there: bool = shared.connection.run(redis::cmd("EXISTS").arg(key)).await?;
         // Forgotten meanwhile, if it is not there.
@@ -73,10 +78,21 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     let [_, scopes] = shared.keys.memories(&scope.user);
     // All of it as it is at one moment.
     let mut look = redis::pipe();
-    look.atomic().cmd("HGETALL").arg(records).cmd("HKEYS").arg(&of_vectors).cmd("HGETALL").arg(index);
+    look.atomic()
+        .cmd("HGETALL")
+        .arg(records)
+        .cmd("HKEYS")
+        .arg(&of_vectors)
+        .cmd("HGETALL")
+        .arg(index);
     look.cmd("HGETALL").arg(counts).cmd("ZSCORE").arg(scopes).arg(&name);
-    let (records, vectors, index, counts, listed): (Fields, HashSet<Vec<u8>>, Fields, Fields, Option<f64>) =
-        shared.connection.pipe(&look).await?;
+    let (records, vectors, index, counts, listed): (
+        Fields,
+        HashSet<Vec<u8>>,
+        Fields,
+        Fields,
+        Option<f64>,
+    ) = shared.connection.pipe(&look).await?;
     if records.is_empty() && counts.is_empty() {
         return Ok(());
     }
@@ -95,7 +111,9 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         let Some(id) = id.strip_prefix(b"i") else { continue };
         fields += 3;
         report.memories += 1;
-        if let Err(problem) = record(&scope, id, known, &records, &mut found, &mut filed, &mut with_vector) {
+        if let Err(problem) =
+            record(&scope, id, known, &records, &mut found, &mut filed, &mut with_vector)
+        {
             let Fault::Corrupt(problem, _) = problem else { return Err(problem) };
             let name = format!("memory {}", String::from_utf8_lossy(id));
             report.findings.push(Finding::new(None, name, problem));
@@ -108,7 +126,10 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         for (place, vector) in places.iter().zip(found) {
             // One that is not there was forgotten meanwhile, or is missed below.
             if vector.is_some_and(|vector| seals::opened("v", &vector).is_err()) {
-                add(&format!("have a vector that is not what was written, at {}", place.escape_ascii()));
+                add(&format!(
+                    "have a vector that is not what was written, at {}",
+                    place.escape_ascii()
+                ));
             }
         }
     }

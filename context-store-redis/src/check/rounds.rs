@@ -18,7 +18,11 @@ use crate::shared::Shared;
 
 const OPERATION: &str = "check";
 
-pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+pub(crate) async fn check(
+    shared: &Shared,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     for key in shared.connection.scan(&shared.keys.pattern_of_rounds()).await? {
         cancel.check(OPERATION)?;
         match check_round(shared, &key, report).await {
@@ -32,8 +36,9 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
         cancel.check(OPERATION)?;
         let entries: HashSet<Vec<u8>> =
             shared.connection.run(cmd("ZRANGE").arg(&key[..]).arg(0).arg(-1)).await?;
-        let alone =
-            |entry: &&Vec<u8>| rounds::names::other_link(entry).is_none_or(|other| !entries.contains(&other));
+        let alone = |entry: &&Vec<u8>| {
+            rounds::names::other_link(entry).is_none_or(|other| !entries.contains(&other))
+        };
         for _ in entries.iter().filter(alone) {
             let problem = "a node and its message are filed in one place only";
             report.findings.push(Finding::new(None, check::key(&key), problem));
@@ -56,7 +61,8 @@ async fn check_round(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         add("is kept under the key of another one");
         return Ok(());
     }
-    let (name, [list, links]) = (rounds::names::of(&round), shared.keys.round_indexes(&round.agent.user));
+    let (name, [list, links]) =
+        (rounds::names::of(&round), shared.keys.round_indexes(&round.agent.user));
     let mut call = ROUND_LOOK.key(list);
     call.key(links).key(key).arg(&name);
     let mut reply = Reply::of(shared.connection.ask(&call).await?)?;
@@ -101,7 +107,9 @@ fn links_of(record: &RoundRecord, name: &[u8]) -> HashSet<Vec<u8>> {
     let nodes = record.nodes.iter();
     let links = nodes.flat_map(|node| node.messages.iter().map(move |link| (node.id, link)));
     links
-        .map(|(node, link)| rounds::names::link(name, node, &Keys::message(&link.chat, &link.message)))
+        .map(|(node, link)| {
+            rounds::names::link(name, node, &Keys::message(&link.chat, &link.message))
+        })
         .collect()
 }
 
@@ -118,14 +126,17 @@ pub(crate) async fn erase(
         let head: Option<Vec<u8>> = shared.connection.run(cmd("HGET").arg(key).arg("h")).await?;
         let round = head.and_then(|head| read_head(&head).ok()).map(|head| head.round);
         let gone = match round.filter(|round| shared.keys.round(round).as_bytes() == key) {
-            Some(round) => drop_rounds(shared, user, vec![(round, ANY.to_owned())]).await? == [Dropped::Now],
+            Some(round) => {
+                drop_rounds(shared, user, vec![(round, ANY.to_owned())]).await? == [Dropped::Now]
+            }
             // One that does not say which it is goes all the same.
             None => shared.connection.run(cmd("UNLINK").arg(key)).await?,
         };
         erasure.rounds += u64::from(gone);
     }
     let [list, links] = shared.keys.round_indexes(user);
-    let names: Vec<Vec<u8>> = shared.connection.run(cmd("ZRANGE").arg(&list).arg(0).arg(-1)).await?;
+    let names: Vec<Vec<u8>> =
+        shared.connection.run(cmd("ZRANGE").arg(&list).arg(0).arg(-1)).await?;
     let (names, strange): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|name| rounds::names::read(user, name).is_some());
     if !strange.is_empty() {

@@ -10,7 +10,8 @@ use crate::history::look::absent;
 use crate::scripts::APPEND;
 use crate::shared::Shared;
 
-/// Writes, if this is nothing but new messages behind the expected head and they are. Nothing if not.
+/// Writes, if this is nothing but new messages behind the expected head and they are. Nothing if
+/// not.
 pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
     let Target::Extend { branch, expected } = &commit.target else { return Ok(None) };
     let plain = commit.amendments.is_empty()

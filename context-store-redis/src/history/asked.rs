@@ -29,7 +29,8 @@ impl Asked {
     pub(crate) fn of(commit: &Commit) -> Self {
         let changed: Vec<_> = changes(commit).map(|node| node.id.clone()).collect();
         let new = commit.nodes.iter().map(|node| node.id.clone());
-        let places: Vec<_> = new.chain(commit.base().cloned()).chain(changed.iter().cloned()).collect();
+        let places: Vec<_> =
+            new.chain(commit.base().cloned()).chain(changed.iter().cloned()).collect();
         let fields = places.iter().map(fields::id).chain(changed.iter().map(fields::revisions));
         let fields = fields.chain(commit.key.iter().map(fields::key)).collect();
         Self { fields, places, changed }

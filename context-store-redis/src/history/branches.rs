@@ -1,8 +1,8 @@
 //! Branches and checkpoints: naming, renaming, deleting.
 
 use context_core::{
-    Branch, BranchDeletion, BranchName, ChatRef, Checkpoint, CheckpointName, Error, MessageId, Timestamp,
-    limits,
+    Branch, BranchDeletion, BranchName, ChatRef, Checkpoint, CheckpointName, Error, MessageId,
+    Timestamp, limits,
 };
 
 use crate::error::Result;
@@ -50,7 +50,8 @@ pub(crate) async fn rename(
             return Ok((Some(change), ()));
         }
         if look.shape.has(to) {
-            let error = Error::invalid(OPERATION, "another branch has this name").with("branch", to);
+            let error =
+                Error::invalid(OPERATION, "another branch has this name").with("branch", to);
             return Err(error.into());
         }
         let mut shape = look.shape.clone();
@@ -103,7 +104,11 @@ pub(crate) async fn checkpoints(shared: &Shared, chat: &ChatRef) -> Result<Vec<C
     Ok(shared.look_at("checkpoints", chat, &[]).await?.shape.checkpoints())
 }
 
-pub(crate) async fn set_checkpoint(shared: &Shared, chat: &ChatRef, new: Checkpoint) -> Result<Checkpoint> {
+pub(crate) async fn set_checkpoint(
+    shared: &Shared,
+    chat: &ChatRef,
+    new: Checkpoint,
+) -> Result<Checkpoint> {
     const OPERATION: &str = "set_checkpoint";
     let asked = [fields::id(&new.message)];
     let decide = |look: &Look| {

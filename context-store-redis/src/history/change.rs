@@ -1,4 +1,5 @@
-//! A change of a chat that was decided on after a look, and is applied if what it was decided on still holds.
+//! A change of a chat that was decided on after a look, and is applied if what it was decided on
+//! still holds.
 
 use context_core::{ChatRef, MessageId, Timestamp};
 
@@ -13,8 +14,8 @@ use crate::shared::{ATTEMPTS, Shared};
 /// What is written together.
 #[derive(Default)]
 pub(crate) struct Change {
-    /// Fields that must not be there: plain appends change nothing else that a decision could rest on, apart from
-    /// the ends of branches.
+    /// Fields that must not be there: plain appends change nothing else that a decision could rest
+    /// on, apart from the ends of branches.
     absent: Vec<String>,
     /// Fields that must still be so.
     equal: Vec<(String, Vec<u8>)>,
@@ -139,8 +140,8 @@ impl Change {
 }
 
 impl Shared {
-    /// Looks, lets `decide` say what to write and to answer, and writes it; again, if others were first. Writes nothing
-    /// if it says nothing.
+    /// Looks, lets `decide` say what to write and to answer, and writes it; again, if others were
+    /// first. Writes nothing if it says nothing.
     pub(crate) async fn change<T>(
         &self,
         operation: &'static str,

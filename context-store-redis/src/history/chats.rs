@@ -1,9 +1,10 @@
 //! Chats: creating, reading, changing, measuring and deleting them, and the list of a user's.
 //!
-//! The list is in another place than the chats, and no script reaches both. So an entry is written before its chat,
-//! and an entry without a chat is none: a chat is never without an entry. Whoever finds an entry without a chat sweeps
-//! it. That its creation is not just under way, a mark in the place of the chat sees to: entries have numbers, and
-//! a creation with a number up to the marked one fails and begins again with a new one.
+//! The list is in another place than the chats, and no script reaches both. So an entry is written
+//! before its chat, and an entry without a chat is none: a chat is never without an entry. Whoever
+//! finds an entry without a chat sweeps it. That its creation is not just under way, a mark in the
+//! place of the chat sees to: entries have numbers, and a creation with a number up to the marked
+//! one fails and begins again with a new one.
 
 use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp};
 use redis::cmd;
@@ -31,7 +32,8 @@ pub(crate) fn summary(values: Vec<Option<Vec<u8>>>) -> Result<Option<ChatSummary
 }
 
 pub(crate) async fn find(shared: &Shared, chat: &ChatRef) -> Result<Option<Chat>> {
-    let values = shared.connection.run(cmd("HMGET").arg(shared.keys.chat(chat)).arg(&SUMMARY)).await?;
+    let values =
+        shared.connection.run(cmd("HMGET").arg(shared.keys.chat(chat)).arg(&SUMMARY)).await?;
     Ok(summary(values)?.map(|summary| summary.chat))
 }
 
@@ -46,8 +48,10 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
         if attempt == 0 && shared.ttl > 0 {
             sweep_some(shared, &chat.chat.user).await?;
         }
-        let number: u64 = shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
-        // Never back to an earlier number: references to blobs go by the entry being no older than the chat.
+        let number: u64 =
+            shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
+        // Never back to an earlier number: references to blobs go by the entry being no older than
+        // the chat.
         let entry = cmd("ZADD").arg(&list).arg("GT").arg(number).arg(name.as_str()).clone();
         let added: u8 = shared.connection.run(&entry).await?;
         let mut call = CREATE.key(&key);

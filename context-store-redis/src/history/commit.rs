@@ -1,14 +1,15 @@
 //! The commit: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit) states, after one look
-//! at the chat. What is written then is written only if the look still holds; otherwise all of it begins again.
+//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit)
+//! states, after one look at the chat. What is written then is written only if the look still
+//! holds; otherwise all of it begins again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind, Target, limits,
-    pack,
+    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind,
+    Target, limits, pack,
 };
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +37,9 @@ struct Known {
 
 pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOutcome> {
     let nodes = commit.nodes.iter().chain(changes(commit)).map(|node| node.body().bytes().len());
-    let bytes =
-        nodes.chain(commit.fragments.iter().map(|fragment| fragment.body.bytes().len())).sum::<usize>();
+    let bytes = nodes
+        .chain(commit.fragments.iter().map(|fragment| fragment.body.bytes().len()))
+        .sum::<usize>();
     check_bytes(OPERATION, bytes)?;
     if let Some(committed) = append(shared, commit).await? {
         return Ok(CommitOutcome::Applied(committed));
@@ -68,12 +70,16 @@ enum Decision {
 }
 
 async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) -> Result<Decision> {
-    let digest = commit.key.is_some().then(|| blake3::Hash::from_bytes(commit.digest()).to_hex().to_string());
+    let digest = commit
+        .key
+        .is_some()
+        .then(|| blake3::Hash::from_bytes(commit.digest()).to_hex().to_string());
     if let (Some(key), Some(digest), Some(known)) = (&commit.key, &digest, &found.known) {
         let known = seals::opened(&fields::key(key), known)?;
         let known: Known = serde_json::from_slice(known).map_err(|_| broken())?;
         if known.digest != *digest {
-            let error = Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
+            let error =
+                Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
             return Err(error.into());
         }
         let committed = Committed::new(known.branch, known.head);
@@ -111,7 +117,9 @@ async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) ->
             Committed::new(Some(name), end.head)
         }
     };
-    if !boundaries.is_empty() && !write_boundaries(shared, &mut change, commit, look, boundaries).await? {
+    if !boundaries.is_empty()
+        && !write_boundaries(shared, &mut change, commit, look, boundaries).await?
+    {
         return Ok(Decision::Again);
     }
     fragments::put(&mut change, look, &commit.fragments)?;
@@ -119,7 +127,8 @@ async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) ->
         change.shape(&shape)?;
     }
     if let (Some(key), Some(digest)) = (&commit.key, digest) {
-        let known = Known { digest, branch: committed.branch.clone(), head: committed.head.clone() };
+        let known =
+            Known { digest, branch: committed.branch.clone(), head: committed.head.clone() };
         let field = fields::key(key);
         let known = seals::seal(&field, serde_json::to_vec(&known).map_err(|_| broken())?);
         change.set(field, known);
@@ -145,11 +154,13 @@ async fn written_before(
         return Ok(None);
     }
     let exists = || Ok(Some(Decision::Answer(CommitOutcome::Exists { ids: taken.clone() })));
-    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) = &commit.target
+    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) =
+        &commit.target
     else {
         return exists();
     };
-    let (Some(tip), Some(last)) = (look.tip(branch), commit.nodes.last().map(|node| &node.id)) else {
+    let (Some(tip), Some(last)) = (look.tip(branch), commit.nodes.last().map(|node| &node.id))
+    else {
         return exists();
     };
     let Some(end) = found.places.get(last) else { return exists() };
@@ -208,7 +219,11 @@ fn aim(
         }
         Target::Fork { name, at, activate } => {
             let place = at.as_ref().map(|at| {
-                found.places.get(at).copied().ok_or_else(|| Error::not_found(OPERATION, "message", at))
+                found
+                    .places
+                    .get(at)
+                    .copied()
+                    .ok_or_else(|| Error::not_found(OPERATION, "message", at))
             });
             let place = place.transpose()?;
             let Some(chosen) = name.choose(|name| look.tip(name).is_some()) else {
@@ -240,8 +255,8 @@ impl Boundaries {
     }
 }
 
-/// Gives stored messages new bodies where they are. What they were is kept, or not, if they are redacted: then earlier
-/// revisions go as well. Nothing if the chat was changed meanwhile.
+/// Gives stored messages new bodies where they are. What they were is kept, or not, if they are
+/// redacted: then earlier revisions go as well. Nothing if the chat was changed meanwhile.
 async fn amend(
     shared: &Shared,
     change: &mut Change,
@@ -290,7 +305,8 @@ async fn amend(
         change.set(fields::run(first), runs::write(runs.get(&first).ok_or(runs::MISSING)?)?);
         // Appends merge the runs of a block that is not full.
         let piece = look.shape.piece(place.piece)?;
-        if let Some((name, tip)) = piece.name.as_ref().and_then(|name| Some((name, look.tip(name)?)))
+        if let Some((name, tip)) =
+            piece.name.as_ref().and_then(|name| Some((name, look.tip(name)?)))
             && tip.own < place.block() + BLOCK - 1
         {
             change.if_at(name.as_str(), tip);
@@ -308,7 +324,12 @@ fn size(node: &Node) -> i64 {
 }
 
 /// Adds the new messages behind the end of a branch and returns its new end.
-fn add_nodes(change: &mut Change, tip: &Tip, commit: &Commit, boundaries: &mut Boundaries) -> Result<Tip> {
+fn add_nodes(
+    change: &mut Change,
+    tip: &Tip,
+    commit: &Commit,
+    boundaries: &mut Boundaries,
+) -> Result<Tip> {
     let Some(last) = commit.nodes.last() else { return Ok(tip.clone()) };
     for (node, pos) in commit.nodes.iter().zip(tip.own + 1..) {
         let place = Place { piece: tip.piece, pos };
@@ -341,7 +362,9 @@ async fn write_boundaries(
     if again.version != look.version {
         return Ok(false);
     }
-    for ((field, value), noted) in fields.into_iter().zip(again.asked).zip(boundaries.0.into_values()) {
+    for ((field, value), noted) in
+        fields.into_iter().zip(again.asked).zip(boundaries.0.into_values())
+    {
         let mut positions = fields::read_boundaries(value.as_deref())?;
         for (pos, is_one) in noted {
             positions.retain(|present| *present != pos);

@@ -18,8 +18,9 @@
 //! z, t, u, c   streams, see [`stream_fields`](crate::streams::fields)
 //! ```
 //!
-//! A piece is the messages that were written through one branch. No run goes over a multiple of 64. Where a checksum stands
-//! in front of a value (`v`, `a`, `o`, `t`) or behind it, [`seals`](crate::seals) says.
+//! A piece is the messages that were written through one branch. No run goes over a multiple of 64.
+//! Where a checksum stands in front of a value (`v`, `a`, `o`, `t`) or behind it,
+//! [`seals`](crate::seals) says.
 
 use context_core::{MessageId, Timestamp};
 
@@ -32,7 +33,9 @@ pub(crate) const BLOCK: u64 = 64;
 pub(crate) const RUN_BYTES: usize = 256 << 10;
 
 /// Where a message is: a piece, and the how-manieth of it, from 1 on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub(crate) struct Place {
     pub(crate) piece: u64,
     pub(crate) pos: u64,
@@ -223,7 +226,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
         fn small_forms_are_read_as_written(piece: u64, own: u64, head in proptest::option::of("(?s).{1,9}"), at: i64) {
@@ -231,7 +235,8 @@ mod tests {
             prop_assert_eq!(&Tip::read(&tip.write()).unwrap(), &tip);
             let place = Place { piece, pos: own };
             prop_assert_eq!(Place::read(&place.write()).unwrap(), place);
-            let counts = Counts { messages: piece, bytes: own, updated_at: Timestamp::from_micros(at) };
+            let counts = Counts { messages: piece, bytes: own,
+                updated_at: Timestamp::from_micros(at) };
             prop_assert_eq!(Counts::read(&counts.write()).unwrap(), counts);
             let edition = Edition { number: piece >> 32, changes: own >> 32 };
             prop_assert_eq!(Edition::of_shown(edition.shown()), edition);
@@ -245,7 +250,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
-            let _ = (Tip::read(&bytes).is_ok(), Counts::read(&bytes).is_ok(), read_boundaries(Some(&bytes)).is_ok());
+            let _ = (Tip::read(&bytes).is_ok(), Counts::read(&bytes).is_ok(),
+                read_boundaries(Some(&bytes)).is_ok());
         }
     }
 }

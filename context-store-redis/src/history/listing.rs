@@ -1,10 +1,12 @@
 //! Listing the chats of a user, newest activity first, page by page.
 //!
-//! When a chat was written to, only the chat knows, so that an append stays one script in one place. A page asks all
-//! chats of the user for that, two small fields each, and reads those that it shows.
+//! When a chat was written to, only the chat knows, so that an append stays one script in one
+//! place. A page asks all chats of the user for that, two small fields each, and reads those that
+//! it shows.
 //!
-//! Who has chats is in no list at all: one of the whole store would be one key that every creation in a cluster writes
-//! to. A page of users looks at all keys and asks one chat of each user whose it is.
+//! Who has chats is in no list at all: one of the whole store would be one key that every creation
+//! in a cluster writes to. A page of users looks at all keys and asks one chat of each user whose
+//! it is.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,15 +30,20 @@ const SWEEP: usize = 32;
 type Order = (i64, u64);
 
 pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<ChatSummary>> {
-    let after = query.after.as_ref().map(|cursor| order_of(cursor).ok_or_else(|| bad_cursor("list_chats")));
+    let after =
+        query.after.as_ref().map(|cursor| order_of(cursor).ok_or_else(|| bad_cursor("list_chats")));
     let after = after.transpose()?;
-    let names: Vec<String> =
-        shared.connection.run(cmd("ZRANGE").arg(shared.keys.chats(&query.user)).arg(0).arg(-1)).await?;
+    let names: Vec<String> = shared
+        .connection
+        .run(cmd("ZRANGE").arg(shared.keys.chats(&query.user)).arg(0).arg(-1))
+        .await?;
     let key = |name: &String| shared.keys.chat(&ChatRef::new(query.user.clone(), name.as_str()));
     let keys = names.iter().map(key).collect();
     let mut found: Vec<(Order, String)> = Vec::new();
     let mut gone = Vec::new();
-    for (name, values) in names.into_iter().zip(shared.connection.fields_of_all(keys, &["a", "o"]).await?) {
+    for (name, values) in
+        names.into_iter().zip(shared.connection.fields_of_all(keys, &["a", "o"]).await?)
+    {
         let [Some(counts), Some(edition)] = &values[..] else {
             gone.push(name);
             continue;
@@ -57,9 +64,12 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
     for batch in found.chunks(batch) {
         let keys = batch.iter().map(|(_, name)| key(name)).collect();
-        for ((order, _), values) in batch.iter().zip(shared.connection.fields_of_all(keys, &SUMMARY).await?) {
+        for ((order, _), values) in
+            batch.iter().zip(shared.connection.fields_of_all(keys, &SUMMARY).await?)
+        {
             // One that was deleted meanwhile is in no listing.
-            let Some(summary) = summary(values)?.filter(|summary| query.matches(&summary.chat)) else {
+            let Some(summary) = summary(values)?.filter(|summary| query.matches(&summary.chat))
+            else {
                 continue;
             };
             if items.len() == query.limit {
@@ -74,7 +84,11 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
 }
 
 /// Lists whoever has a chat, a round or a memory.
-pub(crate) async fn users(shared: &Shared, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+pub(crate) async fn users(
+    shared: &Shared,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<UserId>> {
     let mut theirs: HashMap<String, Vec<String>> = HashMap::new();
     let keys = &shared.keys;
     for pattern in [keys.pattern_of_counts(), keys.pattern_of_rounds(), keys.pattern_of_chats()] {
@@ -88,8 +102,10 @@ pub(crate) async fn users(shared: &Shared, limit: usize, after: Option<&Cursor>)
     let mut users = BTreeSet::new();
     // What was deleted meanwhile says nothing of its user; the next one of the same user may.
     while !theirs.is_empty() {
-        let asked: Vec<(String, String)> =
-            theirs.iter_mut().filter_map(|(user, keys)| Some((user.clone(), keys.pop()?))).collect();
+        let asked: Vec<(String, String)> = theirs
+            .iter_mut()
+            .filter_map(|(user, keys)| Some((user.clone(), keys.pop()?)))
+            .collect();
         theirs.retain(|_, keys| !keys.is_empty());
         let keys = asked.iter().map(|(_, key)| key.clone()).collect();
         // One is a field of chats, one of rounds, one of what is counted of a scope of memories.

@@ -1,4 +1,5 @@
-//! One consistent look at the small state of a chat: what every decision that is not a plain append begins with.
+//! One consistent look at the small state of a chat: what every decision that is not a plain append
+//! begins with.
 
 use std::collections::HashMap;
 

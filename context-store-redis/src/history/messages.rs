@@ -32,10 +32,13 @@ pub(crate) async fn messages(
             places.extend([Some(place), before].into_iter().flatten());
             found.push(Some((place, before)));
         }
-        let Some(nodes) = runs::nodes_at(shared, chat, &look.version, &places).await? else { continue };
+        let Some(nodes) = runs::nodes_at(shared, chat, &look.version, &places).await? else {
+            continue;
+        };
         let placed = |(id, found): (&MessageId, Option<(Place, Option<Place>)>)| {
             let Some((place, before)) = found else { return Ok(None) };
-            let parent = before.and_then(|before| nodes.get(&before)).map(|parent| parent.id.clone());
+            let parent =
+                before.and_then(|before| nodes.get(&before)).map(|parent| parent.id.clone());
             let node = nodes.get(&place).filter(|node| node.id == *id);
             let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
             Ok(Some(Placed::new(Arc::clone(node), parent, look.shape.depth(place)?)))
@@ -45,8 +48,8 @@ pub(crate) async fn messages(
     Err(Fault::Beaten)
 }
 
-/// A page of all messages, piece by piece: a piece forks from an older one, so parents come first. The cursor is a
-/// place.
+/// A page of all messages, piece by piece: a piece forks from an older one, so parents come first.
+/// The cursor is a place.
 pub(crate) async fn all(
     shared: &Shared,
     chat: &ChatRef,
@@ -55,15 +58,18 @@ pub(crate) async fn all(
 ) -> Result<Page<Placed>> {
     const OPERATION: &str = "all_messages";
     limits::check_page(OPERATION, limit)?;
-    let after = after.map(|cursor| place_of(cursor).ok_or_else(|| bad_cursor(OPERATION))).transpose()?;
+    let after =
+        after.map(|cursor| place_of(cursor).ok_or_else(|| bad_cursor(OPERATION))).transpose()?;
     for _ in 0..ATTEMPTS {
         let look = shared.look_at(OPERATION, chat, &[]).await?;
         let (ranges, more) = page(&look, limit, after);
         // The first of a range has its parent elsewhere.
         let firsts = ranges.iter().map(|range| Place { piece: range.piece, pos: range.first });
         let parents = firsts.map(|first| look.shape.before(first)).collect::<Result<Vec<_>>>()?;
-        let single = |place: &Place| Range { piece: place.piece, first: place.pos, last: place.pos };
-        let wanted: Vec<_> = ranges.iter().copied().chain(parents.iter().flatten().map(single)).collect();
+        let single =
+            |place: &Place| Range { piece: place.piece, first: place.pos, last: place.pos };
+        let wanted: Vec<_> =
+            ranges.iter().copied().chain(parents.iter().flatten().map(single)).collect();
         let Some(runs) = runs::read(shared, chat, &look.version, &wanted).await? else { continue };
         let mut items = Vec::new();
         for (range, parent) in ranges.iter().zip(parents) {
@@ -115,7 +121,11 @@ fn place_of(cursor: &Cursor) -> Option<Place> {
     Some(Place { piece: piece.parse().ok()?, pos: pos.parse().ok()? })
 }
 
-pub(crate) async fn revisions(shared: &Shared, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+pub(crate) async fn revisions(
+    shared: &Shared,
+    chat: &ChatRef,
+    message: &MessageId,
+) -> Result<Vec<Revision>> {
     const OPERATION: &str = "revisions";
     for _ in 0..ATTEMPTS {
         let look = shared.look_at(OPERATION, chat, &[fields::revisions(message)]).await?;

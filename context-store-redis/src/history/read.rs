@@ -1,4 +1,5 @@
-//! Reading a chain: one script, whatever the window, except one by tokens, which looks until it has enough.
+//! Reading a chain: one script, whatever the window, except one by tokens, which looks until it has
+//! enough.
 
 use context_core::pack;
 use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window};
@@ -18,7 +19,12 @@ const OPERATION: &str = "chain";
 const FIRST_LOOK: usize = 64;
 
 /// The window of a chain.
-pub(crate) async fn chain(shared: &Shared, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+pub(crate) async fn chain(
+    shared: &Shared,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
     match window {
         Window::Tokens(budget) => by_tokens(shared, chat, end, *budget).await,
         Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
@@ -42,7 +48,12 @@ async fn by_tokens(shared: &Shared, chat: &ChatRef, end: &ChainEnd, budget: u64)
     }
 }
 
-async fn window_of(shared: &Shared, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+async fn window_of(
+    shared: &Shared,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
     let mut call = CHAIN.key(shared.keys.chat(chat));
     match end {
         ChainEnd::Branch(name) => call.arg(fields::branch(name.as_str())),

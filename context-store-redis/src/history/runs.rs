@@ -133,7 +133,9 @@ pub(crate) async fn nodes_at(
     version: &[u8],
     places: &[Place],
 ) -> Result<Option<HashMap<Place, Arc<Node>>>> {
-    let Some(runs) = read_at(shared, chat, version, places.iter().copied()).await? else { return Ok(None) };
+    let Some(runs) = read_at(shared, chat, version, places.iter().copied()).await? else {
+        return Ok(None);
+    };
     let node = |place: &Place| Ok((*place, Arc::clone(find(&runs, *place)?.1)));
     places.iter().map(node).collect::<Result<_>>().map(Some)
 }
@@ -152,10 +154,12 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
-        fn runs_follow_each_other_within_their_blocks(own in 0u64..200, sizes in prop::collection::vec(0usize..90_000, 0..150)) {
+        fn runs_follow_each_other_within_their_blocks(own in 0u64..200,
+            sizes in prop::collection::vec(0usize..90_000, 0..150)) {
             let nodes: Vec<_> = sizes.iter().enumerate().map(|(i, size)| node(i, *size)).collect();
             let mut next = own + 1;
             let mut read = Vec::new();

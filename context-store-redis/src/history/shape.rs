@@ -1,4 +1,5 @@
-//! The structure of a chat: which pieces its messages are in, what was forked where, and what is needed of it.
+//! The structure of a chat: which pieces its messages are in, what was forked where, and what is
+//! needed of it.
 
 use context_core::{Branch, BranchName, Checkpoint, CheckpointName, MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,12 @@ impl Shape {
     }
 
     /// Begins a branch.
-    pub(crate) fn begin(&mut self, name: BranchName, parent: Option<Place>, at: Timestamp) -> Result<&Piece> {
+    pub(crate) fn begin(
+        &mut self,
+        name: BranchName,
+        parent: Option<Place>,
+        at: Timestamp,
+    ) -> Result<&Piece> {
         let base = parent.map_or(Ok(0), |parent| Ok::<_, Fault>(self.depth(parent)? + 1))?;
         let piece = Piece { no: self.next, name: Some(name), base, parent, own: 0, at };
         self.next += 1;
@@ -135,9 +141,9 @@ impl Shape {
         }
     }
 
-    /// Removes what nothing needs any more, beginning with a piece that something has ceased to need. A piece without
-    /// a name is needed up to the last fork or checkpoint on it, and with its last message what it forks from
-    /// may be needed no more.
+    /// Removes what nothing needs any more, beginning with a piece that something has ceased to
+    /// need. A piece without a name is needed up to the last fork or checkpoint on it, and with its
+    /// last message what it forks from may be needed no more.
     pub(crate) fn prune(&mut self, piece: u64) -> Result<Vec<Cut>> {
         let mut cuts = Vec::new();
         let mut next = Some(piece);
@@ -148,13 +154,17 @@ impl Shape {
             }
             let forks = self.pieces.iter().filter_map(|piece| piece.parent);
             let marks = self.checkpoints.iter().map(|mark| mark.place);
-            let needed = forks.chain(marks).filter(|place| place.piece == no).map(|place| place.pos);
+            let needed =
+                forks.chain(marks).filter(|place| place.piece == no).map(|place| place.pos);
             let keep = needed.max().unwrap_or(0);
             if keep < own || keep == 0 {
                 cuts.push(Cut { piece: no, keep, own });
             }
             if keep > 0 {
-                self.pieces.iter_mut().filter(|piece| piece.no == no).for_each(|piece| piece.own = keep);
+                self.pieces
+                    .iter_mut()
+                    .filter(|piece| piece.no == no)
+                    .for_each(|piece| piece.own = keep);
             } else {
                 self.pieces.retain(|piece| piece.no != no);
                 next = parent.map(|parent| parent.piece);
@@ -179,11 +189,18 @@ impl Shape {
     }
 
     pub(crate) fn branch(&self, name: &BranchName, piece: &Piece, tip: &Tip) -> Branch {
-        Branch::new(name.clone(), tip.head.clone(), piece.base + tip.own, *name == self.active, piece.at)
+        Branch::new(
+            name.clone(),
+            tip.head.clone(),
+            piece.base + tip.own,
+            *name == self.active,
+            piece.at,
+        )
     }
 
     pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
-        let checkpoint = |mark: &Mark| Checkpoint::new(mark.name.clone(), mark.message.clone(), mark.at);
+        let checkpoint =
+            |mark: &Mark| Checkpoint::new(mark.name.clone(), mark.message.clone(), mark.at);
         self.checkpoints.iter().map(checkpoint).collect()
     }
 }

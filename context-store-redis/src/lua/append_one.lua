@@ -1,5 +1,6 @@
--- One message at the end of a branch, as most appends are; arguments and answers are those of the script below. It stands
--- before that, so that nothing is made ready that it does not need. One that fills a block goes on below.
+-- One message at the end of a branch, as most appends are; arguments and answers are those of the
+-- script below. It stands before that, so that nothing is made ready that it does not need. One
+-- that fills a block goes on below.
 local call, args, chat = redis.call, ARGV, KEYS[1]
 if #args == 6 then
     local branch, id, node = 'b' .. args[1], args[5], args[6]

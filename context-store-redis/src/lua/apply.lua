@@ -1,7 +1,8 @@
--- Applies a change that was decided on, if what it was decided on still holds. ARGV: version, new version, time to
--- live, messages and bytes to add, time or '', how many fields must be absent, must be equal, go, messages lose their
--- revisions, pieces are cut, are merged; then those, then fields to set. Answers 0: no such chat, 1: applied,
--- 2: others were first, 3: something is missing, 4: what is counted is damaged. Nothing is written before the last thing was looked at.
+-- Applies a change that was decided on, if what it was decided on still holds. ARGV: version, new
+-- version, time to live, messages and bytes to add, time or '', how many fields must be absent,
+-- must be equal, go, messages lose their revisions, pieces are cut, are merged; then those, then
+-- fields to set. Answers 0: no such chat, 1: applied, 2: others were first, 3: something is
+-- missing, 4: what is counted is damaged. Nothing is written before the last thing was looked at.
 local seen = redis.call('HMGET', key, 'v', 'a')
 if not seen[1] then return 0 end
 if seen[1] == ARGV[2] then return 1 end
@@ -43,8 +44,9 @@ end
 from, to = next_args(tonumber(ARGV[10]))
 for i = from, to do forget_revisions(ARGV[i]) end
 
--- Takes the messages of a piece behind the first `keep`. A record of a run is told from the next by its length, which
--- stands behind its checksum; its id is as long as byte 28 says, and stands behind byte 30.
+-- Takes the messages of a piece behind the first `keep`. A record of a run is told from the next by
+-- its length, which stands behind its checksum; its id is as long as byte 28 says, and stands
+-- behind byte 30.
 local function cut(no, keep, own)
     local pos = block_of(keep + 1, BLOCK)
     while pos <= own do

@@ -1,5 +1,5 @@
--- The blobs a chat refers to, by name. ARGV: chat, its number, holder, the name they come after or '', how many. Answers {0}: no
--- such chat, or {1, what is known of each}.
+-- The blobs a chat refers to, by name. ARGV: chat, its number, holder, the name they come after or
+-- '', how many. Answers {0}: no such chat, or {1, what is known of each}.
 local holder = ARGV[3]
 if not is_there(ARGV[1], ARGV[2]) then return {0} end
 local from = ARGV[4] == '' and '[' .. holder .. ':' or '(' .. holder .. ':' .. ARGV[4]

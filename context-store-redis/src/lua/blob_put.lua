@@ -1,5 +1,6 @@
--- Refers to bytes, and keeps them if they are not kept. ARGV: chat, its number, holder, id, time, type or '', size, pieces; none of
--- them to ask whether they are needed. Answers {0}: no such chat, {1}: they are needed, or {2, what is known}.
+-- Refers to bytes, and keeps them if they are not kept. ARGV: chat, its number, holder, id, time,
+-- type or '', size, pieces; none of them to ask whether they are needed. Answers {0}: no such chat,
+-- {1}: they are needed, or {2, what is known}.
 local holder, id, at, media_type, length, FIRST = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], 8
 if not is_there(ARGV[1], ARGV[2]) then return {0} end
 local size = redis.call('HGET', kept, 's' .. id)

@@ -1,5 +1,6 @@
--- What is known of a blob, and a range of its bytes. ARGV: chat, its number, holder, id, time of the use or '', begin and end of the
--- range; end 0 for no bytes. Answers {0}: no such chat, {1}: it does not refer to it, or {2, what is known, the pieces}.
+-- What is known of a blob, and a range of its bytes. ARGV: chat, its number, holder, id, time of
+-- the use or '', begin and end of the range; end 0 for no bytes. Answers {0}: no such chat, {1}: it
+-- does not refer to it, or {2, what is known, the pieces}.
 local holder, id = ARGV[3], ARGV[4]
 if not is_there(ARGV[1], ARGV[2]) then return {0} end
 local found = known(holder, id)

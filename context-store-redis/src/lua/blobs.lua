@@ -1,5 +1,5 @@
--- What several scripts need of blobs, all of which are of one user and in one place. KEYS: the list of the user's chats, the
--- bytes, the references, their order.
+-- What several scripts need of blobs, all of which are of one user and in one place. KEYS: the list
+-- of the user's chats, the bytes, the references, their order.
 local list, kept, refs, order = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local PIECE, ARGS = 262144, 4000
 
@@ -57,8 +57,9 @@ local function drop(holder, id)
     return 1, tonumber(size)
 end
 
--- Drops references of which the order has the names between two, those used after a time excepted if there is one, and those
--- of the holder `but`. Answers how many, and how many blobs and bytes went.
+-- Drops references of which the order has the names between two, those used after a time excepted
+-- if there is one, and those of the holder `but`. Answers how many, and how many blobs and bytes
+-- went.
 local function drop_all(from, to, since, but)
     local count, blobs, bytes = 0, 0, 0
     for _, member in ipairs(redis.call('ZRANGEBYLEX', order, from, to)) do

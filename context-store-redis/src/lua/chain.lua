@@ -1,6 +1,7 @@
--- The window of a chain. ARGV: field of the branch or message where it ends, window, its number or message, edition.
--- Answers {0}: no such chat, {1}: no such end, {2}: something is missing, or {3, edition, skipped, then of each run
--- how many messages to leave out, how many to take, and the run}.
+-- The window of a chain. ARGV: field of the branch or message where it ends, window, its number or
+-- message, edition. Answers {0}: no such chat, {1}: no such end, {2}: something is missing, or {3,
+-- edition, skipped, then of each run how many messages to leave out, how many to take, and the
+-- run}.
 local found = redis.call('HMGET', key, 'o', ARGV[1])
 if not found[1] then return {0} end
 if not found[2] then return {1} end

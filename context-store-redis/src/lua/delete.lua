@@ -1,5 +1,5 @@
--- Deletes a chat, unless it was written to after a time. ARGV: the time or ''. Answers how many messages it had; -1 if
--- it was not deleted.
+-- Deletes a chat, unless it was written to after a time. ARGV: the time or ''. Answers how many
+-- messages it had; -1 if it was not deleted.
 local counts = redis.call('HGET', KEYS[1], 'a')
 if not counts then return -1 end
 local messages, updated = string.match(text_of('a', counts) or '', '^(%d+) %d+ (%d+)$')

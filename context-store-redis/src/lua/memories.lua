@@ -1,5 +1,5 @@
--- What scripts of memories need. KEYS: the last place of a user, their scopes, then of each scope its records, vectors, index, counts and
--- marks.
+-- What scripts of memories need. KEYS: the last place of a user, their scopes, then of each scope
+-- its records, vectors, index, counts and marks.
 local last_place, scopes, FIRST, EACH = KEYS[1], KEYS[2], 3, 5
 local PLACES, ROW = 1024, 6
 
@@ -16,7 +16,8 @@ local function of_scope(n)
     return of_scopes[n]
 end
 
--- Where a number is, or would be, among those that rows begin with: after how many bytes, and whether it is there.
+-- Where a number is, or would be, among those that rows begin with: after how many bytes, and
+-- whether it is there.
 local function seek(rows, width, form, number)
     if #rows == 0 or struct.unpack(form, rows, #rows - width + 1) < number then return #rows, false end
     local from, to = 0, #rows / width - 1
@@ -89,7 +90,8 @@ local function write_list(index, name, changes)
     for from = 1, #dels, 1000 do redis.call('HDEL', index, unpack(dels, from, math.min(from + 999, #dels))) end
 end
 
--- Notes that a record comes under what it is filed under, or goes. What that is, `memory_names.rs` says.
+-- Notes that a record comes under what it is filed under, or goes. What that is, `memory_names.rs`
+-- says.
 local function file(scope, place, about, comes)
     local kind, words, bytes, _, vector, _, at = struct.unpack('>I4I4I4c16BI2c0', about)
     local function count(field, by) scope.added[field] = (scope.added[field] or 0) + (comes and by or -by) end
@@ -118,7 +120,8 @@ local function remove(scope, place, marked)
     if marked then redis.call('SADD', scope.marks, mark) end
 end
 
--- Writes what was noted of a scope. One without records has no counts, and one without marks as well is none.
+-- Writes what was noted of a scope. One without records has no counts, and one without marks as
+-- well is none.
 local function finish(scope, name)
     for list, changes in pairs(scope.filed) do write_list(scope.index, list, changes) end
     for field, by in pairs(scope.added) do

@@ -1,6 +1,7 @@
--- What is known of scopes. KEYS: of each its counts and its index. ARGV: how many kinds are wanted, 0 for all, these, then terms. Answers of
--- each scope how many records and words it has, and of each kind its name, its number, whether it is wanted, and the heads of its lists
--- by those terms: of one that is not wanted, as much as says how long they are.
+-- What is known of scopes. KEYS: of each its counts and its index. ARGV: how many kinds are wanted,
+-- 0 for all, these, then terms. Answers of each scope how many records and words it has, and of
+-- each kind its name, its number, whether it is wanted, and the heads of its lists by those terms:
+-- of one that is not wanted, as much as says how long they are.
 local wanted, kinds = {}, tonumber(ARGV[1])
 for i = 2, 1 + kinds do wanted[ARGV[i]] = true end
 local answers = {}

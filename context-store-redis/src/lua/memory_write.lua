@@ -1,7 +1,8 @@
--- Writes records. ARGV: how many scopes, their names, then of each record: its scope from 0, id, mark, what is expected, kind, vector or
--- '', what it is filed under, the record. Expected is '*': anything, 'a': none, or a version; '=' and a version: it is known that
--- this one is the record. Answers {0, which, place, record}: it is not as expected, or {1, of each 'w' or 'k' and the version, or 'f'}.
--- Nothing is written before the last one was looked at.
+-- Writes records. ARGV: how many scopes, their names, then of each record: its scope from 0, id,
+-- mark, what is expected, kind, vector or '', what it is filed under, the record. Expected is '*':
+-- anything, 'a': none, or a version; '=' and a version: it is known that this one is the record.
+-- Answers {0, which, place, record}: it is not as expected, or {1, of each 'w' or 'k' and the
+-- version, or 'f'}. Nothing is written before the last one was looked at.
 local EACH_WRITE, first = 8, 2 + tonumber(ARGV[1])
 local answers, writes = {1}, {}
 for at = first, #ARGV, EACH_WRITE do

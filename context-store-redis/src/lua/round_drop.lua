@@ -1,5 +1,6 @@
--- Drops rounds. ARGV: of each its name, and the revision it must be of, or '*' for any. Answers of each 0: it is of another one,
--- 1: it is gone, 2: it was not there. Of what is not there, the entries go.
+-- Drops rounds. ARGV: of each its name, and the revision it must be of, or '*' for any. Answers of
+-- each 0: it is of another one, 1: it is gone, 2: it was not there. Of what is not there, the
+-- entries go.
 local answers = {}
 for i = 3, #KEYS do
     local name, wanted = ARGV[2 * i - 5], ARGV[2 * i - 4]

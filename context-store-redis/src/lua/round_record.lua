@@ -1,7 +1,8 @@
--- Writes to a round. ARGV: revision that is expected, the next one, key of the commit, time to live, name of the round, its
--- number, its head, how many parts its new edges come in, those, then what was done in order: 'n', node, record, messages;
--- 'c', node, record of a change; 'x', node. Answers {0}: it does not fit what is there, {1}: written, {2}: written before,
--- {3, revision}: somebody else was first. Nothing is written before the last thing was looked at.
+-- Writes to a round. ARGV: revision that is expected, the next one, key of the commit, time to
+-- live, name of the round, its number, its head, how many parts its new edges come in, those, then
+-- what was done in order: 'n', node, record, messages; 'c', node, record of a change; 'x', node.
+-- Answers {0}: it does not fit what is there, {1}: written, {2}: written before, {3, revision}:
+-- somebody else was first. Nothing is written before the last thing was looked at.
 local EDGES = 4096
 local key, name, ttl = KEYS[3], ARGV[5], tonumber(ARGV[4])
 local seen = redis.call('HMGET', key, 'a', 'k')

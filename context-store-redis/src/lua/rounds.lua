@@ -1,8 +1,10 @@
--- What scripts of rounds need. KEYS: which rounds a user has, which messages their nodes stand for, then rounds.
+-- What scripts of rounds need. KEYS: which rounds a user has, which messages their nodes stand for,
+-- then rounds.
 local list, links = KEYS[1], KEYS[2]
 local MESSAGE, ARGS = 32, 4000
 
--- One command for a list of any length, in parts that fit the stack. Even, so that pairs stay together.
+-- One command for a list of any length, in parts that fit the stack. Even, so that pairs stay
+-- together.
 local function each(command, key, args)
     for from = 1, #args, ARGS do
         redis.call(command, key, unpack(args, from, math.min(from + ARGS - 1, #args)))

@@ -11,7 +11,8 @@ local function number(n)
     return string.format('%.0f', n)
 end
 
--- One command for a list of any length, in parts that fit the stack. Even, so that pairs stay together.
+-- One command for a list of any length, in parts that fit the stack. Even, so that pairs stay
+-- together.
 local function each(command, list)
     for from = 1, #list, ARGS do
         redis.call(command, key, unpack(list, from, math.min(from + ARGS - 1, #list)))

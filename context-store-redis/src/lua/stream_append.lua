@@ -1,6 +1,6 @@
--- Chunks at the end of a stream that runs. ARGV: stream, writer, offset, time, time to live, the most chunks and bytes a
--- stream has, chunks. Answers {0}: no such chat, {1}: no such stream, {2}: not plainly right, so decide with more knowledge, or
--- {3, counts, the rest}.
+-- Chunks at the end of a stream that runs. ARGV: stream, writer, offset, time, time to live, the
+-- most chunks and bytes a stream has, chunks. Answers {0}: no such chat, {1}: no such stream, {2}:
+-- not plainly right, so decide with more knowledge, or {3, counts, the rest}.
 local id, FIRST = ARGV[1], 8
 local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
 if not found[1] then return {0} end

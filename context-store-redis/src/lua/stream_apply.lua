@@ -1,6 +1,7 @@
--- Applies a change of one stream that was decided on, if what it was decided on still holds. ARGV: time to live, stream, how
--- many of its chunks go, how many fields must be as they were, those with '=' and the value, or '' if they were not there; how many
--- fields go, those; then fields to set. Answers 0: no such chat, 1: applied, 2: others were first.
+-- Applies a change of one stream that was decided on, if what it was decided on still holds. ARGV:
+-- time to live, stream, how many of its chunks go, how many fields must be as they were, those with
+-- '=' and the value, or '' if they were not there; how many fields go, those; then fields to set.
+-- Answers 0: no such chat, 1: applied, 2: others were first.
 if redis.call('EXISTS', key) == 0 then return 0 end
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do

@@ -1,5 +1,6 @@
--- A stream and its chunks from an offset on. ARGV: stream, offset, how many, how many bytes at most, one chunk excepted.
--- Answers {0}: no such chat, {1}: no such stream, {2}: a chunk is missing, or {3, counts, the rest, the chunks}.
+-- A stream and its chunks from an offset on. ARGV: stream, offset, how many, how many bytes at
+-- most, one chunk excepted. Answers {0}: no such chat, {1}: no such stream, {2}: a chunk is
+-- missing, or {3, counts, the rest, the chunks}.
 local id, offset, limit, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
 if not found[1] then return {0} end

@@ -1,9 +1,11 @@
 //! Finding memories by their words, and then by their vectors.
 //!
-//! The lists of the words say which records have them, how often, and how long those are, so records are scored by their places
-//! alone, and only what is answered is read. Lists are read from the rarest word on, each from its newest block, and as many
-//! blocks as [`BLOCKS`] says: up to there the answer is exact, which is some twenty words among 100,000 records. In larger memories, older
-//! blocks of the commonest words are not read; of what is in the others, the best by the words that are known are scored by all they have.
+//! The lists of the words say which records have them, how often, and how long those are, so
+//! records are scored by their places alone, and only what is answered is read. Lists are read from
+//! the rarest word on, each from its newest block, and as many blocks as [`BLOCKS`] says: up to
+//! there the answer is exact, which is some twenty words among 100,000 records. In larger memories,
+//! older blocks of the commonest words are not read; of what is in the others, the best by the
+//! words that are known are scored by all they have.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -18,9 +20,11 @@ use crate::memories::lists::{At, Head, Kept, Known, Scopes, Walk};
 use crate::memories::names::{self, About, PLACES, read_noted};
 use crate::shared::Shared;
 
-/// How many blocks are read at most. Each has one row at least, so as many rows as must be looked at are.
+/// How many blocks are read at most. Each has one row at least, so as many rows as must be looked
+/// at are.
 const BLOCKS: usize = 2048;
-/// How many records are scored by all their words where not all blocks are read: those that fit best by the words that are known.
+/// How many records are scored by all their words where not all blocks are read: those that fit
+/// best by the words that are known.
 const LOOKED_AT: usize = 2000;
 const _: () = assert!(LOOKED_AT as u64 >= EXACT_MEMORY_POSTINGS && BLOCKS >= LOOKED_AT);
 /// How many of them at once.
@@ -91,7 +95,8 @@ pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesF
     let bm25 = commonness(find, &known);
     let search = Search { find, scopes: &scopes, terms: &terms, known: &known, bm25: &bm25 };
     let fitting = search.by_words().await?;
-    let mut hits: Vec<(Candidate, Option<f32>)> = fitting.into_iter().map(|hit| (hit, None)).collect();
+    let mut hits: Vec<(Candidate, Option<f32>)> =
+        fitting.into_iter().map(|hit| (hit, None)).collect();
     if let Some(vector) = &find.vector {
         let others = memories::vectors::compare(&search, vector, &mut hits).await?;
         let scored = search.scored(&others).await?;
@@ -103,12 +108,14 @@ pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesF
     let places: Vec<_> = hits.iter().map(|(hit, _)| (hit.scope, hit.place)).collect();
     let records = scopes.records(&places).await?;
     let hits = hits.into_iter().zip(records);
-    let hits =
-        hits.filter_map(|((hit, similarity), stored)| Some(MemoryHit::new(stored?, hit.fit, similarity)));
+    let hits = hits.filter_map(|((hit, similarity), stored)| {
+        Some(MemoryHit::new(stored?, hit.fit, similarity))
+    });
     Ok(MemoriesFound::new(hits.collect(), bm25))
 }
 
-/// How common the words are in these scopes, whatever the kind of the records. A word that is there twice counts once.
+/// How common the words are in these scopes, whatever the kind of the records. A word that is there
+/// twice counts once.
 fn commonness(find: &MemoryFind, known: &[Known]) -> Bm25 {
     let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
     for scope in known {
@@ -116,8 +123,9 @@ fn commonness(find: &MemoryFind, known: &[Known]) -> Bm25 {
         bm25.words += scope.words;
         for kind in &scope.kinds {
             for (nth, found) in bm25.found.iter_mut().enumerate() {
-                *found +=
-                    head(kind.heads.get(nth)).filter(|_| is_first(find, nth)).map_or(0, |head| head.count);
+                *found += head(kind.heads.get(nth))
+                    .filter(|_| is_first(find, nth))
+                    .map_or(0, |head| head.count);
             }
         }
     }
@@ -150,7 +158,9 @@ impl Search<'_> {
         let kinds = self.known.iter().enumerate().flat_map(|(scope, known)| {
             known.kinds.iter().filter(|kind| kind.is_wanted).map(move |kind| (scope, kind))
         });
-        kinds.filter_map(move |(scope, kind)| Some(((scope, kind.number, term), head(kind.heads.get(term))?)))
+        kinds.filter_map(move |(scope, kind)| {
+            Some(((scope, kind.number, term), head(kind.heads.get(term))?))
+        })
     }
 
     /// The best by their words.
@@ -216,7 +226,8 @@ impl Search<'_> {
             for (word, at) in lists {
                 for (place, noted) in walk.rows(*at) {
                     // What is behind the block is damage, which the check finds.
-                    let Some(nth) = usize::try_from(place - start).ok().filter(|nth| *nth < places) else {
+                    let Some(nth) = usize::try_from(place - start).ok().filter(|nth| *nth < places)
+                    else {
                         continue;
                     };
                     let (often, length) = read_noted(noted);

@@ -1,4 +1,5 @@
-//! Forgetting memories. A record goes from everything it is filed under in one script; many go in several.
+//! Forgetting memories. A record goes from everything it is filed under in one script; many go in
+//! several.
 
 use context_core::{MemoriesForgotten, MemoryForget, MemoryId, MemoryScope, MemorySource, UserId};
 use redis::cmd;
@@ -23,7 +24,11 @@ pub(crate) async fn forget(shared: &Shared, forget: &MemoryForget) -> Result<Mem
     }
 }
 
-async fn of_ids(shared: &Shared, scope: &MemoryScope, ids: &[MemoryId]) -> Result<MemoriesForgotten> {
+async fn of_ids(
+    shared: &Shared,
+    scope: &MemoryScope,
+    ids: &[MemoryId],
+) -> Result<MemoriesForgotten> {
     let keys = std::iter::once(shared.keys.memories_of(scope));
     let mut call = of_user(shared, &MEMORY_FORGET, &scope.user, keys);
     call.arg(scope.key()).arg("i");
@@ -92,7 +97,11 @@ async fn of_scope(shared: &Shared, covering: &MemoryScope) -> Result<MemoriesFor
 }
 
 /// Drops scopes of a user whole, by their names. Says how many records went.
-pub(crate) async fn drop_scopes(shared: &Shared, user: &UserId, names: &[impl AsRef<[u8]>]) -> Result<u64> {
+pub(crate) async fn drop_scopes(
+    shared: &Shared,
+    user: &UserId,
+    names: &[impl AsRef<[u8]>],
+) -> Result<u64> {
     let mut removed = 0;
     for names in names.chunks(BATCH) {
         let keys = names.iter().map(|name| shared.keys.memories_under(user, name.as_ref()));

@@ -1,4 +1,5 @@
-//! Reading the lists that records of memories are filed in, a block at a time; what they are, [`memory_names`](crate::memories::names) says.
+//! Reading the lists that records of memories are filed in, a block at a time; what they are,
+//! [`memory_names`](crate::memories::names) says.
 
 use std::collections::HashMap;
 
@@ -115,7 +116,8 @@ impl<'a> Scopes<'a> {
                 let number = u32::try_from(list.number()?).map_err(|_| broken())?;
                 let is_wanted = list.number()? == 1;
                 let mut of_terms = list.list()?;
-                let head = |_: &Vec<u8>| of_terms.maybe()?.map(|head| Head::read(&head)).transpose();
+                let head =
+                    |_: &Vec<u8>| of_terms.maybe()?.map(|head| Head::read(&head)).transpose();
                 let heads = terms.iter().map(head).collect::<Result<_>>()?;
                 kinds.push(Kind { name, number, is_wanted, heads });
             }
@@ -149,7 +151,8 @@ impl<'a> Scopes<'a> {
                 });
             }
             let answers: Vec<Vec<Option<Vec<u8>>>> = self.shared.connection.pipe(&pipe).await?;
-            for (at, value) in together.iter().flat_map(|part| part.iter()).zip(answers.into_iter().flatten())
+            for (at, value) in
+                together.iter().flat_map(|part| part.iter()).zip(answers.into_iter().flatten())
             {
                 found[*at] = value;
             }
@@ -159,16 +162,22 @@ impl<'a> Scopes<'a> {
 
     /// The rows of blocks, in their order; none of one that went meanwhile.
     pub(crate) async fn blocks(&self, terms: &[Vec<u8>], at: &[At]) -> Result<Vec<Vec<u8>>> {
-        let field = |(scope, kind, term, number): &At| (*scope, block(*number, *kind, &terms[*term]));
+        let field =
+            |(scope, kind, term, number): &At| (*scope, block(*number, *kind, &terms[*term]));
         let fields: Vec<_> = at.iter().map(field).collect();
         let found = self.fields(Kept::Index, &fields).await?;
         Ok(found.into_iter().map(Option::unwrap_or_default).collect())
     }
 
     /// The records at places, in their order; none of one that was forgotten meanwhile.
-    pub(crate) async fn records(&self, places: &[(usize, u64)]) -> Result<Vec<Option<StoredMemory>>> {
-        let fields: Vec<_> =
-            places.iter().map(|(scope, place)| (*scope, format!("b{place}").into_bytes())).collect();
+    pub(crate) async fn records(
+        &self,
+        places: &[(usize, u64)],
+    ) -> Result<Vec<Option<StoredMemory>>> {
+        let fields: Vec<_> = places
+            .iter()
+            .map(|(scope, place)| (*scope, format!("b{place}").into_bytes()))
+            .collect();
         let found = self.fields(Kept::Records, &fields).await?;
         let record = |(value, (_, place)): (Option<Vec<u8>>, &(usize, u64))| {
             value.map(|value| read_record(&value, *place)).transpose()
@@ -181,7 +190,8 @@ impl<'a> Scopes<'a> {
 pub(crate) fn read_record(value: &[u8], place: u64) -> Result<StoredMemory> {
     let space = value.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
     let version = read_number(&value[..space]).map_err(|_| broken())?;
-    let record = serde_json::from_slice(seals::opened("b", &value[space + 1..])?).map_err(|_| broken())?;
+    let record =
+        serde_json::from_slice(seals::opened("b", &value[space + 1..])?).map_err(|_| broken())?;
     Ok(StoredMemory::new(record, version, place))
 }
 
@@ -206,7 +216,8 @@ impl<'a> Walk<'a> {
 
     /// Reads blocks that were not read yet, together.
     pub(crate) async fn need(&mut self, at: impl IntoIterator<Item = At>) -> Result<()> {
-        let mut missing: Vec<At> = at.into_iter().filter(|at| !self.read.contains_key(at)).collect();
+        let mut missing: Vec<At> =
+            at.into_iter().filter(|at| !self.read.contains_key(at)).collect();
         missing.sort_unstable();
         missing.dedup();
         let found = self.scopes.blocks(self.terms, &missing).await?;

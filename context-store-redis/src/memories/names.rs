@@ -1,4 +1,5 @@
-//! What a record of memories is filed under, and the fields it is kept in. All is of one scope, and of a user in one place.
+//! What a record of memories is filed under, and the fields it is kept in. All is of one scope, and
+//! of a user in one place.
 //!
 //! ```text
 //! memory2      i<id> place and version; b<place> version and record (JSON); e<place> what it is filed under
@@ -8,23 +9,26 @@
 //! forgotten    marks
 //! ```
 //!
-//! A list has the places of the records of a kind that are filed under a term: the number of the kind, then the term.
+//! A list has the places of the records of a kind that are filed under a term: the number of the
+//! kind, then the term.
 //!
 //! ```text
 //! a            all             k, s, m<hash>   a key, a session, a message of one
 //! w<word>      a word          v<hash>         vectors of an embedder, of a length
 //! ```
 //!
-//! Places are cut into blocks of 1,024. A row is a place in its block (2 bytes) and what is noted of it (4): of a word, how often
-//! it is there and how many words the record has. The head says how many rows there are and which blocks; if there is one alone, its rows
-//! as well. So a list of any length is read a block at a time, from either end.
+//! Places are cut into blocks of 1,024. A row is a place in its block (2 bytes) and what is noted
+//! of it (4): of a word, how often it is there and how many words the record has. The head says how
+//! many rows there are and which blocks; if there is one alone, its rows as well. So a list of any
+//! length is read a block at a time, from either end.
 
 use context_core::{MemoryRecord, MemorySource, MemoryVector, MemoryWrite, SessionId};
 
 use crate::error::{Fault, Result};
 use crate::seals;
 
-/// How many places a block has; the scripts know it as well. Part of the layout: it must never change.
+/// How many places a block has; the scripts know it as well. Part of the layout: it must never
+/// change.
 pub(crate) const PLACES: u64 = 1024;
 /// How many bytes a row has.
 pub(crate) const ROW: usize = 6;
@@ -90,7 +94,8 @@ pub(crate) fn terms(record: &MemoryRecord, of: Option<&[u8]>) -> Vec<Vec<u8>> {
     terms
 }
 
-/// How often a word is in a record of so many words, as a row notes it. None has more of them than fit.
+/// How often a word is in a record of so many words, as a row notes it. None has more of them than
+/// fit.
 fn noted(often: u32, length: u32) -> [u8; 4] {
     (often.saturating_sub(1) << 16 | length.saturating_sub(1)).to_be_bytes()
 }
@@ -204,7 +209,8 @@ mod tests {
             (7, 4, 4, false, &b"m"[..])
         );
         let words: Vec<_> = read.terms.iter().filter(|(term, _)| term[0] == b'w').collect();
-        let words: Vec<_> = words.iter().map(|(term, row)| (&term[1..], read_noted(*row))).collect();
+        let words: Vec<_> =
+            words.iter().map(|(term, row)| (&term[1..], read_noted(*row))).collect();
         assert_eq!(words, [(&b"a"[..], (1, 4)), (b"b", (2, 4)), (b"c", (1, 4))]);
         assert_eq!(read.terms.len(), 6);
         assert!(About::read(&about[..about.len() - 1]).is_err());
@@ -218,6 +224,9 @@ mod tests {
     fn terms_never_change() {
         let first = |term: Vec<u8>| u32::from_be_bytes([term[0], term[1], term[2], term[3]]);
         assert_eq!(first(session(&"s".into())), TERM);
-        assert_ne!(source(&MemorySource::message("s", "m")), source(&MemorySource::message("sm", "")));
+        assert_ne!(
+            source(&MemorySource::message("s", "m")),
+            source(&MemorySource::message("sm", ""))
+        );
     }
 }

@@ -41,8 +41,10 @@ pub(crate) async fn list(shared: &Shared, list: &MemoryList) -> Result<Page<Stor
     for some in newest.chunks(BLOCKS) {
         walk.need(some.iter().flatten().copied()).await?;
         for block in some {
-            let mut places: Vec<(u64, usize)> =
-                block.iter().flat_map(|at| walk.rows(*at).map(|(place, _)| (place, at.0))).collect();
+            let mut places: Vec<(u64, usize)> = block
+                .iter()
+                .flat_map(|at| walk.rows(*at).map(|(place, _)| (place, at.0)))
+                .collect();
             places.retain(|(place, _)| after.is_none_or(|after| *place < after));
             places.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
             for places in places.chunks(list.limit + 1) {
@@ -95,7 +97,8 @@ pub(crate) async fn beside(
         let mut asked = Vec::new();
         for (nth, wanted) in wanted.iter().enumerate() {
             let Some((place, kind, term)) = wanted else { continue };
-            let Some(term) = term.checked_sub(part * TERMS).filter(|term| *term < terms.len()) else {
+            let Some(term) = term.checked_sub(part * TERMS).filter(|term| *term < terms.len())
+            else {
                 continue;
             };
             let Some(list) = List::of(kinds, kind, term) else { continue };
@@ -103,7 +106,8 @@ pub(crate) async fn beside(
             asked.push((nth, *place, list));
         }
         // The block of each, all together; those next to it only where that is not enough.
-        walk.need(asked.iter().filter_map(|(_, place, list)| list.at(list.nth(*place).ok()?))).await?;
+        walk.need(asked.iter().filter_map(|(_, place, list)| list.at(list.nth(*place).ok()?)))
+            .await?;
         for (nth, place, list) in asked {
             answers[nth] = list.around(&mut walk, place, each_side).await?;
         }

@@ -56,7 +56,8 @@ pub(crate) async fn stats(
         let names: Vec<Vec<u8>> = shared.connection.run(&range).await?;
         let Some(last) = names.last() else { break };
         start = [b"(", &last[..]].concat();
-        let read: Vec<MemoryScope> = names.iter().map(|name| read_scope(name)).collect::<Result<_>>()?;
+        let read: Vec<MemoryScope> =
+            names.iter().map(|name| read_scope(name)).collect::<Result<_>>()?;
         let mut pipe = redis::pipe();
         for scope in &read {
             let [_, _, _, counts, _] = shared.keys.memories_of(scope);
@@ -69,7 +70,8 @@ pub(crate) async fn stats(
     }
     let more = items.len() > limit;
     items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last: &MemoryStats| Cursor::new(last.scope.key()));
+    let next =
+        items.last().filter(|_| more).map(|last: &MemoryStats| Cursor::new(last.scope.key()));
     Ok(Page { items, next })
 }
 

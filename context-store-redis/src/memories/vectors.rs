@@ -23,7 +23,9 @@ pub(crate) async fn compare(
 ) -> Result<Vec<Candidate>> {
     let at = |hit: &Candidate| (hit.scope, hit.place);
     let of_hits: Vec<_> = hits.iter().map(|(hit, _)| at(hit)).collect();
-    for ((_, similarity), found) in hits.iter_mut().zip(similarities(search, wanted, &of_hits).await?) {
+    for ((_, similarity), found) in
+        hits.iter_mut().zip(similarities(search, wanted, &of_hits).await?)
+    {
         *similarity = found;
     }
     let of_hits: HashSet<(usize, u64)> = of_hits.into_iter().collect();
@@ -31,7 +33,9 @@ pub(crate) async fn compare(
     let others: Vec<_> = places.into_iter().filter(|place| !of_hits.contains(place)).collect();
     let mut best = Best::of(search.find.limit);
     for others in others.chunks(BATCH) {
-        for ((scope, place), found) in others.iter().zip(similarities(search, wanted, others).await?) {
+        for ((scope, place), found) in
+            others.iter().zip(similarities(search, wanted, others).await?)
+        {
             if let Some(similarity) = found {
                 best.offer(Candidate { fit: f64::from(similarity), place: *place, scope: *scope });
             }
@@ -68,7 +72,8 @@ async fn newest(search: &Search<'_>) -> Result<Vec<(usize, u64)>> {
     Ok(places)
 }
 
-/// How similar the vectors of records are; nothing for one without, or of another embedder or length.
+/// How similar the vectors of records are; nothing for one without, or of another embedder or
+/// length.
 async fn similarities(
     search: &Search<'_>,
     wanted: &MemoryVector,

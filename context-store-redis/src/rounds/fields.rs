@@ -9,8 +9,9 @@
 //! e<n>       edges in the order in which they were added
 //! ```
 //!
-//! A change is kept beside the node, so that a write costs what it says. Who reads the round makes the changes. A node, a change or edges
-//! that are missing all the same are damage, never a smaller round.
+//! A change is kept beside the node, so that a write costs what it says. Who reads the round makes
+//! the changes. A node, a change or edges that are missing all the same are damage, never a smaller
+//! round.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,10 +67,14 @@ impl<'a> Parts<'a> {
                 Some(b'a') if field.len() == 1 => counts = Some(read_counts(value)?),
                 Some(b'h') if field.len() == 1 => head = Some(read_head(value)?),
                 Some(b'k') if field.len() == 1 => drop(seals::opened("k", value)?),
-                Some(b'n') if let Some(Ok(node)) = number() => nodes.push((narrow(node)?, &value[..])),
+                Some(b'n') if let Some(Ok(node)) = number() => {
+                    nodes.push((narrow(node)?, &value[..]))
+                }
                 Some(b'e') if let Some(Ok(n)) = number() => drop(edges.insert(n, &value[..])),
                 Some(b'v') if let Some(Ok(_)) = number() => changed += read_number(value)?,
-                Some(b'v') if let Some(place) = read_place(field) => drop(changes.insert(place, &value[..])),
+                Some(b'v') if let Some(place) = read_place(field) => {
+                    changes.insert(place, &value[..]);
+                }
                 _ => strays.push(&field[..]),
             }
         }

@@ -1,4 +1,5 @@
-//! The stored forms of nodes, of their changes and of edges: numbers little-endian, texts behind their length.
+//! The stored forms of nodes, of their changes and of edges: numbers little-endian, texts behind
+//! their length.
 //!
 //! ```text
 //! node     1, kind, label, description, when it was added, author, values of its fields, messages, measures (JSON)
@@ -6,13 +7,14 @@
 //! edge     from, round of the end, to, length of the name, name, checksum; many stand one behind the other
 //! ```
 //!
-//! The values of a node stand in the order of the fields of its kind. A kind may get further fields at the end: who reads an older
-//! node has none for them, which is what the table says.
+//! The values of a node stand in the order of the fields of its kind. A kind may get further fields
+//! at the end: who reads an older node has none for them, which is what the table says.
 
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, MessageLink, Node, NodeBody, NodeId, NodeKind, Version,
+    Change, Changes, Edge, FieldValue, Measures, MessageLink, Node, NodeBody, NodeId, NodeKind,
+    Version,
 };
 use context_core::{Json, Timestamp};
 
@@ -41,7 +43,8 @@ pub(crate) fn write_node(node: &Node) -> Result<Vec<u8>> {
     for link in &node.messages {
         record.text(link.chat.as_str())?.text(link.message.as_str())?;
     }
-    let measures = node.measures.as_ref().map(Json::from_serialize).transpose().map_err(|_| broken())?;
+    let measures =
+        node.measures.as_ref().map(Json::from_serialize).transpose().map_err(|_| broken())?;
     record.maybe(measures.as_ref().map(Json::as_str))?;
     Ok(record.0)
 }
@@ -101,7 +104,8 @@ pub(crate) fn write_edge(edge: &Edge, edges: &mut Vec<u8>) -> Result<()> {
 
 /// Gives edges their checksums, of which they had none in the first layout.
 pub(crate) fn seal_edges(edges: &[u8]) -> Result<Vec<u8>> {
-    let (mut record, mut sealed) = (Reader(edges), Vec::with_capacity(edges.len() + edges.len() / 4));
+    let (mut record, mut sealed) =
+        (Reader(edges), Vec::with_capacity(edges.len() + edges.len() / 4));
     while !record.0.is_empty() {
         let start = record.0;
         let _numbers: [u8; 12] = record.array()?;
@@ -114,7 +118,8 @@ pub(crate) fn seal_edges(edges: &[u8]) -> Result<Vec<u8>> {
     Ok(sealed)
 }
 
-/// Reads edges that begin in this round behind those that are there. `names` holds names that were read, so that equal ones are one.
+/// Reads edges that begin in this round behind those that are there. `names` holds names that were
+/// read, so that equal ones are one.
 pub(crate) fn read_edges(
     round: u32,
     edges: &[u8],
@@ -192,7 +197,12 @@ impl Writer {
                 return Ok(self);
             }
             FieldValue::Json(json) => (JSON, json.as_str()),
-            _ => return Err(Fault::Corrupt("a field of a form that this store does not know", None)),
+            _ => {
+                return Err(Fault::Corrupt(
+                    "a field of a form that this store does not know",
+                    None,
+                ));
+            }
         };
         self.0.push(form);
         self.text(text)

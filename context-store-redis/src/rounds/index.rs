@@ -1,4 +1,5 @@
-//! The indexes over the rounds of a user: which there are, and which messages their nodes stand for.
+//! The indexes over the rounds of a user: which there are, and which messages their nodes stand
+//! for.
 
 use context_core::trajectory::RoundHead;
 use context_core::{MessageNode, RoundRef, SessionId, UserId, limits};
@@ -35,7 +36,9 @@ impl Walk {
             None => rounds::names::of_session(session),
         });
         let range = match start {
-            Some(start) => [[b"[", &start[..]].concat(), [b"(", &rounds::names::behind(&start)[..]].concat()],
+            Some(start) => {
+                [[b"[", &start[..]].concat(), [b"(", &rounds::names::behind(&start)[..]].concat()]
+            }
             None => [b"-".to_vec(), b"+".to_vec()],
         };
         Self { user, range: Some(range) }
@@ -49,8 +52,8 @@ impl Walk {
         }
     }
 
-    /// The heads of the next of those that are wanted, of at most so many entries; nothing behind the last entry. Entries of rounds that
-    /// are not there are swept.
+    /// The heads of the next of those that are wanted, of at most so many entries; nothing behind
+    /// the last entry. Entries of rounds that are not there are swept.
     pub(crate) async fn next(
         &mut self,
         shared: &Shared,
@@ -61,7 +64,8 @@ impl Walk {
         let many = many.min(limits::MAX_PAGE);
         let mut range = cmd("ZRANGEBYLEX");
         range.arg(&shared.keys.round_indexes(&self.user)[0]).arg(&start[..]).arg(&end[..]);
-        let names: Vec<Vec<u8>> = shared.connection.run(range.arg("LIMIT").arg(0).arg(many)).await?;
+        let names: Vec<Vec<u8>> =
+            shared.connection.run(range.arg("LIMIT").arg(0).arg(many)).await?;
         self.range = match names.last() {
             Some(last) if names.len() == many => Some([[b"(", &last[..]].concat(), end.clone()]),
             _ => None,
@@ -115,7 +119,8 @@ pub(crate) const ANY: &str = "*";
 /// A revision that no round has: what is there stays.
 const NONE: &str = "-";
 
-/// Drops rounds of one user that are of these revisions, each with its entries. Of those that are not there, the entries go.
+/// Drops rounds of one user that are of these revisions, each with its entries. Of those that are
+/// not there, the entries go.
 pub(crate) async fn drop_rounds(
     shared: &Shared,
     user: &UserId,
@@ -157,9 +162,12 @@ pub(crate) async fn nodes_of_message(
     let start = format!("m{message}");
     let mut range = cmd("ZRANGEBYLEX");
     range.arg(&shared.keys.round_indexes(user)[1]);
-    range.arg(format!("[{start}")).arg([b"(", &rounds::names::behind(start.as_bytes())[..]].concat());
+    range
+        .arg(format!("[{start}"))
+        .arg([b"(", &rounds::names::behind(start.as_bytes())[..]].concat());
     let entries: Vec<Vec<u8>> = shared.connection.run(&range).await?;
-    let nodes = entries.iter().map(|entry| rounds::names::node_of(user, entry).ok_or_else(strange_name));
+    let nodes =
+        entries.iter().map(|entry| rounds::names::node_of(user, entry).ok_or_else(strange_name));
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
     // Expired rounds have left their entries.
     let mut there = Vec::with_capacity(nodes.len());

@@ -95,7 +95,10 @@ fn hex(number: u32) -> Vec<u8> {
 
 fn number(digits: &[u8]) -> Option<u32> {
     let digits = std::str::from_utf8(digits).ok()?;
-    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+    digits
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit())
+        .then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
 #[cfg(test)]
@@ -105,21 +108,25 @@ mod tests {
     use super::*;
 
     fn round() -> impl Strategy<Value = (String, u32, u32)> {
-        let session = prop::collection::vec(prop::sample::select(vec!['\0', '\u{1}', '0', 'a', 'ÿ']), 1..4);
+        let session =
+            prop::collection::vec(prop::sample::select(vec!['\0', '\u{1}', '0', 'a', 'ÿ']), 1..4);
         let number = prop::sample::select(vec![0, 1, 15, 16, 255, 1 << 31, u32::MAX]);
         (session.prop_map(|chars| chars.into_iter().collect()), number.clone(), number)
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
         fn names_are_read_and_sort_as_rounds_are_listed(one in round(), two in round()) {
-            let name = |(session, agent, round): &(String, u32, u32)| of_round(&session.as_str().into(), *agent, *round);
+            let name = |(session, agent, round): &(String, u32,
+                u32)| of_round(&session.as_str().into(), *agent, *round);
             let (session, agent, number) = &one;
             let named = AgentRef::new("u", session.as_str(), *agent).round(*number);
             prop_assert_eq!(read(&"u".into(), &name(&one)), Some(named.clone()));
-            let order = |(session, agent, round): &(String, u32, u32)| (session.clone(), *agent, std::cmp::Reverse(*round));
+            let order = |(session, agent, round): &(String, u32, u32)| (session.clone(), *agent,
+                std::cmp::Reverse(*round));
             prop_assert_eq!(name(&one).cmp(&name(&two)), order(&one).cmp(&order(&two)));
             let start = of_session(&session.as_str().into());
             let within = |name: &[u8]| *name >= start[..] && *name < behind(&start)[..];
@@ -131,7 +138,8 @@ mod tests {
             let entry = link(&name(&one), node, &message);
             let other = other_link(&entry).unwrap();
             prop_assert_eq!(other_link(&other), Some(entry));
-            prop_assert_eq!(node_of(&"u".into(), &other), Some(MessageNode::new(named.agent, node)));
+            prop_assert_eq!(node_of(&"u".into(), &other),
+                Some(MessageNode::new(named.agent, node)));
         }
     }
 }

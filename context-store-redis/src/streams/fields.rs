@@ -1,5 +1,5 @@
-//! Streams: fields of their chat's hash, so that they expire and go with it, and a chunk and what it is counted in change
-//! at once.
+//! Streams: fields of their chat's hash, so that they expire and go with it, and a chunk and what
+//! it is counted in change at once.
 //!
 //! ```text
 //! z            which streams there are, in order (JSON)
@@ -8,8 +8,8 @@
 //! c<n>:<id>    the nth chunk
 //! ```
 //!
-//! An append that is plainly right is one script; anything else is decided on here, by the methods of [`StoredStream`], and
-//! applied by one script if what it was decided on still holds.
+//! An append that is plainly right is one script; anything else is decided on here, by the methods
+//! of [`StoredStream`], and applied by one script if what it was decided on still holds.
 
 use bytes::Bytes;
 use context_core::{ChatRef, Error, StoredStream, StreamId, StreamState};
@@ -200,7 +200,11 @@ impl Shared {
         Ok(values)
     }
 
-    pub(crate) async fn list_of_streams(&self, operation: &'static str, chat: &ChatRef) -> Result<List> {
+    pub(crate) async fn list_of_streams(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+    ) -> Result<List> {
         let [list] = self.fields(operation, chat, [LIST]).await?;
         List::of(list)
     }
@@ -222,7 +226,8 @@ impl Shared {
         Ok((seen, List::of(list)?))
     }
 
-    /// Looks at a stream, lets `decide` change it and say what to answer, and writes it; again, if others were first.
+    /// Looks at a stream, lets `decide` change it and say what to answer, and writes it; again, if
+    /// others were first.
     pub(crate) async fn change_stream<T>(
         &self,
         operation: &'static str,
@@ -252,7 +257,10 @@ pub(crate) fn listed(list: Option<&[u8]>) -> Result<Vec<StreamId>> {
 }
 
 /// Takes the fields of a stream out of a chat's, and says what is wrong with it.
-pub(crate) fn check(id: &StreamId, mut take: impl FnMut(&str) -> Option<Bytes>) -> Result<Option<String>> {
+pub(crate) fn check(
+    id: &StreamId,
+    mut take: impl FnMut(&str) -> Option<Bytes>,
+) -> Result<Option<String>> {
     let (Some(counts), Some(about)) = (take(&counts_field(id)), take(&about_field(id))) else {
         return Ok(Some("is listed, but not there".to_owned()));
     };

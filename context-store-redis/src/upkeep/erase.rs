@@ -12,7 +12,11 @@ use crate::shared::Shared;
 use crate::streams;
 use crate::upkeep::sweep::sweep;
 
-pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+pub(crate) async fn erase_user(
+    shared: &Shared,
+    user: &UserId,
+    cancel: &CancelSignal,
+) -> Result<Erasure> {
     const OPERATION: &str = "erase_user";
     cancel.check(OPERATION)?;
     let pattern = shared.keys.pattern_of_user(user);
@@ -41,7 +45,8 @@ pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSi
                     streams::fields::listed(streams.as_deref()).map_or(0, |ids| ids.len() as u64);
             }
         } else if !shared.keys.is_record(&key) || key == list.as_bytes() || blobs.contains(&key) {
-            // Entries go one by one below, and blobs with them: a chat that is created meanwhile keeps its own.
+            // Entries go one by one below, and blobs with them: a chat that is created meanwhile
+            // keeps its own.
         } else if shared.keys.is_round(&key)
             || shared.keys.is_memory(&key)
             || round_indexes.contains(&key)

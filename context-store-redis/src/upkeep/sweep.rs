@@ -1,4 +1,5 @@
-//! Sweeping: taking entries of chats that are not there from the list of their user, which is in another place.
+//! Sweeping: taking entries of chats that are not there from the list of their user, which is in
+//! another place.
 
 use context_core::{ChatRef, UserId};
 use redis::{Cmd, cmd};
@@ -8,7 +9,8 @@ use crate::error::Result;
 use crate::scripts::ABSENT;
 use crate::shared::Shared;
 
-/// How long the mark of a sweep stays, in milliseconds: far longer than a creation can be under way.
+/// How long the mark of a sweep stays, in milliseconds: far longer than a creation can be under
+/// way.
 const MARK: u64 = 3_600_000;
 
 /// Takes a chat that is not there from the list of its user, and says how many blobs went with it.
@@ -33,8 +35,8 @@ pub(crate) async fn sweep_all(shared: &Shared, user: &UserId) -> Result<()> {
     sweep_those(shared, user, cmd("ZRANGE").arg(shared.keys.chats(user)).arg(0).arg(-1)).await
 }
 
-/// Sweeps a few entries of a user, any ones: who creates chats that expire, and never lists them, has about as many
-/// entries as chats all the same.
+/// Sweeps a few entries of a user, any ones: who creates chats that expire, and never lists them,
+/// has about as many entries as chats all the same.
 pub(crate) async fn sweep_some(shared: &Shared, user: &UserId) -> Result<()> {
     sweep_those(shared, user, cmd("ZRANDMEMBER").arg(shared.keys.chats(user)).arg(SAMPLE)).await
 }

@@ -1,9 +1,10 @@
-//! Blobs and streams: what becomes of them when a chat expires, what damage a check finds, how often the server is asked.
+//! Blobs and streams: what becomes of them when a chat expires, what damage a check finds, how
+//! often the server is asked.
 
 use bytes::Bytes;
 use context_core::{
-    BlobPrune, BlobStore, ChatQuery, ChatRef, NewBlob, Store, StreamAppend, StreamClaim, StreamEnd, StreamId,
-    StreamOutcome, StreamStore, Timestamp,
+    BlobPrune, BlobStore, ChatQuery, ChatRef, NewBlob, Store, StreamAppend, StreamClaim, StreamEnd,
+    StreamId, StreamOutcome, StreamStore, Timestamp,
 };
 use redis::cmd;
 
@@ -45,7 +46,8 @@ async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
         match sweep {
             "a listing" => drop(lab.history().list_chats(&ChatQuery::new("ada")).await.unwrap()),
             "a pruning" => {
-                let pruned = blobs(&lab).prune_blobs(&BlobPrune::new("ada", Timestamp::default())).await;
+                let pruned =
+                    blobs(&lab).prune_blobs(&BlobPrune::new("ada", Timestamp::default())).await;
                 assert_eq!(pruned.unwrap().references, 0);
             }
             _ => {
@@ -65,7 +67,9 @@ async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
 
 #[tokio::test]
 async fn who_only_creates_chats_that_expire_keeps_neither_their_entries_nor_their_blobs() {
-    let Some(lab) = Lab::with(|config| config.chat_ttl(std::time::Duration::from_secs(86_400))).await else {
+    let Some(lab) =
+        Lab::with(|config| config.chat_ttl(std::time::Duration::from_secs(86_400))).await
+    else {
         return;
     };
     for i in 0..20 {
@@ -81,7 +85,8 @@ async fn who_only_creates_chats_that_expire_keeps_neither_their_entries_nor_thei
     let entries: Vec<String> =
         cmd("ZRANGE").arg(&lab.keys(":chats")[0]).arg(0).arg(-1).query(&mut lab.server()).unwrap();
     assert_eq!(entries, ["c19"]);
-    let kept: Vec<String> = cmd("HKEYS").arg(&lab.keys(":blobs2")[0]).query(&mut lab.server()).unwrap();
+    let kept: Vec<String> =
+        cmd("HKEYS").arg(&lab.keys(":blobs2")[0]).query(&mut lab.server()).unwrap();
     assert_eq!(kept.iter().filter(|field| field.starts_with('s')).count(), 1);
     assert!(lab.problems().await.is_empty());
 }
@@ -93,7 +98,9 @@ async fn damage_to_blobs_and_streams_is_found() {
     let blob = put(&lab, &chat, vec![1; 300_000]).await;
     let id = StreamId::from("s");
     assert!(streams(&lab).create_stream(&chat, &id, T).await.unwrap().is_done());
-    assert!(streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done());
+    assert!(
+        streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done()
+    );
     let append = StreamAppend::new("w", 0, ["one", "two"], T);
     assert!(streams(&lab).append_stream(&chat, &id, append).await.unwrap().is_done());
     assert!(lab.problems().await.is_empty());
@@ -107,11 +114,22 @@ async fn damage_to_blobs_and_streams_is_found() {
     let read = blobs(&lab).read_blob(&chat, &blob.id, 0..u64::MAX, None).await;
     assert_eq!(read.unwrap_err().kind(), context_core::ErrorKind::Corrupt);
     let _: () = cmd("HSET").arg(&kept).arg(&piece).arg(bytes).query(&mut server).unwrap();
-    let _: () =
-        cmd("HINCRBY").arg(&references).arg(format!("c{}", blob.id)).arg(1).query(&mut server).unwrap();
-    assert_eq!(lab.problems().await, [format!("blob {}: is not referred to as often as it says", blob.id)]);
-    let _: () =
-        cmd("HINCRBY").arg(&references).arg(format!("c{}", blob.id)).arg(-1).query(&mut server).unwrap();
+    let _: () = cmd("HINCRBY")
+        .arg(&references)
+        .arg(format!("c{}", blob.id))
+        .arg(1)
+        .query(&mut server)
+        .unwrap();
+    assert_eq!(
+        lab.problems().await,
+        [format!("blob {}: is not referred to as often as it says", blob.id)]
+    );
+    let _: () = cmd("HINCRBY")
+        .arg(&references)
+        .arg(format!("c{}", blob.id))
+        .arg(-1)
+        .query(&mut server)
+        .unwrap();
 
     let _: () = cmd("HDEL").arg(lab.chat_key()).arg("c1:s").query(&mut server).unwrap();
     let problems = lab.problems().await;
@@ -126,7 +144,9 @@ async fn a_chunk_is_one_question_and_so_is_reading_on() {
     let chat = lab.create("ada", "trip").await;
     let id = StreamId::from("s");
     assert!(streams(&lab).create_stream(&chat, &id, T).await.unwrap().is_done());
-    assert!(streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done());
+    assert!(
+        streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done()
+    );
     let append = |offset: u64| StreamAppend::new("w", offset, ["chunk"], T);
     // The scripts are there now.
     assert!(streams(&lab).append_stream(&chat, &id, append(0)).await.unwrap().is_done());

@@ -1,10 +1,11 @@
-//! Fields that were changed behind the store's back: reading says so, and the check finds each. Stores without checksums get them.
+//! Fields that were changed behind the store's back: reading says so, and the check finds each.
+//! Stores without checksums get them.
 
 use context_core::trajectory::Changes;
 use context_core::{
-    BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId, MemoryFind,
-    MemoryRecord, MemoryScope, MemoryVector, MemoryWrite, Metadata, NewBlob, NewChat, Result, Store,
-    StoredFragment, StreamAppend, StreamClaim, StreamId, Window,
+    BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId,
+    MemoryFind, MemoryRecord, MemoryScope, MemoryVector, MemoryWrite, Metadata, NewBlob, NewChat,
+    Result, Store, StoredFragment, StreamAppend, StreamClaim, StreamId, Window,
 };
 use context_store_redis::RedisStore;
 use redis::cmd;
@@ -41,13 +42,15 @@ async fn fill(lab: &Lab) {
     };
     let store: &dyn Store = &lab.store;
     store.fragments().put_fragments(&chat(), &[fragment], T).await.unwrap();
-    let _done = store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
+    let _done =
+        store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
     let (streams, id) = (store.streams().unwrap(), StreamId::from("answer"));
     let _done = streams.create_stream(&chat(), &id, T).await.unwrap();
     let _done = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", T)).await.unwrap();
     let chunk = StreamAppend::new("w", 0, vec!["pay 100"], T);
     let _done = streams.append_stream(&chat(), &id, chunk).await.unwrap();
-    let mut write = MemoryWrite::new(MemoryRecord::new(scope(), "m", "fact", T, "pay 100"), "pay 100");
+    let mut write =
+        MemoryWrite::new(MemoryRecord::new(scope(), "m", "fact", T, "pay 100"), "pay 100");
     write.vector = Some(vector());
     let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
 }
@@ -106,7 +109,8 @@ async fn the_check_finds_a_change_in_any_field_of_any_hash() {
         let fields: Vec<(Vec<u8>, Vec<u8>)> = cmd("HGETALL").arg(&key).query(&mut server).unwrap();
         for (field, value) in fields {
             let mut set = |value: &[u8]| {
-                let _set: u8 = cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
+                let _set: u8 =
+                    cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
             };
             set(&changed(&value));
             let problems = lab.problems().await;
@@ -152,8 +156,9 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         let key = lab.keys(end).remove(0);
         let mut server = lab.server();
         let fields: Vec<String> = cmd("HKEYS").arg(&key).query(&mut server).unwrap();
-        let named =
-            |name: &String| field.strip_suffix('*').map_or(name == field, |start| name.starts_with(start));
+        let named = |name: &String| {
+            field.strip_suffix('*').map_or(name == field, |start| name.starts_with(start))
+        };
         let field = fields.into_iter().find(named).unwrap();
         let mut value: Vec<u8> = cmd("HGET").arg(&key).arg(&field).query(&mut server).unwrap();
         let at = value.len() - 6;
@@ -169,7 +174,12 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
 }
 
 /// Takes the checksums from the values of a hash, and gives it the name that it had.
-fn older(lab: &Lab, end: &str, (new, old): (&str, &str), change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) {
+fn older(
+    lab: &Lab,
+    end: &str,
+    (new, old): (&str, &str),
+    change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>,
+) {
     let mut server = lab.server();
     let key = lab.keys(end).remove(0);
     let fields: Vec<(String, Vec<u8>)> = cmd("HGETALL").arg(&key).query(&mut server).unwrap();
@@ -211,7 +221,9 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
         }
         _ => None,
     });
-    older(&lab, ":blobs2", (":blobs2", ":blobs"), |field, value| field.contains(':').then(|| cut(value)));
+    older(&lab, ":blobs2", (":blobs2", ":blobs"), |field, value| {
+        field.contains(':').then(|| cut(value))
+    });
     older(&lab, ":references2", (":references2", ":references"), |field, value| {
         field.starts_with('r').then(|| text(value))
     });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use context_core::{
-    BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, HistoryStore, Maintenance,
-    Message, MessageId, NewChat, Node, Result, Role, Store, Target, Timestamp, Window,
+    BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, HistoryStore,
+    Maintenance, Message, MessageId, NewChat, Node, Result, Role, Store, Target, Timestamp, Window,
 };
 use context_servers::{Redis, RedisOptions, ServerError};
 use context_store_redis::{RedisConfig, RedisStore};
@@ -28,8 +28,8 @@ impl Lab {
         Some(Self::at(&url, change).await)
     }
 
-    /// A store on a server that nobody else uses, for what everybody on a server would notice. Says so where none can be
-    /// started.
+    /// A store on a server that nobody else uses, for what everybody on a server would notice. Says
+    /// so where none can be started.
     pub(crate) async fn alone() -> Option<(Redis, Self)> {
         let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
         match Redis::start(RedisOptions::new()) {
@@ -76,7 +76,8 @@ impl Lab {
         let mut pattern = self.config.prefix.replace(['*', '?', '['], "?");
         pattern.push('*');
         pattern.push_str(end);
-        let mut keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query(&mut self.server()).unwrap();
+        let mut keys: Vec<String> =
+            redis::cmd("KEYS").arg(pattern).query(&mut self.server()).unwrap();
         keys.retain(|key| key.starts_with(&self.config.prefix));
         keys
     }
@@ -99,7 +100,13 @@ impl Lab {
         report.findings.iter().map(ToString::to_string).collect()
     }
 
-    pub(crate) async fn extend(&self, chat: &ChatRef, branch: &str, expected: &str, nodes: Vec<Arc<Node>>) {
+    pub(crate) async fn extend(
+        &self,
+        chat: &ChatRef,
+        branch: &str,
+        expected: &str,
+        nodes: Vec<Arc<Node>>,
+    ) {
         apply(self.history(), extend(chat, branch, expected, nodes)).await;
     }
 
@@ -131,7 +138,12 @@ pub(crate) fn stay(chat: &ChatRef) -> Commit {
     Commit::new(chat.clone(), Target::Stay, T)
 }
 
-pub(crate) fn extend(chat: &ChatRef, branch: &str, expected: &str, nodes: Vec<Arc<Node>>) -> Commit {
+pub(crate) fn extend(
+    chat: &ChatRef,
+    branch: &str,
+    expected: &str,
+    nodes: Vec<Arc<Node>>,
+) -> Commit {
     let target = Target::Extend { branch: branch.into(), expected: some(expected) };
     Commit { nodes, ..Commit::new(chat.clone(), target, T) }
 }

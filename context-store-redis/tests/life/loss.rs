@@ -1,5 +1,5 @@
-//! What others take away: time, operators, a server without memory. A chat is there whole, or it is not there, or
-//! reading it is an error.
+//! What others take away: time, operators, a server without memory. A chat is there whole, or it is
+//! not there, or reading it is an error.
 
 use std::time::Duration;
 
@@ -93,12 +93,18 @@ async fn a_chain_that_lacks_something_is_an_error_and_the_check_says_where() {
     lab.extend(&chat, "main", "", many("m", 200)).await;
     let _gone: u8 = cmd("HDEL").arg(lab.chat_key()).arg("n1:65").query(&mut lab.server()).unwrap();
     assert_eq!(lab.whole(&chat, "main").await.unwrap_err().kind(), ErrorKind::Corrupt);
-    assert_eq!(lab.history().all_messages(&chat, 1000, None).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        lab.history().all_messages(&chat, 1000, None).await.unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     let last = context_core::Window::Last(20);
     let end = context_core::ChainEnd::Branch("main".into());
     assert_eq!(lab.history().chain(&chat, &end, &last).await.unwrap().len(), 20);
     let problems = lab.problems().await;
-    assert!(problems.iter().any(|problem| problem.contains("has 64 messages, says 200")), "{problems:?}");
+    assert!(
+        problems.iter().any(|problem| problem.contains("has 64 messages, says 200")),
+        "{problems:?}"
+    );
 }
 
 #[tokio::test]
@@ -119,7 +125,9 @@ async fn the_check_finds_what_others_did_to_a_chat() {
         let problems = lab.problems().await;
         assert!(problems.iter().any(|found| found.contains(problem)), "{field}: {problems:?}");
         let _: i64 = match before {
-            Some(before) => cmd("HSET").arg(&key).arg(field).arg(before).query(&mut server).unwrap(),
+            Some(before) => {
+                cmd("HSET").arg(&key).arg(field).arg(before).query(&mut server).unwrap()
+            }
             None => cmd("HDEL").arg(&key).arg(field).query(&mut server).unwrap(),
         };
         assert!(lab.problems().await.is_empty(), "{field}");

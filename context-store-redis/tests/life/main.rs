@@ -1,7 +1,11 @@
-//! What the conformance suite does not ask: chats that expire, keys that others remove, how often the server is
-//! asked, strange names, and many writers.
+//! What the conformance suite does not ask: chats that expire, keys that others remove, how often
+//! the server is asked, strange names, and many writers.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it skips")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may fail, and says what it skips"
+)]
 
 mod beside;
 mod damage;

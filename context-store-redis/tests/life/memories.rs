@@ -1,9 +1,9 @@
 //! Memories against the store in memory: whatever is done to both, they say the same.
 
 use context_core::{
-    CancelSignal, Cursor, Maintenance, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget, MemoryId,
-    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource, MemoryVector,
-    MemoryWrite, Page, Store, Timestamp,
+    CancelSignal, Cursor, Maintenance, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget,
+    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope,
+    MemorySource, MemoryVector, MemoryWrite, Page, Store, Timestamp,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_redis::{RedisConfig, RedisStore};
@@ -39,7 +39,8 @@ struct Part {
 
 fn step() -> impl Strategy<Value = Step> {
     let words = prop::collection::vec(0..WORDS.len(), 0..9);
-    let part = (0..ODD.len(), 0..KINDS.len(), 0usize..9, 0usize..4, words, 0u8..6, 0u8..6, 0usize..6);
+    let part =
+        (0..ODD.len(), 0..KINDS.len(), 0usize..9, 0usize..4, words, 0u8..6, 0u8..6, 0usize..6);
     let part = part.prop_map(|(id, kind, from, key, words, vector, expected, scope)| Part {
         id,
         kind,
@@ -91,7 +92,8 @@ struct Both<'a> {
 
 impl Both<'_> {
     async fn write(&self, writes: &[MemoryWrite]) {
-        let (ours, other) = (self.ours.write_memories(writes).await, self.other.write_memories(writes).await);
+        let (ours, other) =
+            (self.ours.write_memories(writes).await, self.other.write_memories(writes).await);
         match (ours, other) {
             (
                 Ok(MemoryOutcome::Conflict { write, stored }),
@@ -140,7 +142,8 @@ impl Both<'_> {
         assert_eq!(ours.bm25, other.bm25, "{find:?}");
         let hits = |found: &context_core::MemoriesFound| {
             let hits = found.hits.iter();
-            hits.map(|hit| (hit.stored.record.clone(), hit.score, hit.similarity)).collect::<Vec<_>>()
+            hits.map(|hit| (hit.stored.record.clone(), hit.score, hit.similarity))
+                .collect::<Vec<_>>()
         };
         assert_eq!(hits(&ours), hits(&other), "{find:?}");
     }
@@ -261,13 +264,19 @@ async fn replay(store: &RedisStore, user: &str, steps: &[Step]) {
     both.same(user).await;
     let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    let maintenance: [&dyn Maintenance; 2] = [store.maintenance().unwrap(), memory.maintenance().unwrap()];
+    let maintenance: [&dyn Maintenance; 2] =
+        [store.maintenance().unwrap(), memory.maintenance().unwrap()];
     for user in [user.to_owned(), format!("{user}'")] {
         let mut erased = Vec::new();
         for store in maintenance {
             let users = store.users(1000, None).await.unwrap().items;
-            let erasure = store.erase_user(&user.as_str().into(), &CancelSignal::never()).await.unwrap();
-            erased.push((users.contains(&user.as_str().into()), erasure.memories, erasure.remaining));
+            let erasure =
+                store.erase_user(&user.as_str().into(), &CancelSignal::never()).await.unwrap();
+            erased.push((
+                users.contains(&user.as_str().into()),
+                erasure.memories,
+                erasure.remaining,
+            ));
         }
         assert_eq!(erased[0], erased[1], "{user}");
     }
@@ -309,8 +318,11 @@ fn what_is_remembered_in_both_they_say_alike() {
 #[test]
 fn and_so_they_do_on_a_cluster() {
     let runtime = runtime();
-    let Some(url) = context_conformance::server_url("CONTEXT_TEST_REDIS_CLUSTER_URL") else { return };
-    let config = RedisConfig::from_url(&url).unwrap().prefix(format!("life-{}-c:", std::process::id()));
+    let Some(url) = context_conformance::server_url("CONTEXT_TEST_REDIS_CLUSTER_URL") else {
+        return;
+    };
+    let config =
+        RedisConfig::from_url(&url).unwrap().prefix(format!("life-{}-c:", std::process::id()));
     let store = runtime.block_on(RedisStore::open(config)).unwrap();
     run(&store, &runtime, 6);
     let _guard = runtime.enter();

@@ -1,12 +1,13 @@
-//! Memories: how often the server is asked, large scopes, many writers, damage that a check finds, who has them, when they go.
+//! Memories: how often the server is asked, large scopes, many writers, damage that a check finds,
+//! who has them, when they go.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{
-    CancelSignal, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryId,
-    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource, MemoryVector,
-    MemoryWrite, MemoryWritten, Store, limits,
+    CancelSignal, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
+    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope,
+    MemorySource, MemoryVector, MemoryWrite, MemoryWritten, Store, limits,
 };
 use redis::cmd;
 
@@ -58,8 +59,11 @@ async fn a_write_is_one_question_and_a_recall_three() {
     many(&lab, "m", 1100, "one two").await;
     find(&lab, &["one"], 5).await;
     let mut monitor = Monitor::of(&lab);
-    write(&lab, &[MemoryWrite::new(record("x"), "one two three"), MemoryWrite::new(record("y"), "two")])
-        .await;
+    write(
+        &lab,
+        &[MemoryWrite::new(record("x"), "one two three"), MemoryWrite::new(record("y"), "two")],
+    )
+    .await;
     assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
     assert_eq!(ids(&find(&lab, &["one", "three"], 2).await), ["x", "m1099"]);
     assert_eq!(monitor.seen(&lab), ["EVALSHA", "HMGET", "HMGET"]);
@@ -67,7 +71,10 @@ async fn a_write_is_one_question_and_a_recall_three() {
     assert_eq!(ids(&find(&lab, &["three"], 2).await), ["x"]);
     assert_eq!(monitor.seen(&lab), ["EVALSHA", "HMGET"]);
     let again = write(&lab, &[MemoryWrite::new(record("x"), "other")]).await;
-    assert_eq!((again, monitor.seen(&lab)), (vec![MemoryWritten::Kept(1)], vec!["EVALSHA".to_owned()]));
+    assert_eq!(
+        (again, monitor.seen(&lab)),
+        (vec![MemoryWritten::Kept(1)], vec!["EVALSHA".to_owned()])
+    );
     memories(&lab).list_memories(&MemoryList::new(vec![ada()], 50)).await.unwrap();
     assert_eq!(monitor.seen(&lab)[0], "EVALSHA");
     assert!(lab.problems().await.is_empty());
@@ -85,7 +92,10 @@ async fn a_record_with_all_words_is_found_however_common_they_are() {
     assert!(found.bm25.found.iter().sum::<u64>() > 4 * limits::EXACT_MEMORY_POSTINGS);
     assert_eq!(found.bm25.found, [3001; 3]);
     assert_eq!(ids(&found)[0], "all");
-    assert_eq!(ids(&found)[1..], ["one three1499", "one three1498", "one three1497", "one three1496"]);
+    assert_eq!(
+        ids(&found)[1..],
+        ["one three1499", "one three1498", "one three1497", "one three1496"]
+    );
     for hit in &found.hits[1..] {
         assert_eq!(hit.score, found.bm25.score(2, [1, 0, 1]));
     }
@@ -98,10 +108,12 @@ async fn and_in_a_memory_so_large_that_not_all_is_read() {
     write(&lab, &[MemoryWrite::new(record("all"), WORDS.join(" "))]).await;
     let places = lab.keys(":places").remove(0);
     let mut server = lab.server();
-    // Each record in a block of its own, as if thousands of others were between them; each without one of the words.
+    // Each record in a block of its own, as if thousands of others were between them; each without
+    // one of the words.
     for n in 1..530usize {
         let _: () = cmd("SET").arg(&places).arg(n * 1024).query(&mut server).unwrap();
-        let words: Vec<&str> = (0..5).filter(|word| *word != n % 5).map(|word| WORDS[word]).collect();
+        let words: Vec<&str> =
+            (0..5).filter(|word| *word != n % 5).map(|word| WORDS[word]).collect();
         write(&lab, &[MemoryWrite::new(record(&format!("m{n}")), words.join(" "))]).await;
     }
     let found = find(&lab, &WORDS, 3).await;
@@ -130,7 +142,10 @@ async fn the_newest_vectors_are_looked_at() {
     let mut wanted = MemoryFind::new(vec![ada()], vec!["word".into()], 2);
     wanted.vector = Some(vector(0.0));
     let found = memories(&lab).find_memories(&wanted).await.unwrap();
-    assert_eq!(ids(&found), [&*format!("m{}", most - 2), &*format!("m{}", most - 3), "first", "m0"]);
+    assert_eq!(
+        ids(&found),
+        [&*format!("m{}", most - 2), &*format!("m{}", most - 3), "first", "m0"]
+    );
     assert_eq!((found.hits[2].similarity, found.hits[2].score), (Some(1.0), 0.0));
     assert!(found.hits[3].score > 0.0 && found.hits[0].similarity.is_some());
 }
@@ -207,7 +222,10 @@ async fn a_write_whose_answer_was_lost_counts_as_written_whatever_the_order_of_i
     assert_eq!(write(&lab, &[with(["a", "b"])]).await, [MemoryWritten::Written(1)]);
     assert_eq!(write(&lab, &[with(["b", "a"])]).await, [MemoryWritten::Written(1)]);
     let outcome = memories(&lab).write_memories(&[with(["a", "c"])]).await.unwrap();
-    assert!(matches!(outcome, MemoryOutcome::Conflict { write: 0, stored: Some(_) }), "{outcome:?}");
+    assert!(
+        matches!(outcome, MemoryOutcome::Conflict { write: 0, stored: Some(_) }),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test]
@@ -218,7 +236,10 @@ async fn what_is_forgotten_by_source_goes_however_much_it_is() {
     other.source = Some(MemorySource::session("t"));
     write(&lab, &[MemoryWrite::new(other, "word")]).await;
     let forget = MemoryForget::source(ada(), MemorySource::session("s"));
-    assert_eq!(memories(&lab).forget_memories(&forget).await.unwrap(), MemoriesForgotten::new(1300, 0));
+    assert_eq!(
+        memories(&lab).forget_memories(&forget).await.unwrap(),
+        MemoriesForgotten::new(1300, 0)
+    );
     assert_eq!(ids(&find(&lab, &["word"], 10).await), ["other"]);
     let again = write(&lab, &[MemoryWrite::new(record("m7"), "word")]).await;
     assert_eq!(again, [MemoryWritten::Forgotten]);
@@ -227,7 +248,8 @@ async fn what_is_forgotten_by_source_goes_however_much_it_is() {
     // With the scope go the marks, and all that is left is which place was the last.
     let scope = MemoryForget::Scope(ada());
     assert_eq!(memories(&lab).forget_memories(&scope).await.unwrap(), MemoriesForgotten::new(1, 0));
-    let left: Vec<String> = lab.keys("").into_iter().filter(|key| !key.contains("{store}")).collect();
+    let left: Vec<String> =
+        lab.keys("").into_iter().filter(|key| !key.contains("{store}")).collect();
     assert!(left.len() == 1 && left[0].ends_with(":places"), "{left:?}");
     assert!(lab.maintenance().users(10, None).await.unwrap().items.is_empty());
     let again = write(&lab, &[MemoryWrite::new(record("m7"), "word")]).await;
@@ -236,10 +258,16 @@ async fn what_is_forgotten_by_source_goes_however_much_it_is() {
 
 #[tokio::test]
 async fn memories_do_not_expire() {
-    let Some(lab) = Lab::with(|config| config.chat_ttl(Duration::from_secs(86_400))).await else { return };
-    write(&lab, &[MemoryWrite::new(record("m"), "word").vector(MemoryVector::new("e", [1.0].as_slice()))])
-        .await;
-    let keys: Vec<String> = lab.keys("").into_iter().filter(|key| !key.contains("{store}")).collect();
+    let Some(lab) = Lab::with(|config| config.chat_ttl(Duration::from_secs(86_400))).await else {
+        return;
+    };
+    write(
+        &lab,
+        &[MemoryWrite::new(record("m"), "word").vector(MemoryVector::new("e", [1.0].as_slice()))],
+    )
+    .await;
+    let keys: Vec<String> =
+        lab.keys("").into_iter().filter(|key| !key.contains("{store}")).collect();
     assert_eq!(keys.len(), 6, "{keys:?}");
     for key in keys {
         let left: i64 = cmd("PTTL").arg(&key).query(&mut lab.server()).unwrap();
@@ -283,11 +311,17 @@ async fn damage_to_memories_is_found() {
     let problem = format!("key {}: the memories are not counted", lab.keys(":memory2:*").remove(0));
     let problems = lab.problems().await;
     assert!(problems.contains(&problem), "{problems:?}");
-    assert!(problems.contains(&"memories of user ada: are kept under the key of another scope".to_owned()));
+    assert!(
+        problems
+            .contains(&"memories of user ada: are kept under the key of another scope".to_owned())
+    );
     cmd("RENAME").arg(format!("{counts}x")).arg(&counts).query::<()>(&mut server).unwrap();
     let scopes = lab.keys(":scopes").remove(0);
     let _: u8 = cmd("ZREM").arg(&scopes).arg(ada().key()).query(&mut server).unwrap();
-    assert_eq!(lab.problems().await, ["memories of user ada: are not among the scopes of their user"]);
+    assert_eq!(
+        lab.problems().await,
+        ["memories of user ada: are not among the scopes of their user"]
+    );
     // Of what is no longer listed, nothing is left either.
     let erased = lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.memories, erased.remaining), (1101, 0));
@@ -301,7 +335,11 @@ async fn who_has_only_memories_is_a_user_and_is_erased() {
     for user in ["ada", "bob", "a.b}"] {
         let scope = MemoryScope::new(user);
         for scope in [scope.clone(), scope.session("s")] {
-            write(&lab, &[MemoryWrite::new(MemoryRecord::new(scope, "m", "fact", T, "text"), "word")]).await;
+            write(
+                &lab,
+                &[MemoryWrite::new(MemoryRecord::new(scope, "m", "fact", T, "text"), "word")],
+            )
+            .await;
         }
     }
     let users = lab.maintenance().users(10, None).await.unwrap().items;
@@ -309,9 +347,16 @@ async fn who_has_only_memories_is_a_user_and_is_erased() {
     let report = lab.maintenance().check(&CancelSignal::never()).await.unwrap();
     assert_eq!((report.memories, report.findings), (6, vec![]));
     for user in ["bob", "ada", "a.b}"] {
-        let erased = lab.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
-        assert_eq!((erased.chats, erased.memories, erased.remaining), (u64::from(user == "bob"), 2, 0));
-        assert_eq!(memories(&lab).memory_stats(&user.into(), 10, None).await.unwrap().items, vec![]);
+        let erased =
+            lab.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
+        assert_eq!(
+            (erased.chats, erased.memories, erased.remaining),
+            (u64::from(user == "bob"), 2, 0)
+        );
+        assert_eq!(
+            memories(&lab).memory_stats(&user.into(), 10, None).await.unwrap().items,
+            vec![]
+        );
     }
     let left: Vec<String> = lab.keys("");
     assert!(left.iter().all(|key| key.contains("{store}") || key.ends_with(":swept")), "{left:?}");
@@ -325,7 +370,8 @@ async fn neighbours_are_found_across_blocks() {
         beside.iter().map(|stored| stored.record.id.to_string()).collect::<Vec<_>>()
     };
     // The first block ends behind the 1,023rd place.
-    let wanted: Vec<MemoryId> = ["m1022", "m1023", "m0", "nobody", "m1029"].map(MemoryId::from).to_vec();
+    let wanted: Vec<MemoryId> =
+        ["m1022", "m1023", "m0", "nobody", "m1029"].map(MemoryId::from).to_vec();
     let beside = memories(&lab).memories_beside(&ada(), &wanted, 2).await.unwrap();
     assert_eq!(names(&beside[0]), ["m1020", "m1021", "m1023", "m1024"]);
     assert_eq!(names(&beside[1]), ["m1021", "m1022", "m1024", "m1025"]);

@@ -4,8 +4,20 @@ use context_core::{CancelSignal, ChatQuery, Commit, Encoded, Store, StoredFragme
 
 use crate::lab::{Lab, T, apply, extend, fork, ids, says, stay};
 
-const ODD: [&str; 12] =
-    [" ", "{a}", "a}", "*", "a\0b", "line\nline\r\n", "\u{1f600}", "1 2 x", "%d %s", "\\\"'", "]]--", "na:1"];
+const ODD: [&str; 12] = [
+    " ",
+    "{a}",
+    "a}",
+    "*",
+    "a\0b",
+    "line\nline\r\n",
+    "\u{1f600}",
+    "1 2 x",
+    "%d %s",
+    "\\\"'",
+    "]]--",
+    "na:1",
+];
 
 #[tokio::test]
 async fn odd_names_are_names_everywhere() {
@@ -42,7 +54,8 @@ async fn odd_names_are_names_everywhere() {
     for chat in chats {
         let listed = lab.history().list_chats(&ChatQuery::new(chat.user.clone())).await.unwrap();
         assert_eq!(listed.items.len(), 1, "{chat:?}");
-        let erased = lab.maintenance().erase_user(&chat.user, &CancelSignal::never()).await.unwrap();
+        let erased =
+            lab.maintenance().erase_user(&chat.user, &CancelSignal::never()).await.unwrap();
         assert_eq!((erased.chats, erased.messages, erased.remaining), (1, 3, 0), "{chat:?}");
     }
     assert!(lab.keys(":chat2").is_empty() && lab.keys(":chats").is_empty());
@@ -53,7 +66,8 @@ async fn stores_with_other_prefixes_know_nothing_of_each_other() {
     let Some(one) = Lab::new().await else { return };
     let prefix = one.config.prefix.clone();
     // The second one's prefix, read as a pattern, fits the first one's keys as well.
-    let Some(two) = Lab::with(|config| config.prefix(format!("{}*", &prefix[..prefix.len() - 1]))).await
+    let Some(two) =
+        Lab::with(|config| config.prefix(format!("{}*", &prefix[..prefix.len() - 1]))).await
     else {
         return;
     };
@@ -61,7 +75,8 @@ async fn stores_with_other_prefixes_know_nothing_of_each_other() {
     one.extend(&chat, "main", "", vec![says("a", "a")]).await;
     assert_eq!(two.history().chat(&chat).await.unwrap(), None);
     assert_eq!(two.maintenance().check(&CancelSignal::never()).await.unwrap().chats, 0);
-    let erased = two.maintenance().erase_user(&UserId::from("ada"), &CancelSignal::never()).await.unwrap();
+    let erased =
+        two.maintenance().erase_user(&UserId::from("ada"), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.chats, erased.remaining), (0, 0));
     apply(one.history(), extend(&chat, "main", "a", vec![says("b", "b")])).await;
     assert_eq!(one.maintenance().check(&CancelSignal::never()).await.unwrap().chats, 1);

@@ -25,13 +25,15 @@ async fn a_server_that_is_not_there_is_unavailable_and_no_password_is_shown() {
 #[tokio::test]
 async fn an_encrypted_connection_to_nobody_fails_without_a_panic() {
     let config = RedisConfig::new(format!("rediss://127.0.0.1:{}/", closed_port()));
-    let error = RedisStore::open(config.connection_timeout(Duration::from_secs(2))).await.unwrap_err();
+    let error =
+        RedisStore::open(config.connection_timeout(Duration::from_secs(2))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
 }
 
 #[tokio::test]
 async fn an_address_that_is_none_is_refused() {
-    let error = RedisStore::open(RedisConfig::new("redis://ada:secret@[nowhere")).await.unwrap_err();
+    let error =
+        RedisStore::open(RedisConfig::new("redis://ada:secret@[nowhere")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
@@ -40,7 +42,8 @@ async fn an_address_that_is_none_is_refused() {
 async fn a_store_says_what_its_server_keeps() {
     let Some(lab) = Lab::new().await else { return };
     let read = |name: &str| {
-        let pair: Vec<String> = redis::cmd("CONFIG").arg("GET").arg(name).query(&mut lab.server()).unwrap();
+        let pair: Vec<String> =
+            redis::cmd("CONFIG").arg("GET").arg(name).query(&mut lab.server()).unwrap();
         pair[1].clone()
     };
     let info = lab.store.info();
@@ -70,7 +73,10 @@ async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
     let mut config = redis::cmd("CONFIG");
     let () = config.arg("SET").arg("requirepass").arg("right").query(&mut connection).unwrap();
     assert_eq!(open(format!("redis://{host}/")).await, (ErrorKind::Unavailable, Retry::Never));
-    assert_eq!(open(format!("redis://:hunter2@{host}/")).await, (ErrorKind::Unavailable, Retry::Never));
+    assert_eq!(
+        open(format!("redis://:hunter2@{host}/")).await,
+        (ErrorKind::Unavailable, Retry::Never)
+    );
     let mut config = redis::cmd("CONFIG");
     let () = config.arg("SET").arg("requirepass").arg("").query(&mut connection).unwrap();
 }

@@ -1,5 +1,5 @@
-//! Stores that are opened to read: no key is made, changed or put off, whatever is there. Prefixes of other programs are left alone
-//! however they are opened.
+//! Stores that are opened to read: no key is made, changed or put off, whatever is there. Prefixes
+//! of other programs are left alone however they are opened.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,11 @@ async fn reading_changes_no_key_and_writing_is_refused() {
     maintenance.users(5, None).await.unwrap();
     assert_eq!(maintenance.check(&CancelSignal::never()).await.unwrap().findings, []);
     let refused = |error: context_core::Error| {
-        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unsupported, Retry::Never), "{error}");
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Unsupported, Retry::Never),
+            "{error}"
+        );
         assert_eq!(error.message(), "the store was opened to read");
     };
     refused(history.commit(extend(&chat, "main", "m19", many("n", 1))).await.unwrap_err());

@@ -24,8 +24,10 @@ async fn sixteen_writers_on_one_branch_lose_nothing() {
                 let key = (i % 2 == 0).then(|| format!("k{writer}-{i}").as_str().into());
                 loop {
                     let expected = head.as_ref().map_or("", MessageId::as_str);
-                    let commit =
-                        Commit { key: key.clone(), ..extend(&chat, "main", expected, vec![node.clone()]) };
+                    let commit = Commit {
+                        key: key.clone(),
+                        ..extend(&chat, "main", expected, vec![node.clone()])
+                    };
                     match store.history().commit(commit).await.unwrap() {
                         CommitOutcome::Applied(committed) => break head = committed.head,
                         CommitOutcome::Conflict { actual } => head = actual,
@@ -42,7 +44,8 @@ async fn sixteen_writers_on_one_branch_lose_nothing() {
     assert_eq!(chain.len(), WRITERS * EACH);
     let order = ids(&chain);
     for writer in 0..WRITERS {
-        let own: Vec<_> = order.iter().filter(|id| id.starts_with(&format!("w{writer}-"))).cloned().collect();
+        let own: Vec<_> =
+            order.iter().filter(|id| id.starts_with(&format!("w{writer}-"))).cloned().collect();
         assert_eq!(own, (0..EACH).map(|i| format!("w{writer}-{i}")).collect::<Vec<_>>());
     }
     assert!(lab.problems().await.is_empty(), "{:?}", lab.problems().await);
@@ -59,7 +62,10 @@ async fn changes_beside_appends_are_not_starved() {
             for i in 0..300 {
                 let expected = if i == 0 { String::new() } else { format!("m{}", i - 1) };
                 let commit = extend(&chat, "main", &expected, vec![says(format!("m{i}"), "x")]);
-                assert!(matches!(store.history().commit(commit).await.unwrap(), CommitOutcome::Applied(_)));
+                assert!(matches!(
+                    store.history().commit(commit).await.unwrap(),
+                    CommitOutcome::Applied(_)
+                ));
             }
         })
     };
@@ -67,7 +73,8 @@ async fn changes_beside_appends_are_not_starved() {
         let (store, chat) = (Arc::clone(&store), chat.clone());
         tokio::spawn(async move {
             for _ in 0..20 {
-                let patch = ChatPatch { add: Metadata::default().with("n", 1), ..ChatPatch::default() };
+                let patch =
+                    ChatPatch { add: Metadata::default().with("n", 1), ..ChatPatch::default() };
                 let commit = Commit { patch: Some(patch), ..stay(&chat) };
                 let outcome = store.history().commit(commit).await.unwrap();
                 assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");

@@ -1,20 +1,30 @@
 //! Rounds against the store in memory: whatever is done to both, they say the same.
 
 use context_core::trajectory::{
-    Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, QueueItem, QueueName,
-    Removal, Round, RoundState, TrajectoryError,
+    Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, QueueItem,
+    QueueName, Removal, Round, RoundState, TrajectoryError,
 };
 use context_core::{
-    AgentRef, Cursor, Json, Result, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store, Timestamp,
-    TrajectoryStore,
+    AgentRef, Cursor, Json, Result, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store,
+    Timestamp, TrajectoryStore,
 };
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 
 use crate::lab::Lab;
 
-const ODD: [&str; 10] =
-    ["", "a", "b\0", "\0\0", "é\u{1f600}", "line\r\n", "{a}:%s", "0000000000000000", "]]--", "b\0\u{1}"];
+const ODD: [&str; 10] = [
+    "",
+    "a",
+    "b\0",
+    "\0\0",
+    "é\u{1f600}",
+    "line\r\n",
+    "{a}:%s",
+    "0000000000000000",
+    "]]--",
+    "b\0\u{1}",
+];
 const JSON: [&str; 6] = [
     "{}",
     "1.0",
@@ -24,7 +34,8 @@ const JSON: [&str; 6] = [
     "null",
 ];
 
-/// Something that is done to one of the rounds; what does not fit it is refused by the round, and not done.
+/// Something that is done to one of the rounds; what does not fit it is refused by the round, and
+/// not done.
 #[derive(Clone, Debug)]
 struct Step {
     round: usize,
@@ -64,7 +75,8 @@ fn change(round: &mut Round, step: &Step, at: Timestamp) -> Result<Vec<Change>, 
     let text = ODD[step.text];
     let json = Json::from_text(JSON[step.json]).unwrap();
     if round.query().is_none() {
-        let query = NewQuery::new(text).raw(text).files([text]).author("me").message(link(step.node));
+        let query =
+            NewQuery::new(text).raw(text).files([text]).author("me").message(link(step.node));
         return round.ask(query, at).map(|(_, changes)| changes);
     }
     let end = round.endpoints().next().unwrap_or(node);
@@ -76,12 +88,15 @@ fn change(round: &mut Round, step: &Step, at: Timestamp) -> Result<Vec<Change>, 
         }
         3..=4 => {
             let mut measures = Measures::default();
-            (measures.cost_usd, measures.model) = (Some(0.1 + f64::from(step.node)), Some(text.into()));
+            (measures.cost_usd, measures.model) =
+                (Some(0.1 + f64::from(step.node)), Some(text.into()));
             let new = NewNode::new(NodeBody::state(text), [end]).measure(measures).author(text);
             round.add(new, at).map(|(_, changes)| changes)
         }
         5 => {
-            let new = NewNode::new(NodeBody::file(text), [node]).edge("produces").label(format!("f{text}"));
+            let new = NewNode::new(NodeBody::file(text), [node])
+                .edge("produces")
+                .label(format!("f{text}"));
             round.add(new, at).map(|(_, changes)| changes)
         }
         6..=7 => {
@@ -89,7 +104,11 @@ fn change(round: &mut Round, step: &Step, at: Timestamp) -> Result<Vec<Change>, 
             let now = if step.what == 6 { now } else { Changes::new().describe(text) };
             round.change(node, &now, Some(text.into()), at)
         }
-        8 => round.remove(node, [Removal::Leaf, Removal::Cascade, Removal::Splice][step.json % 3], at),
+        8 => round.remove(
+            node,
+            [Removal::Leaf, Removal::Cascade, Removal::Splice][step.json % 3],
+            at,
+        ),
         9 => {
             let target = NodeId::new(number.saturating_sub(1), step.other);
             let data = Node::new(target, "d", NodeBody::file("f"), at);
@@ -113,7 +132,8 @@ struct Both<'a> {
 
 impl Both<'_> {
     async fn record(&self, commit: &RoundCommit) {
-        let (ours, other) = (self.ours.record_round(commit).await, self.other.record_round(commit).await);
+        let (ours, other) =
+            (self.ours.record_round(commit).await, self.other.record_round(commit).await);
         assert_eq!(ours.unwrap(), other.unwrap(), "{commit:?}");
     }
 
@@ -145,14 +165,18 @@ impl Both<'_> {
         for n in 0..3 {
             let MessageLink { chat, message } = link(n);
             let ours = self.ours.nodes_of_message(&user.into(), &chat, &message).await.unwrap();
-            assert_eq!(ours, self.other.nodes_of_message(&user.into(), &chat, &message).await.unwrap());
+            assert_eq!(
+                ours,
+                self.other.nodes_of_message(&user.into(), &chat, &message).await.unwrap()
+            );
         }
     }
 }
 
 async fn replay(lab: &Lab, user: &str, steps: Vec<Step>) {
     let memory = InMemoryStore::default();
-    let both = Both { ours: lab.store.trajectories().unwrap(), other: memory.trajectories().unwrap() };
+    let both =
+        Both { ours: lab.store.trajectories().unwrap(), other: memory.trajectories().unwrap() };
     let round = |(session, agent, round): &(&str, u32, u32)| -> RoundRef {
         AgentRef::new(user, *session, *agent).round(*round)
     };
@@ -199,7 +223,8 @@ async fn replay(lab: &Lab, user: &str, steps: Vec<Step>) {
 fn what_is_done_to_both_they_say_alike() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let Some(lab) = runtime.block_on(Lab::new()) else { return };
-    let config = ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() };
+    let config =
+        ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() };
     let case = std::cell::Cell::new(0);
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let steps = prop::collection::vec(step(), 1..50);

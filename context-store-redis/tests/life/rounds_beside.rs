@@ -1,4 +1,5 @@
-//! Rounds: how often the server is asked, what becomes of them when they expire, what damage a check finds, who has them.
+//! Rounds: how often the server is asked, what becomes of them when they expire, what damage a
+//! check finds, who has them.
 
 use std::time::Duration;
 
@@ -86,7 +87,9 @@ async fn a_round_expires_whole_and_its_entries_are_none() {
     let indexes = [lab.keys(":rounds").remove(0), lab.keys(":links").remove(0)];
     let left = |key: &str| -> i64 { cmd("PTTL").arg(key).query(&mut lab.server()).unwrap() };
     let day = i64::try_from(DAY.as_millis()).unwrap();
-    let short = |key: &str| -> u8 { cmd("PEXPIRE").arg(key).arg(day / 2).query(&mut lab.server()).unwrap() };
+    let short = |key: &str| -> u8 {
+        cmd("PEXPIRE").arg(key).arg(day / 2).query(&mut lab.server()).unwrap()
+    };
     for key in [&key, &indexes[0], &indexes[1]] {
         assert!((1..=day).contains(&left(key)), "{key}");
         assert_eq!(short(key), 1);
@@ -99,8 +102,9 @@ async fn a_round_expires_whole_and_its_entries_are_none() {
     begin(&lab, &ada(), 1).await;
     let expired: u8 = cmd("EXPIREAT").arg(&key).arg(1).query(&mut lab.server()).unwrap();
     assert_eq!(expired, 1);
-    let of_message =
-        async || rounds(&lab).nodes_of_message(&"ada".into(), &"c".into(), &"m".into()).await.unwrap();
+    let of_message = async || {
+        rounds(&lab).nodes_of_message(&"ada".into(), &"c".into(), &"m".into()).await.unwrap()
+    };
     assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=u32::MAX).await.unwrap().len(), 1);
     assert_eq!(of_message().await.iter().map(|found| found.node.round).collect::<Vec<_>>(), [1]);
     assert!(lab.problems().await.is_empty());
@@ -159,10 +163,14 @@ async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
     let mut server = lab.server();
     for field in ["n1", "v1:0", "v1", "e0", "n0", "a", "h"] {
         let value: Vec<u8> = cmd("HGET").arg(&key).arg(field).query(&mut server).unwrap();
-        for damaged in [None, Some(&value[..value.len() - 1]), Some(b"\xff\xff\xff\xff\xff".as_slice())] {
+        for damaged in
+            [None, Some(&value[..value.len() - 1]), Some(b"\xff\xff\xff\xff\xff".as_slice())]
+        {
             let _: u8 = match damaged {
                 None => cmd("HDEL").arg(&key).arg(field).query(&mut server).unwrap(),
-                Some(damaged) => cmd("HSET").arg(&key).arg(field).arg(damaged).query(&mut server).unwrap(),
+                Some(damaged) => {
+                    cmd("HSET").arg(&key).arg(field).arg(damaged).query(&mut server).unwrap()
+                }
             };
             let loaded = rounds(&lab).load_rounds(&ada(), 0..=0).await;
             assert_eq!(loaded.unwrap_err().kind(), ErrorKind::Corrupt, "{field} {damaged:?}");
@@ -178,8 +186,10 @@ async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
         assert!(lab.problems().await.is_empty(), "{problem}");
     };
     let (list, links) = (lab.keys(":rounds").remove(0), lab.keys(":links").remove(0));
-    let entries: Vec<Vec<u8>> = cmd("ZRANGE").arg(&links).arg(0).arg(-1).query(&mut lab.server()).unwrap();
-    let name: Vec<Vec<u8>> = cmd("ZRANGE").arg(&list).arg(0).arg(-1).query(&mut lab.server()).unwrap();
+    let entries: Vec<Vec<u8>> =
+        cmd("ZRANGE").arg(&links).arg(0).arg(-1).query(&mut lab.server()).unwrap();
+    let name: Vec<Vec<u8>> =
+        cmd("ZRANGE").arg(&list).arg(0).arg(-1).query(&mut lab.server()).unwrap();
     check(
         cmd("HSET").arg(&key).arg("x").arg(1).clone(),
         cmd("HDEL").arg(&key).arg("x").clone(),
@@ -193,8 +203,11 @@ async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
     )
     .await;
     for entry in entries {
-        let problem =
-            if entry[0] == b'm' { "filed in one place only" } else { "is not filed under the messages" };
+        let problem = if entry[0] == b'm' {
+            "filed in one place only"
+        } else {
+            "is not filed under the messages"
+        };
         check(
             cmd("ZREM").arg(&links).arg(&entry).clone(),
             cmd("ZADD").arg(&links).arg(0).arg(&entry).clone(),
@@ -218,8 +231,9 @@ async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
     let action = act(&lab, &mut round, query).await;
     let before = rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap();
     let gone = Change::NodeRemoved { id: action };
-    let again =
-        Change::NodeAdded { node: std::sync::Arc::new(Node::new(action, "x", NodeBody::state("x"), T)) };
+    let again = Change::NodeAdded {
+        node: std::sync::Arc::new(Node::new(action, "x", NodeBody::state("x"), T)),
+    };
     let changed = round.clone().change(action, &Changes::new().describe("x"), None, T).unwrap();
     round.committed();
     for changes in [vec![gone.clone(), gone.clone()], vec![again], [vec![gone], changed].concat()] {
@@ -236,14 +250,16 @@ async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
     let (mut round, query) = begin(&lab, &ada(), 0).await;
     let mut changes = Vec::new();
     while changes.len() < limits::MAX_COMMIT_ITEMS {
-        let new =
-            NewNode::new(NodeBody::file("f"), [query]).edge("produces").message(MessageLink::new("c", "n"));
+        let new = NewNode::new(NodeBody::file("f"), [query])
+            .edge("produces")
+            .message(MessageLink::new("c", "n"));
         changes.extend(round.add(new, T).unwrap().1);
     }
     apply(&lab, &mut round, changes).await;
     assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap(), [round.to_record()]);
-    let nodes =
-        async || rounds(&lab).nodes_of_message(&"ada".into(), &"c".into(), &"n".into()).await.unwrap();
+    let nodes = async || {
+        rounds(&lab).nodes_of_message(&"ada".into(), &"c".into(), &"n".into()).await.unwrap()
+    };
     assert_eq!(nodes().await.len(), limits::MAX_COMMIT_ITEMS / 2);
     let all: Vec<NodeId> = round.nodes().map(|node| node.id).filter(|id| *id != query).collect();
     let mut changes = Vec::new();
@@ -265,8 +281,9 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
             begin(&lab, &AgentRef::main(user, "s"), number).await;
         }
     }
-    let users =
-        |page: context_core::Page<UserId>| page.items.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let users = |page: context_core::Page<UserId>| {
+        page.items.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(users(lab.maintenance().users(10, None).await.unwrap()), ["a.b}", "ada", "bob"]);
     let report = lab.maintenance().check(&CancelSignal::never()).await.unwrap();
     assert_eq!((report.rounds, report.findings), (9, vec![]));
@@ -276,12 +293,15 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
     let broken = lab.keys(":round2:*").remove(0);
     let _: u8 = cmd("HDEL").arg(&broken).arg("h").query(&mut lab.server()).unwrap();
     for user in ["ada", "a.b}"] {
-        let erased = lab.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
+        let erased =
+            lab.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
         assert_eq!((erased.rounds, erased.remaining), (3, 0));
         assert_eq!(heads(&lab, user).await, [0; 0]);
     }
     assert!(
-        lab.keys(":round2:*").is_empty() && lab.keys(":rounds").is_empty() && lab.keys(":links").is_empty()
+        lab.keys(":round2:*").is_empty()
+            && lab.keys(":rounds").is_empty()
+            && lab.keys(":links").is_empty()
     );
     let pruned = rounds(&lab).prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
     assert_eq!(pruned.rounds, 0);
@@ -299,7 +319,8 @@ async fn of_two_writers_one_is_first() {
         round.committed();
         store.record_round(&RoundCommit::new(key, changes, round.head())).await.unwrap()
     };
-    let both = tokio::join!(attempt(rounds(&lab), "one"), attempt(other.trajectories().unwrap(), "two"));
+    let both =
+        tokio::join!(attempt(rounds(&lab), "one"), attempt(other.trajectories().unwrap(), "two"));
     let conflict = RecordOutcome::Conflict { actual: 2 };
     let expected = [(RecordOutcome::Applied, conflict), (conflict, RecordOutcome::Applied)];
     assert!(expected.contains(&both), "{both:?}");

@@ -58,8 +58,11 @@ async fn an_append_and_a_load_are_one_question_each() {
         assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
     }
     // A look and a write.
-    apply(lab.history(), Commit { key: Some("k".into()), ..extend(&chat, "main", "o29", many("p", 2)) })
-        .await;
+    apply(
+        lab.history(),
+        Commit { key: Some("k".into()), ..extend(&chat, "main", "o29", many("p", 2)) },
+    )
+    .await;
     assert_eq!(monitor.seen(&lab), ["EVALSHA", "EVALSHA"]);
     apply(lab.history(), fork(&chat, "side", "m500", many("s", 2))).await;
     assert_eq!(monitor.seen(&lab), ["EVALSHA", "EVALSHA"]);
@@ -97,7 +100,10 @@ async fn the_largest_commits_go_both_ways() {
     let chat = lab.create("ada", "trip").await;
     lab.extend(&chat, "main", "", many("m", MAX_COMMIT_ITEMS)).await;
     let last = format!("m{}", MAX_COMMIT_ITEMS - 1);
-    let keyed = Commit { key: Some("k".into()), ..extend(&chat, "main", &last, many("n", MAX_COMMIT_ITEMS)) };
+    let keyed = Commit {
+        key: Some("k".into()),
+        ..extend(&chat, "main", &last, many("n", MAX_COMMIT_ITEMS))
+    };
     apply(lab.history(), keyed).await;
     let last = format!("n{}", MAX_COMMIT_ITEMS - 1);
     lab.extend(&chat, "main", &last, vec![large("a"), says("b", "b"), large("c")]).await;
@@ -108,7 +114,8 @@ async fn the_largest_commits_go_both_ways() {
         (2 * MAX_COMMIT_ITEMS + 3, "b")
     );
     assert_eq!(**chain.last().unwrap(), *large("c"));
-    let deleted = lab.history().delete_branch(&chat, &"side".into(), Some(&"e".into()), T).await.unwrap();
+    let deleted =
+        lab.history().delete_branch(&chat, &"side".into(), Some(&"e".into()), T).await.unwrap();
     assert_eq!(deleted, BranchDeletion::Deleted { messages: 2 });
     let all = lab.maintenance().check(&context_core::CancelSignal::never()).await.unwrap();
     assert_eq!(
@@ -125,8 +132,13 @@ async fn a_commit_that_no_server_would_read_is_refused() {
     let chat = lab.create("ada", "trip").await;
     let one = large("m");
     let copies = (0..40).map(|i| std::sync::Arc::new((*one).clone().with_id(format!("m{i}"))));
-    let error = lab.history().commit(extend(&chat, "main", "", copies.collect())).await.unwrap_err();
-    assert_eq!((error.kind(), error.get("limit")), (ErrorKind::Invalid, Some("536870912")), "{error:?}");
+    let error =
+        lab.history().commit(extend(&chat, "main", "", copies.collect())).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.get("limit")),
+        (ErrorKind::Invalid, Some("536870912")),
+        "{error:?}"
+    );
     assert!(lab.whole(&chat, "main").await.unwrap().is_empty());
 }
 
@@ -145,7 +157,8 @@ async fn the_newer_protocol_says_the_same() {
     let chat = lab.create("ada", "trip").await;
     lab.extend(&chat, "main", "", many("m", 70)).await;
     apply(lab.history(), fork(&chat, "side", "m3", many("s", 2))).await;
-    let deleted = lab.history().delete_branch(&chat, &"side".into(), Some(&"s1".into()), T).await.unwrap();
+    let deleted =
+        lab.history().delete_branch(&chat, &"side".into(), Some(&"s1".into()), T).await.unwrap();
     assert_eq!(deleted, BranchDeletion::Deleted { messages: 2 });
     assert_eq!(lab.whole(&chat, "main").await.unwrap().len(), 70);
     let listed = lab.history().list_chats(&ChatQuery::new("ada")).await.unwrap();

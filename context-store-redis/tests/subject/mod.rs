@@ -1,4 +1,5 @@
-//! Stores on a server that others use as well: each has a prefix, and what has one is removed in the end.
+//! Stores on a server that others use as well: each has a prefix, and what has one is removed in
+//! the end.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -12,7 +13,8 @@ use context_store_redis::{RedisConfig, RedisStore};
 /// Runs the suite as a test program, and leaves nothing behind.
 pub(crate) fn run(name: &'static str, url: &str) -> ExitCode {
     let prefix = format!("conformance-{}-", std::process::id());
-    let subject = Redis { name, url: url.to_owned(), prefix: prefix.clone(), stores: Mutex::default() };
+    let subject =
+        Redis { name, url: url.to_owned(), prefix: prefix.clone(), stores: Mutex::default() };
     let code = context_conformance::main(subject);
     clean(url, &prefix).expect("the server removes what was written");
     code

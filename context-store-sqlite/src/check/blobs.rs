@@ -32,7 +32,8 @@ pub(crate) async fn check(
         cancel.check("check")?;
         // One state per blob: while a store is checked, others may write to it.
         let mut transaction = connection.begin().await?;
-        let next = sqlx::query(sql::BLOB_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
+        let next =
+            sqlx::query(sql::BLOB_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
         let Some(row) = next else { return Ok(()) };
         after = row.try_get(0)?;
         order.next(after)?;
@@ -56,7 +57,10 @@ pub(crate) async fn check(
 }
 
 /// What is wrong with the bytes of a blob.
-async fn problem(connection: &mut SqliteConnection, row: &SqliteRow) -> Result<Option<&'static str>> {
+async fn problem(
+    connection: &mut SqliteConnection,
+    row: &SqliteRow,
+) -> Result<Option<&'static str>> {
     let id = blobs::id_of(row.try_get(1)?)?;
     let (size, pieces): (i64, i64) = (row.try_get(2)?, row.try_get(5)?);
     let bytes = blobs::bytes(connection, row.try_get(0)?, 0..count(size)?).await?;

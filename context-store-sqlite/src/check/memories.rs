@@ -13,7 +13,8 @@ use crate::place::count;
 use crate::search::words::counts;
 use crate::sql::memories as sql;
 
-/// Of how many records one is looked for by a word: how many records have each word is compared anyway.
+/// Of how many records one is looked for by a word: how many records have each word is compared
+/// anyway.
 const SAMPLE: i64 = 32;
 
 pub(crate) async fn check(
@@ -43,7 +44,9 @@ pub(crate) async fn check(
             found => found?,
         };
         let about = format!("memories of {:?}", scope_of(row)?);
-        report.findings.extend(problems.into_iter().map(|problem| Finding::new(None, &about, problem)));
+        report
+            .findings
+            .extend(problems.into_iter().map(|problem| Finding::new(None, &about, problem)));
         transaction.commit().await?;
     }
 }
@@ -78,7 +81,8 @@ async fn check_scope(
     for row in run(connection, sqlx::query(sql::KINDS_OF).bind(no)).await? {
         let (kind_no, kind): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
         let mut found = BTreeMap::new();
-        let counted = check_kind(connection, kind_no, (&scope, kind), &mut found, &mut problems).await?;
+        let counted =
+            check_kind(connection, kind_no, (&scope, kind), &mut found, &mut problems).await?;
         let says = (count(row.try_get(2)?)?, count(row.try_get(3)?)?, count(row.try_get(4)?)?);
         if says != (counted.records, counted.bytes, counted.vectors) {
             problems.push(format!("kind {kind} is counted otherwise than it is"));
@@ -144,7 +148,10 @@ async fn check_kind(
 }
 
 /// Where the columns of a record disagree with it.
-fn record_problem(row: &SqliteRow, (scope, kind): (&MemoryScope, &str)) -> Result<Option<&'static str>> {
+fn record_problem(
+    row: &SqliteRow,
+    (scope, kind): (&MemoryScope, &str),
+) -> Result<Option<&'static str>> {
     let record: MemoryRecord = match stored_of(row) {
         Ok(stored) => stored.record,
         Err(Fault::Corrupt(problem, _)) => return Ok(Some(problem)),

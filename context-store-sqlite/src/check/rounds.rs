@@ -67,7 +67,9 @@ async fn check_rounds(
             for filed in rounds {
                 let round = filed.head.round.clone();
                 match fill(connection, vec![filed]).await {
-                    Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
+                    Ok(records) => {
+                        records.into_iter().for_each(|record| check_round(record, report))
+                    }
                     Err(Fault::Corrupt(problem, _)) => add(report, &round, problem),
                     Err(fault) if is_damage(&fault) => add(report, &round, "a row cannot be read"),
                     Err(fault) => return Err(fault),
@@ -83,7 +85,8 @@ async fn check_rounds(
 fn is_damage(fault: &Fault) -> bool {
     matches!(
         fault,
-        Fault::Corrupt(..) | Fault::Driver(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
+        Fault::Corrupt(..)
+            | Fault::Driver(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
     )
 }
 

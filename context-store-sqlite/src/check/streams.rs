@@ -24,7 +24,8 @@ pub(crate) async fn check(
         cancel.check("check")?;
         // One state per stream: while a store is checked, others may write to it.
         let mut transaction = connection.begin().await?;
-        let next = sqlx::query(sql::STREAM_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
+        let next =
+            sqlx::query(sql::STREAM_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
         let Some(row) = next else { return Ok(()) };
         after = row.try_get(0)?;
         order.next(after)?;
@@ -45,9 +46,12 @@ pub(crate) async fn check(
 
 async fn problem(connection: &mut SqliteConnection, row: &SqliteRow) -> Result<Option<String>> {
     let stream = stream_of(row)?;
-    let counts =
-        sqlx::query(sql::STREAM_COUNTS).bind(row.try_get::<i64, _>(0)?).fetch_one(connection).await?;
-    let (chunks, bytes, end): (i64, i64, i64) = (counts.try_get(0)?, counts.try_get(1)?, counts.try_get(2)?);
+    let counts = sqlx::query(sql::STREAM_COUNTS)
+        .bind(row.try_get::<i64, _>(0)?)
+        .fetch_one(connection)
+        .await?;
+    let (chunks, bytes, end): (i64, i64, i64) =
+        (counts.try_get(0)?, counts.try_get(1)?, counts.try_get(2)?);
     if chunks != end {
         return Ok(Some("there is a gap between its chunks".to_owned()));
     }

@@ -46,7 +46,8 @@ async fn check_table(
                     Value::Int(number) => Some(number.to_string()),
                     _ => None,
                 });
-                let about = format!("table {}, row {}", table.name, numbers.collect::<Vec<_>>().join("/"));
+                let about =
+                    format!("table {}, row {}", table.name, numbers.collect::<Vec<_>>().join("/"));
                 report.findings.push(Finding::new(None, about, "its checksum differs"));
             }
             after = Some(key);
@@ -70,7 +71,11 @@ async fn check_schema(
     let actual = schema::of(connection).await?;
     for (name, text) in expected {
         if actual.get(name) != Some(text) {
-            report.findings.push(Finding::new(None, format!("schema {name}"), "is not what was made"));
+            report.findings.push(Finding::new(
+                None,
+                format!("schema {name}"),
+                "is not what was made",
+            ));
         }
     }
     for name in actual.keys().filter(|name| !expected.contains_key(*name)) {

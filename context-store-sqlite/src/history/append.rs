@@ -1,9 +1,12 @@
 //! The fast way in: messages at the end of a branch as one statement.
 //!
-//! It is taken when this handle knows where the branch ends, which is checked again inside the statement. It
-//! decides nothing: whatever is not plainly right is left to the transaction in [`commit`](crate::history::commit).
+//! It is taken when this handle knows where the branch ends, which is checked again inside the
+//! statement. It decides nothing: whatever is not plainly right is left to the transaction in
+//! [`commit`](crate::history::commit).
 
-use context_core::{BranchName, ChatRef, Commit, Committed, MessageId, Node, NodeKind, Target, pack};
+use context_core::{
+    BranchName, ChatRef, Commit, Committed, MessageId, Node, NodeKind, Target, pack,
+};
 use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -43,7 +46,8 @@ pub(crate) enum More {
 }
 
 impl Append {
-    /// What of this commit can go the fast way: all or nothing. `index` says whether words are wanted.
+    /// What of this commit can go the fast way: all or nothing. `index` says whether words are
+    /// wanted.
     pub(crate) fn of(commit: &Commit, index: bool) -> Option<Self> {
         let Target::Extend { branch, expected } = &commit.target else { return None };
         let plain = commit.amendments.is_empty()
@@ -62,9 +66,10 @@ impl Append {
         let words_of = |node: &Node| tag.as_ref()?.words(node);
         let more = match &commit.nodes[..] {
             [head] => More::Few { first: None, words: [None, words_of(head)] },
-            [first, head] => {
-                More::Few { first: Some(first.id.clone()), words: [words_of(first), words_of(head)] }
-            }
+            [first, head] => More::Few {
+                first: Some(first.id.clone()),
+                words: [words_of(first), words_of(head)],
+            },
             nodes => More::Many {
                 ids: json_ids(nodes.iter().map(|node| &node.id))?,
                 words: tag.map(|tag| tag.words_json(nodes.iter().map(AsRef::as_ref))),
@@ -86,32 +91,42 @@ impl Append {
         matches!(self.more, More::Few { .. }) && self.data.len() <= RUN_BYTES
     }
 
-    /// Writes, if the branch is known to end where it is expected. Nothing if not, or if the file disagrees.
+    /// Writes, if the branch is known to end where it is expected. Nothing if not, or if the file
+    /// disagrees.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
         let Writer { connection, routes, full_text, .. } = writer;
-        let Some(route) = routes.0.get_mut(&self.at).filter(|route| route.head == self.expected) else {
+        let Some(route) = routes.0.get_mut(&self.at).filter(|route| route.head == self.expected)
+        else {
             return Ok(None);
         };
         let own = route.own + self.added;
         let merge = Merge::after(route.own, own);
-        let to = |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
+        let to =
+            |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
         let (head, time, name) = (self.head.as_str(), self.time, self.at.1.as_str());
         let query = match self.more {
             More::Few { first: None, .. } if merge == Merge::NONE && !*full_text => {
                 to(sql::APPEND_ONE).bind(head).bind(time).bind(self.data).bind(name)
             }
             More::Few { first: Some(first), .. } if merge == Merge::NONE && !*full_text => {
-                to(sql::APPEND_TWO).bind(first.as_str()).bind(head).bind(time).bind(self.data).bind(name)
+                to(sql::APPEND_TWO)
+                    .bind(first.as_str())
+                    .bind(head)
+                    .bind(time)
+                    .bind(self.data)
+                    .bind(name)
             }
             More::Few { first, words } => {
                 let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
-                let row = Row { route, first: first.as_ref(), head, time, data: self.data, merge, name };
+                let row =
+                    Row { route, first: first.as_ref(), head, time, data: self.data, merge, name };
                 row.bind(sqlx::query(statement), full_text.then_some(words))
             }
             More::Many { ids, words } => {
                 let statement = if *full_text { sql::APPEND_WORDS } else { sql::APPEND };
                 let query = to(statement).bind(own).bind(head).bind(time);
-                let query = query.bind(ids).bind(self.data).bind(merge.small).bind(merge.large).bind(name);
+                let query =
+                    query.bind(ids).bind(self.data).bind(merge.small).bind(merge.large).bind(name);
                 if *full_text { query.bind(words) } else { query }
             }
         };
@@ -139,7 +154,11 @@ pub(crate) struct Row<'a> {
 type Insert<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 impl Row<'_> {
-    pub(crate) fn bind<'q>(self, query: Insert<'q>, words: Option<[Option<Words>; 2]>) -> Insert<'q> {
+    pub(crate) fn bind<'q>(
+        self,
+        query: Insert<'q>,
+        words: Option<[Option<Words>; 2]>,
+    ) -> Insert<'q> {
         let Route { chat, branch, own, .. } = *self.route;
         let query = query.bind(branch).bind(chat).bind(own);
         let query = query.bind(self.first.map(MessageId::as_str)).bind(self.head).bind(self.time);
@@ -165,8 +184,8 @@ pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> 
 
 const NONE: Option<i64> = None;
 
-/// Which runs are merged after messages were added: whenever a block of messages is full, the runs that begin
-/// in it become one.
+/// Which runs are merged after messages were added: whenever a block of messages is full, the runs
+/// that begin in it become one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Merge {
     /// The first message of the small block that is now full.
@@ -180,14 +199,21 @@ impl Merge {
 
     /// After a branch went from `before` own messages to `after`.
     pub(crate) fn after(before: i64, after: i64) -> Self {
-        let full = |block: i64| (after / block > before / block).then(|| before / block * block + 1);
+        let full =
+            |block: i64| (after / block > before / block).then(|| before / block * block + 1);
         Self { small: full(SMALL_RUN), large: full(RUN) }
     }
 
     /// Merges what is due on a branch whose newest run begins with its `last`th message.
-    pub(crate) async fn run(self, connection: &mut SqliteConnection, branch: i64, last: i64) -> Result<()> {
+    pub(crate) async fn run(
+        self,
+        connection: &mut SqliteConnection,
+        branch: i64,
+        last: i64,
+    ) -> Result<()> {
         for first in [self.small, self.large].into_iter().flatten() {
-            let merge = sqlx::query(sql::MERGE).bind(place(branch, first)).bind(place(branch, last));
+            let merge =
+                sqlx::query(sql::MERGE).bind(place(branch, first)).bind(place(branch, last));
             merge.execute(&mut *connection).await?;
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! Branches: creating, reading, renaming and deleting them.
 
-use context_core::{Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits};
+use context_core::{
+    Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits,
+};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -36,7 +38,10 @@ pub(crate) async fn create_branch(
     Ok(no)
 }
 
-pub(crate) async fn branches(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Vec<Branch>> {
+pub(crate) async fn branches(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+) -> Result<Vec<Branch>> {
     let mut transaction = connection.begin().await?;
     let found = chat_rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found("branches", "chat", &chat.chat))?;
@@ -72,7 +77,8 @@ pub(crate) async fn branch(
     chat: i64,
     name: &BranchName,
 ) -> Result<Option<(i64, i64, Option<MessageId>)>> {
-    let row = sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
+    let row =
+        sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
     let known = |row: SqliteRow| {
         let no: i64 = row.try_get(0)?;
         let content = (5..8).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
@@ -116,9 +122,15 @@ pub(crate) async fn rename(
     let found = branch(&mut transaction, no, name).await?;
     let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
     if name != to && branch(&mut transaction, no, to).await?.is_some() {
-        return Err(Error::invalid(OPERATION, "another branch has this name").with("branch", to).into());
+        return Err(Error::invalid(OPERATION, "another branch has this name")
+            .with("branch", to)
+            .into());
     }
-    sqlx::query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str()).execute(&mut *transaction).await?;
+    sqlx::query(sql::RENAME_BRANCH)
+        .bind(renamed)
+        .bind(to.as_str())
+        .execute(&mut *transaction)
+        .await?;
     let active = sqlx::query(sql::RENAME_ACTIVE).bind(no).bind(name.as_str()).bind(to.as_str());
     active.execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", renamed.into())]).await?;
@@ -129,7 +141,8 @@ pub(crate) async fn rename(
     Ok(())
 }
 
-/// Deletes a branch that is where it is expected. What others still need of it stays, without a name.
+/// Deletes a branch that is where it is expected. What others still need of it stays, without a
+/// name.
 pub(crate) async fn delete(
     writer: &mut Writer,
     chat: &ChatRef,

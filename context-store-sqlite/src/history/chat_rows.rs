@@ -10,14 +10,20 @@ use crate::sums::{CHAT, CHAT_NAME, Value};
 use crate::tally::{self, OfUser, Seen};
 
 /// A chat and its number.
-pub(crate) async fn read(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
+pub(crate) async fn read(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+) -> Result<Option<(i64, Chat)>> {
     let query = sqlx::query(sql::CHAT).bind(chat.user.as_str()).bind(chat.chat.as_str());
     let row = query.fetch_all(connection).await?.pop();
     row.map(|row| Ok((row.try_get(0)?, chat_of(&row, chat)?))).transpose()
 }
 
 /// What is shown of a chat: if it is not found, it must not be there.
-pub(crate) async fn show(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<Chat>> {
+pub(crate) async fn show(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+) -> Result<Option<Chat>> {
     if let Some((_, chat)) = read(connection, chat).await? {
         return Ok(Some(chat));
     }
@@ -25,7 +31,8 @@ pub(crate) async fn show(connection: &mut SqliteConnection, chat: &ChatRef) -> R
     let found = read(&mut transaction, chat).await?;
     if found.is_none() {
         OfUser::Chats.compare(&mut transaction, &chat.user, Seen::Part).await?;
-        let beside = sqlx::query(sql::CHATS_BESIDE).bind(chat.user.as_str()).bind(chat.chat.as_str());
+        let beside =
+            sqlx::query(sql::CHATS_BESIDE).bind(chat.user.as_str()).bind(chat.chat.as_str());
         tally::neighbours(&mut transaction, beside).await?;
     }
     transaction.commit().await?;
@@ -34,7 +41,11 @@ pub(crate) async fn show(connection: &mut SqliteConnection, chat: &ChatRef) -> R
 
 pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
     let no: i64 = row.try_get(0)?;
-    CHAT_NAME.check_values([no.into(), chat.user.as_str().into(), chat.chat.as_str().into()], row, 9)?;
+    CHAT_NAME.check_values(
+        [no.into(), chat.user.as_str().into(), chat.chat.as_str().into()],
+        row,
+        9,
+    )?;
     let content = (2..6).map(|column| Value::of(row, column)).collect::<Result<Vec<_>>>()?;
     CHAT.check_values(std::iter::once(no.into()).chain(content), row, 10)?;
     let created_at = Timestamp::from_micros(row.try_get(5)?);
@@ -53,7 +64,9 @@ pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
 /// Metadata as it is kept: JSON text.
 pub(crate) fn metadata_text(metadata: &Metadata) -> Result<String> {
     serde_json::to_string(metadata).map_err(|error| {
-        Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json").with_source(error).into()
+        Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json")
+            .with_source(error)
+            .into()
     })
 }
 

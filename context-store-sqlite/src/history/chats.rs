@@ -44,7 +44,8 @@ pub(crate) async fn update(
 ) -> Result<Chat> {
     let mut transaction = writer.begin().await?;
     let found = read(&mut transaction, chat).await?;
-    let (no, mut found) = found.ok_or_else(|| Error::not_found("update_chat", "chat", &chat.chat))?;
+    let (no, mut found) =
+        found.ok_or_else(|| Error::not_found("update_chat", "chat", &chat.chat))?;
     patch.apply(&mut found)?;
     write(&mut transaction, no, &found).await?;
     touch(&mut transaction, no, at).await?;

@@ -13,7 +13,11 @@ use crate::sums::CHECKPOINT;
 use crate::tally::{OfChat, Seen};
 use crate::{history::chat_rows, sql, upkeep::prune};
 
-pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpoint) -> Result<Checkpoint> {
+pub(crate) async fn set(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    checkpoint: Checkpoint,
+) -> Result<Checkpoint> {
     const OPERATION: &str = "set_checkpoint";
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
@@ -52,7 +56,11 @@ pub(crate) async fn list(
     rows.iter().map(checkpoint).collect()
 }
 
-pub(crate) async fn delete(writer: &mut Writer, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+pub(crate) async fn delete(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    name: &CheckpointName,
+) -> Result<bool> {
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, "delete_checkpoint", chat).await?;
     let before = branch_at(&mut transaction, no, name).await?;

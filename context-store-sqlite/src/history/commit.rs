@@ -1,13 +1,13 @@
 //! The commit as a transaction: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit) states, and all
-//! of them before the first write.
+//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit)
+//! states, and all of them before the first write.
 
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind, Target, limits,
-    pack,
+    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind,
+    Target, limits, pack,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
@@ -39,8 +39,8 @@ pub(crate) async fn commit(
     if commit.redactions.is_empty() {
         return decided(writer, commit).await;
     }
-    // What pages hold that the redaction frees is overwritten. If the caller goes away in between, later writes
-    // overwrite as well, which costs a little time.
+    // What pages hold that the redaction frees is overwritten. If the caller goes away in between,
+    // later writes overwrite as well, which costs a little time.
     sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
     let outcome = decided(writer, commit).await;
     sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
@@ -97,7 +97,8 @@ async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<De
         if let Some(row) = known.fetch_all(&mut *connection).await?.pop() {
             APPLIED.check(&row, 0)?;
             if row.try_get::<&[u8], _>(2)? != digest {
-                let error = Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
+                let error = Error::invalid(OPERATION, "the key was used for another commit")
+                    .with("key", key);
                 return Err(error.into());
             }
             let branch = row.try_get::<Option<&str>, _>(3)?.map(BranchName::from);
@@ -151,11 +152,14 @@ async fn written_before(
     }
     let taken: Vec<MessageId> = ids().filter(|id| spots.contains_key(*id)).cloned().collect();
     let exists = || Ok(Some(CommitOutcome::Exists { ids: taken.clone() }));
-    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) = &commit.target
+    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) =
+        &commit.target
     else {
         return exists();
     };
-    let Some(last) = commit.nodes.last().and_then(|node| spots.get(&node.id)) else { return exists() };
+    let Some(last) = commit.nodes.last().and_then(|node| spots.get(&node.id)) else {
+        return exists();
+    };
     if taken.len() < commit.nodes.len() || !holds(connection, chat, branch, last.place).await? {
         return exists();
     }
@@ -172,7 +176,9 @@ async fn written_before(
     let mut before = base.map(|base| base.place);
     for node in &commit.nodes {
         let spot = &spots[&node.id];
-        if spot.parent != before || !stored.get(&spot.place).is_some_and(|stored| stored.same_content(node)) {
+        if spot.parent != before
+            || !stored.get(&spot.place).is_some_and(|stored| stored.same_content(node))
+        {
             return exists();
         }
         before = Some(spot.place);
@@ -188,7 +194,8 @@ async fn holds(
     branch: &BranchName,
     place: i64,
 ) -> Result<bool> {
-    let pieces = sqlx::query(sql::LINEAGE).bind(chat).bind(branch.as_str()).fetch_all(connection).await?;
+    let pieces =
+        sqlx::query(sql::LINEAGE).bind(chat).bind(branch.as_str()).fetch_all(connection).await?;
     for piece in &pieces {
         let (lo, cut): (i64, i64) = (piece.try_get(0)?, piece.try_get(1)?);
         if branch_of(place) == branch_of(lo) {
@@ -208,7 +215,8 @@ async fn aim(
         Target::Stay => Ok(Ok(Aim::None)),
         Target::Extend { branch, expected } => {
             let found = branches::branch(connection, chat, branch).await?;
-            let (no, own, head) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?;
+            let (no, own, head) =
+                found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?;
             if head != *expected {
                 return Ok(Err(head));
             }
@@ -264,11 +272,16 @@ async fn write(
             let base = parent.as_ref().map_or(0, |parent| parent.depth + 1);
             let parent = parent.map(|parent| parent.place);
             let branch =
-                branches::create_branch(connection, chat, &name, parent, base, at, commit.at).await?;
+                branches::create_branch(connection, chat, &name, parent, base, at, commit.at)
+                    .await?;
             let route = Route { chat, branch, own: 0, head: at.cloned() };
             let route = add_nodes(connection, route, commit, full_text).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {
-                sqlx::query(sql::ACTIVATE).bind(chat).bind(name.as_str()).execute(&mut *connection).await?;
+                sqlx::query(sql::ACTIVATE)
+                    .bind(chat)
+                    .bind(name.as_str())
+                    .execute(&mut *connection)
+                    .await?;
                 chat_rows::seal(connection, chat).await?;
             }
             (Committed::new(Some(name), route.head.clone()), Some(route))
@@ -288,7 +301,8 @@ async fn write(
             committed.head.as_ref().map(MessageId::as_str).into(),
         ];
         let sum = APPLIED.sum(values.clone());
-        let remember = values.into_iter().fold(sqlx::query(sql::REMEMBER), |query, value| value.bind(query));
+        let remember =
+            values.into_iter().fold(sqlx::query(sql::REMEMBER), |query, value| value.bind(query));
         remember.bind(sum).execute(connection).await?;
     }
     Ok((committed, route))
@@ -306,12 +320,16 @@ async fn add_nodes(
     let ids = commit.nodes.iter().map(|node| &node.id);
     match json_ids(ids.clone()) {
         Some(json) => {
-            let add = sqlx::query(sql::ADD_NODES).bind(chat).bind(json).bind(place(branch, end.own + 1));
+            let add =
+                sqlx::query(sql::ADD_NODES).bind(chat).bind(json).bind(place(branch, end.own + 1));
             add.execute(&mut *connection).await?;
         }
         None => {
             for (id, own) in ids.zip(end.own + 1..) {
-                let add = sqlx::query(sql::ADD_NODE).bind(chat).bind(id.as_str()).bind(place(branch, own));
+                let add = sqlx::query(sql::ADD_NODE)
+                    .bind(chat)
+                    .bind(id.as_str())
+                    .bind(place(branch, own));
                 add.execute(&mut *connection).await?;
             }
         }
@@ -329,7 +347,9 @@ async fn add_nodes(
         let next = commit.nodes.get(i + 1).map_or(0, |next| next.body().bytes().len());
         let full = (own + packed) % RUN == 0 || data.len() + next > RUN_BYTES;
         if full || i + 1 == commit.nodes.len() {
-            let add = sqlx::query(sql::ADD_RUN).bind(place(branch, own + 1)).bind(std::mem::take(&mut data));
+            let add = sqlx::query(sql::ADD_RUN)
+                .bind(place(branch, own + 1))
+                .bind(std::mem::take(&mut data));
             add.execute(&mut *connection).await?;
             if full_text {
                 let nodes = &commit.nodes[i + 1 - length(packed)?..=i];
@@ -340,7 +360,8 @@ async fn add_nodes(
             packed = 0;
         }
     }
-    let route = Route { own: end.own + signed(commit.nodes.len()), head: Some(head.id.clone()), ..end };
+    let route =
+        Route { own: end.own + signed(commit.nodes.len()), head: Some(head.id.clone()), ..end };
     let update = sqlx::query(sql::MOVE_BRANCH)
         .bind(branch)
         .bind(route.own)

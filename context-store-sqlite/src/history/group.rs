@@ -1,8 +1,10 @@
-//! Appends that wait together are written together: one statement, one transaction, one wait for the disk.
+//! Appends that wait together are written together: one statement, one transaction, one wait for
+//! the disk.
 //!
-//! Whoever gets the writer takes with it what waits behind it, in the order it came, and tells each what came of
-//! it. Nobody depends on that: a caller whose turn was taken by another that then went away, or whose append is
-//! not plainly right, commits on its own. What was written meanwhile is told by its ids, as after any lost answer.
+//! Whoever gets the writer takes with it what waits behind it, in the order it came, and tells each
+//! what came of it. Nobody depends on that: a caller whose turn was taken by another that then went
+//! away, or whose append is not plainly right, commits on its own. What was written meanwhile is
+//! told by its ids, as after any lost answer.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -39,7 +41,8 @@ struct Waiting {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What came of an append that somebody else has written. There is none if it is left to its caller.
+/// What came of an append that somebody else has written. There is none if it is left to its
+/// caller.
 type Answer = Result<Committed, Error>;
 
 impl Queue {
@@ -139,18 +142,24 @@ async fn first_of<'a>(
     .await
 }
 
-/// Writes what of a group fits behind the branches as this handle knows them. The others get no answer.
+/// Writes what of a group fits behind the branches as this handle knows them. The others get no
+/// answer.
 async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
-    // The index takes places in order for a little, and in any other for much more. Those of one branch stay in
-    // their order.
+    // The index takes places in order for a little, and in any other for much more. Those of one
+    // branch stay in their order.
     let Writer { connection, routes, full_text, .. } = writer;
     let mut ends: HashMap<(ChatRef, BranchName), Route> = HashMap::new();
     let mut rows = Vec::with_capacity(group.len());
     for Waiting { append, answer } in group.drain(..) {
         let known = ends.get(&append.at).or_else(|| routes.0.get(&append.at));
-        let Some(before) = known.filter(|route| route.head == append.expected).cloned() else { continue };
+        let Some(before) = known.filter(|route| route.head == append.expected).cloned() else {
+            continue;
+        };
         let own = before.own + append.added;
-        ends.insert(append.at.clone(), Route { own, head: Some(append.head.clone()), ..before.clone() });
+        ends.insert(
+            append.at.clone(),
+            Route { own, head: Some(append.head.clone()), ..before.clone() },
+        );
         rows.push((before, append, answer));
     }
     rows.sort_by_key(|(before, ..)| before.branch);
@@ -175,7 +184,8 @@ async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
         let More::Few { first, words } = more else { return };
         let merge = Merge::after(before.own, before.own + added);
         let (head_id, name) = (head.as_str(), at.1.as_str());
-        let row = Row { route: &before, first: first.as_ref(), head: head_id, time, data, merge, name };
+        let row =
+            Row { route: &before, first: first.as_ref(), head: head_id, time, data, merge, name };
         query = row.bind(query, full_text.then_some(words));
         answers.push((answer, Committed::new(Some(at.1), Some(head))));
     }
@@ -203,11 +213,13 @@ async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
     }
 }
 
-/// Tells all what has gone wrong: had each tried on its own, each would have waited for the same lock.
+/// Tells all what has gone wrong: had each tried on its own, each would have waited for the same
+/// lock.
 fn refuse(fault: Fault, answers: impl Iterator<Item = oneshot::Sender<Answer>>) {
     let error = fault.during("commit");
     for answer in answers {
-        let same = Error::new(error.kind(), "commit", error.message().to_owned()).with_retry(error.retry());
+        let same = Error::new(error.kind(), "commit", error.message().to_owned())
+            .with_retry(error.retry());
         let _ = answer.send(Err(same));
     }
 }

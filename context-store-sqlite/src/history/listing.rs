@@ -1,9 +1,9 @@
 //! Listing the chats of a user, newest activity first, page by page.
 //!
-//! Most chats' rows say when they were last written to, so the next ones of those are the next ones of an index. A
-//! chat to which messages were appended more than once within a minute is looked at closely: those of the minute
-//! the page begins in, and of as many minutes as the page needs. There are few of these, since new chats and branches
-//! settle some. A page is merged from the two.
+//! Most chats' rows say when they were last written to, so the next ones of those are the next ones
+//! of an index. A chat to which messages were appended more than once within a minute is looked at
+//! closely: those of the minute the page begins in, and of as many minutes as the page needs. There
+//! are few of these, since new chats and branches settle some. A page is merged from the two.
 
 use std::cmp::Reverse;
 
@@ -20,14 +20,19 @@ use crate::tally::{self, OfUser, Seen};
 /// Where a chat is in the order of the listing: when it was written to, and its number.
 type Place = (i64, i64);
 
-/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared exactly.
-pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared
+/// exactly.
+pub(crate) async fn list(
+    connection: &mut SqliteConnection,
+    query: &ChatQuery,
+) -> Result<Page<ChatSummary>> {
     let mut place = match &query.after {
         None => (i64::MAX, i64::MAX),
         Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
     };
     // Newest first: each is behind the one before.
-    let mut order = KeyOrder::after("list_chats", "chat", query.after.is_some().then_some(Reverse(place)));
+    let mut order =
+        KeyOrder::after("list_chats", "chat", query.after.is_some().then_some(Reverse(place)));
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
     let mut items = Vec::new();
     let mut end = None;
@@ -70,7 +75,8 @@ pub(crate) async fn users(
     after: Option<&Cursor>,
 ) -> Result<Page<UserId>> {
     let mut transaction = connection.begin().await?;
-    let query = sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
+    let query =
+        sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
     let rows = query.fetch_all(&mut *transaction).await?;
     // Some have nothing any more but what they want to stay forgotten, and are not listed.
     tally::users(&mut transaction, if rows.len() > limit { Seen::Part } else { Seen::End }).await?;
@@ -99,8 +105,11 @@ async fn following(
 ) -> Result<Vec<(Place, SqliteRow)>> {
     let mut found = Vec::new();
     for statement in [sql::LIST_SETTLED, sql::LIST_MOVED] {
-        let list =
-            sqlx::query(statement).bind(query.user.as_str()).bind(updated).bind(no).bind(signed(batch));
+        let list = sqlx::query(statement)
+            .bind(query.user.as_str())
+            .bind(updated)
+            .bind(no)
+            .bind(signed(batch));
         for row in list.fetch_all(&mut *connection).await? {
             found.push(((row.try_get(6)?, row.try_get(0)?), row));
         }

@@ -45,7 +45,8 @@ pub(crate) async fn find(
     let mut rows = Vec::new();
     match json_ids(ids.clone()) {
         Some(json) => {
-            rows = sqlx::query(sql::SPOTS).bind(chat).bind(json).fetch_all(&mut *connection).await?;
+            rows =
+                sqlx::query(sql::SPOTS).bind(chat).bind(json).fetch_all(&mut *connection).await?;
         }
         None => {
             for id in ids {
@@ -103,7 +104,8 @@ pub(crate) async fn messages(
     transaction.commit().await?;
     let placed = |id: &MessageId| {
         let Some(spot) = spots.get(id) else { return Ok(None) };
-        let parent = spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
+        let parent =
+            spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
         let node = nodes.get(&spot.place).filter(|node| node.id == *id);
         let node = node.ok_or(Fault::Corrupt(MISFILED, None))?;
         Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
@@ -111,16 +113,19 @@ pub(crate) async fn messages(
     ids.iter().map(placed).collect()
 }
 
-/// Whether the messages before those that were found are filed where they were read: a run that is elsewhere than it was
-/// shows others there.
+/// Whether the messages before those that were found are filed where they were read: a run that is
+/// elsewhere than it was shows others there.
 async fn confirm_parents(
     connection: &mut SqliteConnection,
     chat: i64,
     spots: &HashMap<MessageId, Spot>,
     nodes: &HashMap<i64, Arc<Node>>,
 ) -> Result<()> {
-    let parents: Vec<&Arc<Node>> =
-        spots.values().filter_map(|spot| spot.parent).filter_map(|parent| nodes.get(&parent)).collect();
+    let parents: Vec<&Arc<Node>> = spots
+        .values()
+        .filter_map(|spot| spot.parent)
+        .filter_map(|parent| nodes.get(&parent))
+        .collect();
     let filed = find(connection, chat, parents.iter().map(|parent| &parent.id)).await?;
     for spot in spots.values() {
         let Some(place) = spot.parent else { continue };
@@ -133,7 +138,11 @@ async fn confirm_parents(
 }
 
 /// Whether messages that were not found by their ids are not there.
-async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, ids: &[&MessageId]) -> Result<()> {
+async fn confirm_absence(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    ids: &[&MessageId],
+) -> Result<()> {
     let all = pieces(connection, chat).await?.iter().map(|piece| piece.own).sum();
     let filed = sqlx::query(sql::COUNT_NODES).bind(chat);
     tally::compare(connection, all, Seen::Part, UNFILED, filed).await?;
@@ -238,11 +247,16 @@ async fn of_piece(
                 break;
             }
             let nodes = pack::unpack(&data)?;
-            let skip = usize::try_from(next - first).ok().filter(|skip| *skip == 0 || next == begun);
+            let skip =
+                usize::try_from(next - first).ok().filter(|skip| *skip == 0 || next == begun);
             let skip = skip.ok_or(Fault::Corrupt("messages of a branch are missing", None))?;
             for node in nodes.into_iter().skip(skip).take(limit - items.len()) {
                 let id = parent.as_ref().map(|parent: &Arc<Node>| parent.id.clone());
-                items.push(Placed::new(Arc::clone(&node), id, count(piece.base + own_of(next) - 1)?));
+                items.push(Placed::new(
+                    Arc::clone(&node),
+                    id,
+                    count(piece.base + own_of(next) - 1)?,
+                ));
                 parent = Some(node);
                 next += 1;
                 let is_last = next > piece.end();
@@ -282,8 +296,10 @@ pub(crate) async fn revisions(
     let query = sqlx::query(sql::REVISIONS).bind(chat).bind(message.as_str());
     let rows = query.fetch_all(&mut *transaction).await?;
     OfChat::Revisions.compare(&mut transaction, chat, Seen::Part).await?;
-    let beside =
-        sqlx::query(sql::REVISIONS_BESIDE).bind(chat).bind(message.as_str()).bind(signed(rows.len()));
+    let beside = sqlx::query(sql::REVISIONS_BESIDE)
+        .bind(chat)
+        .bind(message.as_str())
+        .bind(signed(rows.len()));
     tally::neighbours(&mut transaction, beside).await?;
     transaction.commit().await?;
     let revision = |row: SqliteRow| {
@@ -298,8 +314,8 @@ pub(crate) async fn revisions(
     rows.into_iter().map(revision).collect()
 }
 
-/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time, or not at all:
-/// then earlier revisions go as well.
+/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time,
+/// or not at all: then earlier revisions go as well.
 pub(crate) async fn amend(
     connection: &mut SqliteConnection,
     chat: i64,

@@ -79,7 +79,8 @@ async fn window_of(
         (_, false) => sql::WHOLE_OF,
     };
     let query = |statement| {
-        let query = sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
+        let query =
+            sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
         match window {
             Window::Last(n) => query.bind(signed(*n)),
             Window::After { message, edition } => {
@@ -88,7 +89,8 @@ async fn window_of(
             _ => query,
         }
     };
-    // Most chains lie on one branch: the short statement answers for those, and says nothing of others.
+    // Most chains lie on one branch: the short statement answers for those, and says nothing of
+    // others.
     let short = match window {
         Window::Whole if of_branch => Some(sql::OWN),
         Window::After { .. } if of_branch => Some(sql::OWN_AFTER),
@@ -103,7 +105,12 @@ async fn window_of(
     let rows = run(connection, query(statement)).await?;
     if rows.is_empty() {
         chat_no(connection, OPERATION, chat).await?;
-        return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());
+        return Err(Error::not_found(
+            OPERATION,
+            if of_branch { "branch" } else { "message" },
+            name,
+        )
+        .into());
     }
     assemble(rows, chat, end, window)
 }
@@ -156,9 +163,14 @@ impl Facts {
     }
 }
 
-/// Puts the runs in order and sees that none is missing: rows of branches by their checksums, runs by following
-/// each other, the end by the message that is said to be there.
-fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+/// Puts the runs in order and sees that none is missing: rows of branches by their checksums, runs
+/// by following each other, the end by the message that is said to be there.
+fn assemble(
+    rows: Vec<SqliteRow>,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
     let mut said = Said::default();
     let mut found = Vec::with_capacity(rows.len());
     let (mut skipped, mut piece) = (0, None);
@@ -171,11 +183,16 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
             }
             if piece.is_none() {
                 said.edition = facts.edition;
-                let names =
-                    [branch_of(facts.edition).into(), chat.user.as_str().into(), chat.chat.as_str().into()];
+                let names = [
+                    branch_of(facts.edition).into(),
+                    chat.user.as_str().into(),
+                    chat.chat.as_str().into(),
+                ];
                 CHAT_NAME.check_sum(names, facts.name_sum)?;
                 said.end = match end {
-                    ChainEnd::Branch(name) if row.try_get::<Option<&str>, _>(5)? != Some(name.as_str()) => {
+                    ChainEnd::Branch(name)
+                        if row.try_get::<Option<&str>, _>(5)? != Some(name.as_str()) =>
+                    {
                         return Err(ELSEWHERE);
                     }
                     ChainEnd::Branch(_) => message_id(&row, 4)?,
@@ -265,7 +282,10 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
         let boundaries = chain.iter().filter(|node| node.kind == NodeKind::Boundary).count();
         let begins = chain.iter().next().is_some_and(|node| node.kind == NodeKind::Boundary);
         if boundaries != usize::from(said.start.is_some()) || begins != said.start.is_some() {
-            return Err(Fault::Corrupt("the index of boundaries disagrees with the messages", None));
+            return Err(Fault::Corrupt(
+                "the index of boundaries disagrees with the messages",
+                None,
+            ));
         }
     }
     Ok(chain)

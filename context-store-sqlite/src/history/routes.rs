@@ -7,8 +7,8 @@ use context_core::{BranchName, ChatRef, MessageId};
 /// How many branches a handle remembers the end of.
 const ROUTES: usize = 4096;
 
-/// Where branches end, as far as this handle has seen. Numbers in the file are never used twice, so an entry
-/// may be stale but can never mean another branch.
+/// Where branches end, as far as this handle has seen. Numbers in the file are never used twice, so
+/// an entry may be stale but can never mean another branch.
 #[derive(Default)]
 pub(crate) struct Routes(pub(crate) HashMap<(ChatRef, BranchName), Route>);
 

@@ -12,8 +12,13 @@ use crate::memories::rows::json_answer;
 use crate::place::signed;
 use crate::sql::memories as sql;
 
-/// Removes some records of a user, at most so many, and says how many; with the last of them the marks of what was forgotten.
-pub(crate) async fn erase_some(connection: &mut SqliteConnection, user: &UserId, most: i64) -> Result<i64> {
+/// Removes some records of a user, at most so many, and says how many; with the last of them the
+/// marks of what was forgotten.
+pub(crate) async fn erase_some(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    most: i64,
+) -> Result<i64> {
     let query = sqlx::query(sql::FORGOTTEN_USER).bind(user.as_str()).bind(most);
     let places: Vec<i64> = json_answer(connection, query).await?;
     let mut gone = take_out(connection, &places).await?;

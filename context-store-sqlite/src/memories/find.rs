@@ -1,7 +1,8 @@
 //! Finding records: the index says which have the words, their lists how well they fit.
 //!
-//! If the words are in few records, all of these are looked at. Else a bounded number is, in this order: those with all of the words;
-//! those with the rarest; those with two of the others; those with one of them, always the newest first.
+//! If the words are in few records, all of these are looked at. Else a bounded number is, in this
+//! order: those with all of the words; those with the rarest; those with two of the others; those
+//! with one of them, always the newest first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,8 +23,8 @@ use crate::sql::memories as sql;
 
 /// How many records with all of the words are looked at, of many.
 const WITH_ALL: u64 = 200;
-/// In how many records a word may be to be looked for together with others, if two are rarer: to find what it shares with them, all of
-/// its places are read, and it says little.
+/// In how many records a word may be to be looked for together with others, if two are rarer: to
+/// find what it shares with them, all of its places are read, and it says little.
 const COMMON: u64 = 50_000;
 /// How many records the rarest words have together, at most, that are all looked at.
 const RAREST: u64 = 1000;
@@ -32,7 +33,10 @@ const WITH_PAIR: u64 = 100;
 const PAIRS: usize = 3;
 
 /// Reads one state of the file.
-pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -> Result<MemoriesFound> {
+pub(super) async fn find(
+    connection: &mut SqliteConnection,
+    find: &MemoryFind,
+) -> Result<MemoriesFound> {
     let mut transaction = connection.begin().await?;
     let scopes = Scopes::read_all(&mut transaction, &find.scopes).await?;
     let terms = Terms::read(&mut transaction, &scopes, find).await?;
@@ -44,7 +48,8 @@ pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -
         let kinds = scopes.kinds(|kind| find.takes(kind));
         let by_words: HashSet<i64> = best.iter().map(|hit| hit.place).collect();
         similar = vectors::similarities(&mut transaction, &kinds, vector, &by_words).await?;
-        let mut others: Vec<_> = similar.iter().filter(|(place, _)| !by_words.contains(*place)).collect();
+        let mut others: Vec<_> =
+            similar.iter().filter(|(place, _)| !by_words.contains(*place)).collect();
         others.sort_unstable_by(|a, b| b.1.total_cmp(a.1).then(b.0.cmp(a.0)));
         others.truncate(find.limit);
         let others: Vec<i64> = others.into_iter().map(|(place, _)| *place).collect();
@@ -60,7 +65,10 @@ pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -
         let stored = found.ok_or(Fault::Corrupt("a memory that was found is not there", None))?;
         // Whatever the index says.
         if !scopes.0.contains_key(&stored.record.scope) || !find.takes(&stored.record.kind) {
-            return Err(Fault::Corrupt("a memory is filed under another scope or kind than its own", None));
+            return Err(Fault::Corrupt(
+                "a memory is filed under another scope or kind than its own",
+                None,
+            ));
         }
         hits.push(MemoryHit::new(stored, score, similar.get(&place).copied()));
     }
@@ -115,7 +123,9 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
     let paired = together(others);
     let pairs = (1..paired.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
     for (first, second) in pairs.take(PAIRS) {
-        looked.read(connection, &all([&paired[first], &paired[second]].into_iter()), WITH_PAIR).await?;
+        looked
+            .read(connection, &all([&paired[first], &paired[second]].into_iter()), WITH_PAIR)
+            .await?;
     }
     for term in others {
         let left = limits::EXACT_MEMORY_POSTINGS.saturating_sub(looked.rows);
@@ -129,7 +139,12 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
 
 impl Looked<'_> {
     /// Looks at the newest records that an expression finds.
-    async fn read(&mut self, connection: &mut SqliteConnection, expression: &str, most: u64) -> Result<()> {
+    async fn read(
+        &mut self,
+        connection: &mut SqliteConnection,
+        expression: &str,
+        most: u64,
+    ) -> Result<()> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let query = sqlx::query(sql::LISTS).bind(expression).bind(most).bind(0_i64);
         let rows = run(connection, query).await?;
@@ -141,15 +156,23 @@ impl Looked<'_> {
                 && let Some(score) = self.terms.score(list, counts)
             {
                 self.hits.push(Hit { place: list.place, score });
-                self.found.iter_mut().zip(counts).for_each(|(found, count)| *found += u64::from(*count > 0));
+                self.found
+                    .iter_mut()
+                    .zip(counts)
+                    .for_each(|(found, count)| *found += u64::from(*count > 0));
             }
         })
     }
 }
 
 /// What was found by other means, with how well it fits by its words.
-async fn scored(connection: &mut SqliteConnection, terms: &Terms, places: &[i64]) -> Result<Vec<Hit>> {
-    let rows = run(connection, sqlx::query(sql::LISTS_AT).bind(json_numbers(places.iter()))).await?;
+async fn scored(
+    connection: &mut SqliteConnection,
+    terms: &Terms,
+    places: &[i64],
+) -> Result<Vec<Hit>> {
+    let rows =
+        run(connection, sqlx::query(sql::LISTS_AT).bind(json_numbers(places.iter()))).await?;
     let mut scores = HashMap::new();
     for_lists(&rows, 0, |list, counts| {
         scores.insert(list.place, terms.score(list, counts));
@@ -159,7 +182,11 @@ async fn scored(connection: &mut SqliteConnection, terms: &Terms, places: &[i64]
 }
 
 /// Goes through the lists of the only row.
-fn for_lists(rows: &[SqliteRow], column: usize, mut each: impl FnMut(&List, &mut Vec<u32>)) -> Result<()> {
+fn for_lists(
+    rows: &[SqliteRow],
+    column: usize,
+    mut each: impl FnMut(&List, &mut Vec<u32>),
+) -> Result<()> {
     let Some(row) = rows.first() else { return Ok(()) };
     let mut lists = row.try_get::<Option<&[u8]>, _>(column)?.unwrap_or_default();
     let (mut list, mut counts) = (List::default(), Vec::new());

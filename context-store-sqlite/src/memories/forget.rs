@@ -20,7 +20,10 @@ use crate::sql::{SHRED, SHRED_NO_MORE};
 const BATCH: usize = 10_000;
 
 /// Forgets in one transaction, clears what it frees, and reads back.
-pub(super) async fn forget(connections: &Connections, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+pub(super) async fn forget(
+    connections: &Connections,
+    forget: &MemoryForget,
+) -> Result<MemoriesForgotten> {
     let mut writer = connections.writer().await?;
     run(&mut writer.connection, sqlx::query(SHRED)).await?;
     let removed = remove(&mut writer, forget).await;
@@ -59,13 +62,16 @@ async fn remove(writer: &mut Writer, forget: &MemoryForget) -> Result<Vec<i64>> 
 async fn places(connection: &mut SqliteConnection, forget: &MemoryForget) -> Result<Vec<i64>> {
     let query = match forget {
         MemoryForget::Ids { scope, ids } => {
-            let Some(no) = Scopes::read(connection, [scope]).await?.no(scope) else { return Ok(Vec::new()) };
+            let Some(no) = Scopes::read(connection, [scope]).await?.no(scope) else {
+                return Ok(Vec::new());
+            };
             let ids = json_texts(ids.iter().map(MemoryId::as_str));
             sqlx::query(sql::FORGOTTEN_IDS).bind(no).bind(ids)
         }
         MemoryForget::Source { scope, source } => {
             let message = source.message.as_ref().map(|message| message.as_str());
-            let statement = if message.is_some() { sql::FORGOTTEN_MESSAGE } else { sql::FORGOTTEN_SESSION };
+            let statement =
+                if message.is_some() { sql::FORGOTTEN_MESSAGE } else { sql::FORGOTTEN_SESSION };
             covering(sqlx::query(statement), scope).bind(source.session.as_str()).bind(message)
         }
         MemoryForget::Scope(scope) => covering(sqlx::query(sql::FORGOTTEN_SCOPE), scope),
@@ -78,7 +84,8 @@ async fn places(connection: &mut SqliteConnection, forget: &MemoryForget) -> Res
     Ok(places)
 }
 
-/// Removes the marks of what was forgotten within a scope; the scopes that have none any more may go.
+/// Removes the marks of what was forgotten within a scope; the scopes that have none any more may
+/// go.
 pub(super) async fn forget_marks(
     connection: &mut SqliteConnection,
     within: &MemoryScope,
@@ -119,7 +126,8 @@ async fn mark(
         scope.session = row.try_get::<Option<&str>, _>(3)?.map(Into::into);
         scopes.insert(row.try_get::<i64, _>(0)?, scope);
     }
-    let marks = ids.iter().filter_map(|(no, id)| Some((*no, MemoryRecord::mark(scopes.get(no)?, id))));
+    let marks =
+        ids.iter().filter_map(|(no, id)| Some((*no, MemoryRecord::mark(scopes.get(no)?, id))));
     let marks: Vec<(i64, [u8; 16])> = marks.collect();
     let pairs = json_filed(marks.iter().map(|(scope, mark)| (*scope, mark.as_slice())));
     run(connection, sqlx::query(sql::ADD_MARKS).bind(pairs)).await?;

@@ -58,7 +58,8 @@ async fn named(
     ids: &[MemoryId],
 ) -> Result<Vec<StoredMemory>> {
     let Some(no) = scopes.no(scope) else { return Ok(Vec::new()) };
-    let query = sqlx::query(sql::MEMORIES).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
+    let query =
+        sqlx::query(sql::MEMORIES).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
     let stored = run(connection, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
     if stored.len() < ids.len() {
         scopes.compare(connection, scope).await?;
@@ -67,19 +68,25 @@ async fn named(
             tally::neighbours(connection, beside).await?;
         }
     }
-    let asked = |stored: &StoredMemory| stored.record.scope == *scope && ids.contains(&stored.record.id);
+    let asked =
+        |stored: &StoredMemory| stored.record.scope == *scope && ids.contains(&stored.record.id);
     if stored.iter().all(asked) { Ok(stored) } else { Err(ELSEWHERE) }
 }
 
 /// A page of records. First it is worked out which, then these are read.
-pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -> Result<Page<StoredMemory>> {
+pub(super) async fn list(
+    connection: &mut SqliteConnection,
+    list: &MemoryList,
+) -> Result<Page<StoredMemory>> {
     let bad = || bad_cursor("list_memories");
     let before = list.after.as_ref().map(|after| after.as_str().parse::<u64>().map_err(|_| bad()));
     // Above every place, before the first page.
-    let before = before.transpose()?.map_or(i64::MAX, |place| i64::try_from(place).unwrap_or(i64::MAX));
+    let before =
+        before.transpose()?.map_or(i64::MAX, |place| i64::try_from(place).unwrap_or(i64::MAX));
     let mut transaction = connection.begin().await?;
     let scopes = Scopes::read_all(&mut transaction, &list.scopes).await?;
-    let takes = |kind: &str| list.kinds.is_empty() || list.kinds.iter().any(|wanted| wanted == kind);
+    let takes =
+        |kind: &str| list.kinds.is_empty() || list.kinds.iter().any(|wanted| wanted == kind);
     let (mut session, mut message) = (None, None);
     if let (Some(source), Some(scope)) = (&list.source, list.scopes.first()) {
         session = filed_session(&mut transaction, &scope.user, source.session.as_str()).await?;
@@ -98,7 +105,8 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -
     let mut places: Vec<i64> = Vec::new();
     for filed in scopes.0.values() {
         for (_, kind) in filed.kinds.iter().filter(|(kind, _)| takes(kind)) {
-            let mut query = sqlx::query(statement).bind(kind.no).bind(before).bind(signed(list.limit + 1));
+            let mut query =
+                sqlx::query(statement).bind(kind.no).bind(before).bind(signed(list.limit + 1));
             if statement != sql::PLACES {
                 query = query.bind(session.map(|session| session.no)).bind(message);
             }
@@ -107,7 +115,8 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -
             }
             let of_kind: Vec<i64> = json_answer(&mut transaction, query).await?;
             if statement == sql::PLACES {
-                let seen = Seen::page(list.after.is_none(), of_kind.len() > list.limit, of_kind.len());
+                let seen =
+                    Seen::page(list.after.is_none(), of_kind.len() > list.limit, of_kind.len());
                 let count = sqlx::query(sql::COUNT_OF_KIND).bind(kind.no);
                 tally::compare(&mut transaction, kind.records, seen, MISSING, count).await?;
             }
@@ -221,7 +230,10 @@ pub(super) async fn stats(
         let kind = [11, 8, 4].map(|column| Value::of(&row, column));
         KIND.check_values(kind.into_iter().collect::<Result<Vec<_>>>()?, &row, 12)?;
         if row.try_get::<Option<bool>, _>(13)? != Some(true) {
-            return Err(Fault::Corrupt("memories of a scope are counted otherwise than they were", None));
+            return Err(Fault::Corrupt(
+                "memories of a scope are counted otherwise than they were",
+                None,
+            ));
         }
         let mut scope = MemoryScope::new(user.clone());
         (scope.project, scope.agent) = (row.try_get(1)?, row.try_get(2)?);

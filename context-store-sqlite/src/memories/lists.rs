@@ -1,7 +1,7 @@
 //! The words of a record as they are kept: numbers, each with how often it is there.
 //!
-//! Ranking reads the lists of hundreds of records, so they are short, say whose they are, and may stand one behind the other in one
-//! value.
+//! Ranking reads the lists of hundreds of records, so they are short, say whose they are, and may
+//! stand one behind the other in one value.
 
 use context_core::checksum::{Checksum, SEAL_BYTES};
 
@@ -60,7 +60,10 @@ impl List {
         let mut last: i64 = 0;
         for _ in 0..words {
             let number = take(bytes).ok_or(DAMAGED)?;
-            last = i64::try_from(number >> 1).ok().and_then(|step| last.checked_add(step)).ok_or(DAMAGED)?;
+            last = i64::try_from(number >> 1)
+                .ok()
+                .and_then(|step| last.checked_add(step))
+                .ok_or(DAMAGED)?;
             let count = if number & 1 == 1 { take(bytes).ok_or(DAMAGED)? } else { 1 };
             self.words.push((last, u32::try_from(count).map_err(|_| DAMAGED)?));
         }
@@ -122,7 +125,11 @@ mod tests {
     fn lists_are_read_as_they_were_written() {
         let lists = [
             List { place: 1, kind: 2, words: Vec::new() },
-            List { place: 300, kind: 1, words: vec![(1, 1), (127, 2), (70_000, 65_536), (i64::MAX >> 2, 1)] },
+            List {
+                place: 300,
+                kind: 1,
+                words: vec![(1, 1), (127, 2), (70_000, 65_536), (i64::MAX >> 2, 1)],
+            },
         ];
         let all: Vec<u8> = lists.iter().flat_map(List::to_bytes).collect();
         let (mut bytes, mut list) = (all.as_slice(), List::default());

@@ -40,7 +40,10 @@ pub(super) struct Inserts {
 pub(super) static INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts {
     memories: Insert::named(
         "memory",
-        &["place", "scope", "kind", "id", "version", "key", "session", "message", "bytes", "body", "sum"],
+        &[
+            "place", "scope", "kind", "id", "version", "key", "session", "message", "bytes",
+            "body", "sum",
+        ],
     ),
     lists: Insert::named("memory_words", &["place", "list"]),
     index: Insert::named("memory_index", &["rowid", "words"]),
@@ -64,7 +67,8 @@ pub(super) async fn put<'a>(
     let replaced: Vec<i64> = puts.iter().filter_map(|put| put.place).collect();
     let gone = take_out(connection, &replaced).await?;
     let rows = run(connection, sqlx::query(sql::LAST)).await?;
-    let row = rows.first().ok_or(Fault::Corrupt("the last place of a memory is not known", None))?;
+    let row =
+        rows.first().ok_or(Fault::Corrupt("the last place of a memory is not known", None))?;
     let (mut last_place, mut last_word): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
     let mut sessions: HashMap<&str, i64> = HashMap::new();
     let mut filed = Vec::with_capacity(puts.len());
@@ -178,7 +182,8 @@ async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Resul
         run(connection, query).await?;
     }
     for group in inserts.lists.groups(filed) {
-        let query = group.query(|query, filed| query.bind(filed.list.place).bind(filed.list.to_bytes()));
+        let query =
+            group.query(|query, filed| query.bind(filed.list.place).bind(filed.list.to_bytes()));
         run(connection, query).await?;
     }
     let indexed: Vec<&List> =
@@ -187,7 +192,8 @@ async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Resul
         let query = group.query(|query, list| query.bind(list.place).bind(list.tokens()));
         run(connection, query).await?;
     }
-    let vectors = filed.iter().filter_map(|filed| Some((&filed.list, filed.put.write.vector.as_ref()?)));
+    let vectors =
+        filed.iter().filter_map(|filed| Some((&filed.list, filed.put.write.vector.as_ref()?)));
     let vectors: Vec<_> = vectors.collect();
     for group in inserts.vectors.groups(&vectors) {
         let query = group.query(|query, (list, vector)| {

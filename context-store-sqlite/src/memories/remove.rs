@@ -38,7 +38,8 @@ impl Counts {
 
     pub(super) async fn write(&self, connection: &mut SqliteConnection) -> Result<()> {
         for (kind, (records, bytes, vectors)) in &self.kinds {
-            let query = sqlx::query(sql::COUNT_KIND).bind(*kind).bind(*records).bind(*bytes).bind(*vectors);
+            let query =
+                sqlx::query(sql::COUNT_KIND).bind(*kind).bind(*records).bind(*bytes).bind(*vectors);
             run(connection, query).await?;
         }
         for (scope, (records, words)) in &self.scopes {
@@ -68,7 +69,11 @@ pub(super) async fn take_out(connection: &mut SqliteConnection, places: &[i64]) 
     Ok(gone)
 }
 
-async fn take_some(connection: &mut SqliteConnection, places: &[i64], gone: &mut Gone) -> Result<()> {
+async fn take_some(
+    connection: &mut SqliteConnection,
+    places: &[i64],
+    gone: &mut Gone,
+) -> Result<()> {
     let places = json_numbers(places.iter());
     let mut counts = Counts::default();
     let mut words: BTreeMap<i64, u32> = BTreeMap::new();
@@ -87,7 +92,9 @@ async fn take_some(connection: &mut SqliteConnection, places: &[i64], gone: &mut
     for statement in [sql::DISCOUNT_WORDS, sql::FORGET_WORDS] {
         run(connection, sqlx::query(statement).bind(&less)).await?;
     }
-    for statement in [sql::FORGET_INDEX, sql::FORGET_LISTS, sql::FORGET_VECTORS, sql::FORGET_MEMORIES] {
+    for statement in
+        [sql::FORGET_INDEX, sql::FORGET_LISTS, sql::FORGET_VECTORS, sql::FORGET_MEMORIES]
+    {
         run(connection, sqlx::query(statement).bind(&places)).await?;
     }
     counts.write(connection).await

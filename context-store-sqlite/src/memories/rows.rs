@@ -45,7 +45,8 @@ pub(super) async fn stored_at(
 
 /// What a statement has written as JSON.
 pub(super) fn json_of<T: DeserializeOwned>(row: &SqliteRow, column: usize) -> Result<T> {
-    serde_json::from_str(row.try_get(column)?).map_err(|_| Fault::Corrupt("a list is not one", None))
+    serde_json::from_str(row.try_get(column)?)
+        .map_err(|_| Fault::Corrupt("a list is not one", None))
 }
 
 /// The first column of the only row, which is JSON.

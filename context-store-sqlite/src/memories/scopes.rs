@@ -54,7 +54,8 @@ impl<'a> Scopes<'a> {
         scopes: impl IntoIterator<Item = &'a MemoryScope>,
     ) -> Result<Self> {
         let mut seen = HashSet::new();
-        let asked: Vec<&MemoryScope> = scopes.into_iter().filter(|scope| seen.insert(*scope)).collect();
+        let asked: Vec<&MemoryScope> =
+            scopes.into_iter().filter(|scope| seen.insert(*scope)).collect();
         let Some(first) = asked.first() else { return Ok(Self::default()) };
         let keys: Vec<String> = asked.iter().map(|scope| scope.key()).collect();
         let keys = serde_json::to_string(&keys).unwrap_or_default();
@@ -65,15 +66,21 @@ impl<'a> Scopes<'a> {
                 .get(index_of(&row, 0)?)
                 .ok_or(Fault::Corrupt("a scope that was not asked for", None))?;
             let no: i64 = row.try_get(1)?;
-            let names = (6..11).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
+            let names =
+                (6..11).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
             SCOPE.check_values(std::iter::once(no.into()).chain(names), &row, 11)?;
-            if row.try_get::<&str, _>(7)? != scope.key() || row.try_get::<&str, _>(6)? != scope.user.as_str()
+            if row.try_get::<&str, _>(7)? != scope.key()
+                || row.try_get::<&str, _>(6)? != scope.user.as_str()
             {
                 return Err(Fault::Corrupt("a scope is filed under another name", None));
             }
             let (records, words) = (count(row.try_get(2)?)?, count(row.try_get(3)?)?);
-            let filed =
-                found.entry(*scope).or_insert_with(|| Filed { no, records, words, kinds: HashMap::new() });
+            let filed = found.entry(*scope).or_insert_with(|| Filed {
+                no,
+                records,
+                words,
+                kinds: HashMap::new(),
+            });
             if let Some(kind) = row.try_get::<Option<i64>, _>(4)? {
                 let values = [kind.into(), no.into(), row.try_get::<&str, _>(5)?.into()];
                 KIND.check_values(values, &row, 12)?;
@@ -85,7 +92,9 @@ impl<'a> Scopes<'a> {
             }
         }
         for filed in found.values() {
-            if filed.kinds.values().map(|kind| kind.records).sum::<i64>() != signed_count(filed.records) {
+            if filed.kinds.values().map(|kind| kind.records).sum::<i64>()
+                != signed_count(filed.records)
+            {
                 return Err(Fault::Corrupt("kinds of memories of a scope are missing", None));
             }
         }
@@ -104,14 +113,19 @@ impl<'a> Scopes<'a> {
                 OfUser::Scopes.compare(connection, &absent.user, Seen::Part).await?;
                 counted = true;
             }
-            let beside = sqlx::query(sql::SCOPES_BESIDE).bind(absent.user.as_str()).bind(absent.key());
+            let beside =
+                sqlx::query(sql::SCOPES_BESIDE).bind(absent.user.as_str()).bind(absent.key());
             tally::neighbours(connection, beside).await?;
         }
         Ok(found)
     }
 
     /// Compares the names of records of a scope with how many there should be.
-    pub(super) async fn compare(&self, connection: &mut SqliteConnection, scope: &MemoryScope) -> Result<()> {
+    pub(super) async fn compare(
+        &self,
+        connection: &mut SqliteConnection,
+        scope: &MemoryScope,
+    ) -> Result<()> {
         let Some(filed) = self.0.get(scope) else { return Ok(()) };
         let count = sqlx::query(sql::COUNT_OF_SCOPE).bind(filed.no);
         tally::compare(connection, signed_count(filed.records), Seen::Part, MISSING, count).await
@@ -124,7 +138,8 @@ impl<'a> Scopes<'a> {
     /// The kinds of these scopes that are taken.
     pub(super) fn kinds(&self, takes: impl Fn(&str) -> bool) -> Vec<i64> {
         let kinds = self.0.values().flat_map(|filed| &filed.kinds);
-        let mut kinds: Vec<i64> = kinds.filter(|(kind, _)| takes(kind)).map(|(_, kind)| kind.no).collect();
+        let mut kinds: Vec<i64> =
+            kinds.filter(|(kind, _)| takes(kind)).map(|(_, kind)| kind.no).collect();
         kinds.sort_unstable();
         kinds
     }
@@ -160,7 +175,8 @@ impl<'a> Scopes<'a> {
         if let Some(kind) = filed.kinds.get(kind) {
             return Ok((filed.no, kind.no));
         }
-        let no = new_no(connection, sqlx::query(sql::CREATE_KIND).bind(filed.no).bind(kind)).await?;
+        let no =
+            new_no(connection, sqlx::query(sql::CREATE_KIND).bind(filed.no).bind(kind)).await?;
         KIND.seal(connection, &[("no", no.into())]).await?;
         filed.kinds.insert(kind.to_owned(), FiledKind { no, records: 0 });
         Ok((filed.no, no))

@@ -26,8 +26,8 @@ pub(super) struct Terms {
     kinds: Vec<i64>,
 }
 
-/// A word that is there: its kind, which of those looked for it is, its number, in how many records it is, its scope, and
-/// its checksum.
+/// A word that is there: its kind, which of those looked for it is, its number, in how many records
+/// it is, its scope, and its checksum.
 type Found = (i64, usize, i64, u64, i64, Option<i64>);
 
 /// One word.
@@ -58,7 +58,9 @@ impl Terms {
             let scopes = json_numbers(scopes.0.values().map(|filed| filed.no));
             let query = sqlx::query(sql::TERMS).bind(&scopes).bind(&words);
             let found: Vec<Found> = json_answer(connection, query).await?;
-            for row in run(connection, sqlx::query(sql::WORDS_BESIDE).bind(scopes).bind(words)).await? {
+            for row in
+                run(connection, sqlx::query(sql::WORDS_BESIDE).bind(scopes).bind(words)).await?
+            {
                 WORD.check(&row, 0)?;
             }
             for (kind, word, no, records, scope, sum) in found {
@@ -67,7 +69,8 @@ impl Terms {
                     return Err(WORD.differs());
                 }
                 // A word that was named twice counts once.
-                let Some(at) = find.words.iter().position(|other| *other == find.words[word]) else {
+                let Some(at) = find.words.iter().position(|other| *other == find.words[word])
+                else {
                     continue;
                 };
                 if at != word {
@@ -82,7 +85,8 @@ impl Terms {
         }
         if of_word.iter().any(|(_, numbers)| numbers.is_empty()) {
             // A word that is nowhere; but where records have words, there must be some.
-            let with_words = scopes.0.values().filter(|filed| filed.words > 0).map(|filed| filed.no);
+            let with_words =
+                scopes.0.values().filter(|filed| filed.words > 0).map(|filed| filed.no);
             let query = sqlx::query(sql::HAVE_WORDS).bind(json_numbers(with_words));
             for row in run(connection, query).await? {
                 if !row.try_get::<bool, _>(0)? {
@@ -91,14 +95,16 @@ impl Terms {
             }
         }
         let numbers = of_word.iter().enumerate();
-        let numbers = numbers.flat_map(|(word, (_, numbers))| numbers.iter().map(move |no| (*no, word)));
+        let numbers =
+            numbers.flat_map(|(word, (_, numbers))| numbers.iter().map(move |no| (*no, word)));
         let mut numbers: Vec<(i64, usize)> = numbers.collect();
         numbers.sort_unstable();
         let mut rarest: Vec<(usize, &(u64, Vec<i64>))> = of_word.iter().enumerate().collect();
         rarest.retain(|(_, (_, numbers))| !numbers.is_empty());
         rarest.sort_by_key(|(_, (found, _))| *found);
         let terms = rarest.iter().map(|(word, (found, numbers))| {
-            let tokens: Vec<String> = numbers.iter().map(|no| format!("\"{}\"", token(*no))).collect();
+            let tokens: Vec<String> =
+                numbers.iter().map(|no| format!("\"{}\"", token(*no))).collect();
             Term { word: *word, found: *found, expression: format!("({})", tokens.join(" OR ")) }
         });
         Ok(Self { bm25, terms: terms.collect(), numbers, kinds })

@@ -17,8 +17,8 @@ use crate::sums::VECTOR;
 /// How many vectors are read at once.
 const BATCH: usize = 256;
 
-/// How alike a vector and those of records are: of the newest records of these kinds, and of some more. Only those of its embedder and
-/// its length are compared.
+/// How alike a vector and those of records are: of the newest records of these kinds, and of some
+/// more. Only those of its embedder and its length are compared.
 pub(super) async fn similarities(
     connection: &mut SqliteConnection,
     kinds: &[i64],
@@ -28,8 +28,10 @@ pub(super) async fn similarities(
     let most = usize::try_from(limits::EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX);
     let mut places: Vec<i64> = Vec::new();
     for kind in kinds {
-        let query =
-            sqlx::query(sql::NEWEST_VECTORS).bind(*kind).bind(vector.model.as_str()).bind(signed(most));
+        let query = sqlx::query(sql::NEWEST_VECTORS)
+            .bind(*kind)
+            .bind(vector.model.as_str())
+            .bind(signed(most));
         places.extend(json_answer::<Vec<i64>>(connection, query).await?);
     }
     places.sort_unstable_by_key(|place| std::cmp::Reverse(*place));

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{MemoryExpected, MemoryOutcome, MemoryRecord, MemoryWrite, MemoryWritten, StoredMemory};
+use context_core::{
+    MemoryExpected, MemoryOutcome, MemoryRecord, MemoryWrite, MemoryWritten, StoredMemory,
+};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
@@ -21,7 +23,8 @@ pub(super) async fn write(
     bodies: Vec<Vec<u8>>,
 ) -> Result<MemoryOutcome> {
     let mut transaction = writer.begin().await?;
-    let scopes = Scopes::read(&mut transaction, writes.iter().map(|write| &write.record.scope)).await?;
+    let scopes =
+        Scopes::read(&mut transaction, writes.iter().map(|write| &write.record.scope)).await?;
     let there = There::read(&mut transaction, &scopes, writes).await?;
     let judged = match there.judge(writes) {
         Ok(judged) => judged,
@@ -40,7 +43,13 @@ pub(super) async fn write(
         }
         // One that was forgotten has a mark only if it is not there.
         let marked = filed.is_none() && writes[at].expected != MemoryExpected::Absent;
-        puts.push(Put { write: &writes[at], body, version, place: filed.map(|(place, _)| *place), marked });
+        puts.push(Put {
+            write: &writes[at],
+            body,
+            version,
+            place: filed.map(|(place, _)| *place),
+            marked,
+        });
     }
     if !puts.is_empty() {
         put(&mut transaction, scopes, puts).await?;
@@ -64,7 +73,8 @@ impl There {
         scopes: &Scopes<'_>,
         writes: &[MemoryWrite],
     ) -> Result<Self> {
-        let mut there = Self { filed: HashMap::new(), stored: HashMap::new(), forgotten: HashSet::new() };
+        let mut there =
+            Self { filed: HashMap::new(), stored: HashMap::new(), forgotten: HashSet::new() };
         // The scopes that are there, and where what is filed under them is among the writes.
         let known = writes.iter().enumerate();
         let known = known.filter_map(|(at, write)| Some((at, scopes.no(&write.record.scope)?)));
@@ -74,19 +84,24 @@ impl There {
         }
         let pairs = known.iter().map(|(at, no)| (*no, writes[*at].record.id.as_str().as_bytes()));
         let at = |asked: usize, known: &[(usize, i64)]| {
-            known.get(asked).map(|(at, _)| *at).ok_or(Fault::Corrupt("a row that was not asked for", None))
+            known
+                .get(asked)
+                .map(|(at, _)| *at)
+                .ok_or(Fault::Corrupt("a row that was not asked for", None))
         };
         for row in run(connection, sqlx::query(sql::FILED).bind(json_filed(pairs))).await? {
             let filed = (row.try_get(1)?, count(row.try_get(2)?)?);
             there.filed.insert(at(index_of(&row, 0)?, &known)?, filed);
         }
         let replays = there.filed.iter().filter(|(at, (_, version))| {
-            matches!(writes[**at].expected, MemoryExpected::Version(expected) if expected.checked_add(1) == Some(*version))
+            matches!(writes[**at].expected,
+                MemoryExpected::Version(expected) if expected.checked_add(1) == Some(*version))
         });
         let replays: HashMap<u64, usize> =
             replays.map(|(at, (place, _))| (place.unsigned_abs(), *at)).collect();
         if !replays.is_empty() {
-            let places = replays.values().filter_map(|at| there.filed.get(at)).map(|(place, _)| *place);
+            let places =
+                replays.values().filter_map(|at| there.filed.get(at)).map(|(place, _)| *place);
             for stored in stored_at(connection, places).await? {
                 if let Some(at) = replays.get(&stored.place) {
                     there.stored.insert(*at, stored);
@@ -119,7 +134,11 @@ impl There {
                 (MemoryExpected::Absent, None) if self.forgotten.contains(&at) => {
                     Ok(MemoryWritten::Forgotten)
                 }
-                (MemoryExpected::Version(expected), version) if expected != version.unwrap_or(0) => Err(at),
+                (MemoryExpected::Version(expected), version)
+                    if expected != version.unwrap_or(0) =>
+                {
+                    Err(at)
+                }
                 (_, version) => Ok(MemoryWritten::Written(version.unwrap_or(0) + 1)),
             }
         });

@@ -21,7 +21,11 @@ impl TrajectoryStore for Shared {
         writing!(self, "record_round", |writer| record::record(writer, commit).await)
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         limits::check_agent("load_rounds", agent)?;
         reading!(self, "load_rounds", |reader| rounds::load(reader, agent, rounds.clone()).await)
     }

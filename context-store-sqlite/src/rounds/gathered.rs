@@ -1,7 +1,8 @@
 //! Rows that come as one text: what many rounds hold is read in one value for each round and table.
 //!
-//! A driver hands over every column of every row as a value of its own, which costs more than the rows do. So the database writes them as
-//! JSON, an array of arrays, and they are taken apart here, borrowed where nothing is escaped.
+//! A driver hands over every column of every row as a value of its own, which costs more than the
+//! rows do. So the database writes them as JSON, an array of arrays, and they are taken apart here,
+//! borrowed where nothing is escaped.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -59,7 +60,11 @@ impl Gathered {
         }
     }
 
-    async fn run(connection: &mut SqliteConnection, text: &'static str, list: &str) -> Result<Self> {
+    async fn run(
+        connection: &mut SqliteConnection,
+        text: &'static str,
+        list: &str,
+    ) -> Result<Self> {
         let rows = run(connection, sqlx::query(text.into_sql_str()).bind(list)).await?;
         let lists = rows.iter().map(|row| {
             let at = usize::try_from(row.try_get::<i64, _>(0)?)
@@ -81,7 +86,8 @@ fn is_too_big(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == TOO_BIG)
 }
 
-/// Rows of as many columns each, one behind the other: a list for each would cost more than what is in it.
+/// Rows of as many columns each, one behind the other: a list for each would cost more than what is
+/// in it.
 pub(crate) struct Rows<'a> {
     width: usize,
     cells: Vec<Cell<'a>>,
@@ -163,7 +169,8 @@ impl<'r> Cells<'r, '_> {
     }
 
     pub(crate) fn number<T: TryFrom<i64>>(&self, column: usize) -> Result<T> {
-        const NO_NUMBER: Fault = Fault::Corrupt("a column of a round is no number in its range", None);
+        const NO_NUMBER: Fault =
+            Fault::Corrupt("a column of a round is no number in its range", None);
         match self.0.get(column) {
             Some(Cell::Number(number)) => T::try_from(*number).map_err(|_| NO_NUMBER),
             _ => Err(NO_NUMBER),
@@ -207,7 +214,10 @@ struct Behind<'r, 'de>(&'r mut Vec<Cell<'de>>);
 impl<'de> DeserializeSeed<'de> for Behind<'_, 'de> {
     type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> std::result::Result<(), D::Error> {
         deserializer.deserialize_seq(self)
     }
 }

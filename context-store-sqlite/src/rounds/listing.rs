@@ -4,8 +4,8 @@ use std::cmp::{Ordering, Reverse};
 
 use context_core::trajectory::{NodeId, RoundHead};
 use context_core::{
-    AgentRef, ChatId, KeyOrder, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
-    Timestamp, UserId,
+    AgentRef, ChatId, KeyOrder, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundRef,
+    RoundsPruned, Timestamp, UserId,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
@@ -23,7 +23,10 @@ use crate::tally::{self, OfUser, Seen};
 const END: i64 = i64::MAX;
 
 /// A page of heads. Each statement begins where the page does, in the order of an index.
-pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) -> Result<Page<RoundHead>> {
+pub(crate) async fn list(
+    connection: &mut SqliteConnection,
+    query: &RoundQuery,
+) -> Result<Page<RoundHead>> {
     let behind = query.behind()?;
     let behind = behind
         .as_ref()
@@ -62,7 +65,8 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) 
     let seen = if rows.len() > query.limit { Seen::Part } else { Seen::End };
     OfUser::Rounds.compare(&mut transaction, &query.user, seen).await?;
     transaction.commit().await?;
-    let items = rows.iter().take(query.limit).map(|row| head_of(row, 0)).collect::<Result<Vec<_>>>()?;
+    let items =
+        rows.iter().take(query.limit).map(|row| head_of(row, 0)).collect::<Result<Vec<_>>>()?;
     let mut order = KeyOrder::after("rounds", "round", after);
     for head in &items {
         let RoundRef { agent, round } = &head.round;
@@ -123,8 +127,13 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &RoundPrune) -> Result<Rou
     Ok(pruned)
 }
 
-/// Deletes a few rounds of a user that have about so many nodes together, at least one. Says how many rounds went.
-pub(crate) async fn erase_some(connection: &mut SqliteConnection, user: &UserId, nodes: i64) -> Result<i64> {
+/// Deletes a few rounds of a user that have about so many nodes together, at least one. Says how
+/// many rounds went.
+pub(crate) async fn erase_some(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    nodes: i64,
+) -> Result<i64> {
     let mut gone = Vec::new();
     let mut left = nodes;
     for row in run(connection, sqlx::query(sql::ROUNDS_OF).bind(user.as_str())).await? {

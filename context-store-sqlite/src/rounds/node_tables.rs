@@ -1,6 +1,7 @@
 //! The tables of nodes: statements made from core's table of kinds and fields, each once.
 //!
-//! The tables themselves are in `migrations/0006_trajectories.sql`, which never changes; a test compares the two.
+//! The tables themselves are in `migrations/0006_trajectories.sql`, which never changes; a test
+//! compares the two.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -14,7 +15,8 @@ use crate::rounds::record_one::One;
 use crate::rounds::sums::{EDGE, MESSAGE, SealedRows, VERSION};
 
 /// The columns of every table of nodes, in front of those of the fields.
-const COLUMNS: [&str; 7] = ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
+const COLUMNS: [&str; 7] =
+    ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
 
 /// The statements on the table of a kind.
 pub(crate) struct NodeTable {
@@ -22,7 +24,8 @@ pub(crate) struct NodeTable {
     pub(crate) one: One,
     pub(crate) load: Gather,
     pub(crate) sealed: SealedRows,
-    /// Changes node ?2 of round ?1: the description to ?3, what it took to ?5 if ?4, and fields from ?6 on; null is no change.
+    /// Changes node ?2 of round ?1: the description to ?3, what it took to ?5 if ?4, and fields
+    /// from ?6 on; null is no change.
     pub(crate) change: String,
     /// Deletes the nodes of round ?1 that are in the JSON list ?2.
     pub(crate) remove: String,
@@ -33,7 +36,8 @@ pub(crate) struct NodeTable {
 impl NodeTable {
     fn new(kind: NodeKind) -> Self {
         let table = name(kind);
-        let fields: Vec<String> = kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect();
+        let fields: Vec<String> =
+            kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect();
         let columns: Vec<String> =
             COLUMNS.iter().map(|name| (*name).to_owned()).chain(fields.clone()).collect();
         let sealed: Vec<String> = columns.iter().cloned().chain(["sum".to_owned()]).collect();
@@ -89,7 +93,8 @@ pub(crate) struct Tables {
     pub(crate) edges_of: Gather,
     pub(crate) versions_of: Gather,
     pub(crate) messages_of: Gather,
-    /// Of the nodes of round ?1 that are in the JSON list ?2: the number of their kind, and their own.
+    /// Of the nodes of round ?1 that are in the JSON list ?2: the number of their kind, and their
+    /// own.
     pub(crate) kinds_of: String,
     /// Rows of user ?1, and rows that belong to no round.
     pub(crate) remaining: String,
@@ -108,7 +113,9 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     });
     let beside = ["edge", "version", "message"].map(|table| format!("trajectory_{table}"));
     let strays = NodeKind::ALL.map(name).into_iter().chain(beside).map(|table| {
-        format!(" + (SELECT count(*) FROM {table} WHERE round NOT IN (SELECT no FROM trajectory_round))")
+        format!(
+            " + (SELECT count(*) FROM {table} WHERE round NOT IN (SELECT no FROM trajectory_round))"
+        )
     });
     let remaining = "SELECT (SELECT count(*) FROM trajectory_round WHERE user = ?1)
         + (SELECT count(*) FROM trajectory_message WHERE user = ?1)";
@@ -116,8 +123,16 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     Tables {
         kinds: NodeKind::ALL.map(NodeTable::new),
         edges: Insert::named("trajectory_edge", &edges),
-        sealed_edges: SealedRows::new(EDGE, "position, source, target_round, target, name", &["position"]),
-        sealed_versions: SealedRows::new(VERSION, "ordinal, number, at, author, was", &["ordinal", "number"]),
+        sealed_edges: SealedRows::new(
+            EDGE,
+            "position, source, target_round, target, name",
+            &["position"],
+        ),
+        sealed_versions: SealedRows::new(
+            VERSION,
+            "ordinal, number, at, author, was",
+            &["ordinal", "number"],
+        ),
         sealed_messages: SealedRows::new(
             MESSAGE,
             "ordinal, position, chat, message",
@@ -135,8 +150,14 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             "trajectory_edge",
             "t.position, t.source, t.target_round, t.target, t.name, t.sum",
         ),
-        versions_of: Gather::new("trajectory_version", "t.ordinal, t.number, t.at, t.author, t.was, t.sum"),
-        messages_of: Gather::new("trajectory_message", "t.ordinal, t.position, t.chat, t.message, t.sum"),
+        versions_of: Gather::new(
+            "trajectory_version",
+            "t.ordinal, t.number, t.at, t.author, t.was, t.sum",
+        ),
+        messages_of: Gather::new(
+            "trajectory_message",
+            "t.ordinal, t.position, t.chat, t.message, t.sum",
+        ),
         kinds_of: kinds_of.join(" UNION ALL "),
         remaining: strays.fold(remaining.to_owned(), |all, one| all + &one),
     }
@@ -151,10 +172,14 @@ mod tests {
     use crate::{SqliteConfig, SqliteStore};
 
     async fn open(folder: &tempfile::TempDir) -> Connections {
-        SqliteStore::open(SqliteConfig::new(folder.path().join("s.db"))).await.unwrap().into_connections()
+        SqliteStore::open(SqliteConfig::new(folder.path().join("s.db")))
+            .await
+            .unwrap()
+            .into_connections()
     }
 
-    /// If this fails, core has a field more or another one: a new migration has to bring the tables and views there.
+    /// If this fails, core has a field more or another one: a new migration has to bring the tables
+    /// and views there.
     #[tokio::test]
     async fn tables_have_a_column_for_each_field_and_views_show_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -165,7 +190,11 @@ mod tests {
             for column in COLUMNS {
                 let number = ["round", "ordinal", "created_at"].contains(&column);
                 let type_name = if number { "INTEGER" } else { "TEXT" };
-                expected.push((column.to_owned(), type_name, !["author", "measures"].contains(&column)));
+                expected.push((
+                    column.to_owned(),
+                    type_name,
+                    !["author", "measures"].contains(&column),
+                ));
             }
             for field in kind.fields() {
                 let type_name = if field.form == FieldForm::Flag { "INTEGER" } else { "TEXT" };
@@ -173,18 +202,23 @@ mod tests {
             }
             let views_show = expected.len();
             expected.push(("sum".to_owned(), "INTEGER", false));
-            let columns = format!("SELECT name, type, \"notnull\" FROM pragma_table_info('{}')", name(kind));
-            let rows = sqlx::query(AssertSqlSafe(columns)).fetch_all(&mut writer.connection).await.unwrap();
+            let columns =
+                format!("SELECT name, type, \"notnull\" FROM pragma_table_info('{}')", name(kind));
+            let rows = sqlx::query(AssertSqlSafe(columns))
+                .fetch_all(&mut writer.connection)
+                .await
+                .unwrap();
             let found: Vec<(String, String, bool)> =
                 rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
             let found: Vec<_> =
                 found.iter().map(|(n, t, not_null)| (n.clone(), t.as_str(), *not_null)).collect();
             assert_eq!(found, expected, "{kind}");
-            let view =
-                "SELECT name FROM sqlite_schema WHERE type = 'view' AND sql LIKE '% ' || ?1 || ' n ON %'";
-            let row = sqlx::query(view).bind(name(kind)).fetch_one(&mut writer.connection).await.unwrap();
+            let view = "SELECT name FROM sqlite_schema WHERE type = 'view' AND sql LIKE '% ' || ?1 || ' n ON %'";
+            let row =
+                sqlx::query(view).bind(name(kind)).fetch_one(&mut writer.connection).await.unwrap();
             let shown = format!("SELECT name FROM pragma_table_info('{}')", row.get::<&str, _>(0));
-            let rows = sqlx::query(AssertSqlSafe(shown)).fetch_all(&mut writer.connection).await.unwrap();
+            let rows =
+                sqlx::query(AssertSqlSafe(shown)).fetch_all(&mut writer.connection).await.unwrap();
             let shown: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
             let asked = ["user", "session", "agent", "round", "node"].into_iter();
             let columns = expected[1..views_show].iter().map(|(name, ..)| name.as_str());
@@ -206,7 +240,10 @@ mod tests {
         for table in &tables.kinds {
             all.extend([table.change.as_str(), &table.remove]);
             for statement in [&table.one.view, &table.one.trigger] {
-                sqlx::query(statement.as_str().into_sql_str()).execute(&mut writer.connection).await.unwrap();
+                sqlx::query(statement.as_str().into_sql_str())
+                    .execute(&mut writer.connection)
+                    .await
+                    .unwrap();
             }
             all.push(&table.one.add);
         }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord, TrajectoryError,
-    Version,
+    Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord,
+    TrajectoryError, Version,
 };
 use context_core::{RecordOutcome, RoundCommit, RoundRef};
 use sqlx::Row;
@@ -37,9 +37,9 @@ pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<
         RecordOutcome::Conflict { actual }
     } else {
         let written = write(&mut transaction, known, commit).await;
-        written.map_err(
-            |fault| if fault.is_refusal() { damaged("two things are in one place") } else { fault },
-        )?;
+        written.map_err(|fault| {
+            if fault.is_refusal() { damaged("two things are in one place") } else { fault }
+        })?;
         RecordOutcome::Applied
     };
     transaction.commit().await?;
@@ -125,7 +125,11 @@ impl<'a> Plan<'a> {
     }
 }
 
-async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: &RoundCommit) -> Result<()> {
+async fn write(
+    connection: &mut SqliteConnection,
+    known: Option<Known>,
+    commit: &RoundCommit,
+) -> Result<()> {
     let plan = Plan::of(commit)?;
     let (no, end) = match known {
         Some(known) => {
@@ -136,7 +140,9 @@ async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: 
             (known.no, known.end)
         }
         None => {
-            if let Some(ordinal) = plan.gone.iter().chain(plan.changed.iter().map(|(o, ..)| o)).next() {
+            if let Some(ordinal) =
+                plan.gone.iter().chain(plan.changed.iter().map(|(o, ..)| o)).next()
+            {
                 return Err(damaged(format!("{ordinal} is not there")));
             }
             (create(connection, commit, plan.edges.len()).await?, 0)
@@ -160,8 +166,12 @@ async fn kinds_of(
     known: &Known,
     plan: &Plan<'_>,
 ) -> Result<HashMap<u32, NodeKind>> {
-    let there: HashSet<u32> =
-        plan.gone.iter().copied().chain(plan.changed.iter().map(|(ordinal, ..)| *ordinal)).collect();
+    let there: HashSet<u32> = plan
+        .gone
+        .iter()
+        .copied()
+        .chain(plan.changed.iter().map(|(ordinal, ..)| *ordinal))
+        .collect();
     // New nodes have new numbers; any other is looked for.
     let fresh = plan.fresh.nodes.iter().map(|node| node.id.ordinal);
     let doubtful: Vec<u32> =
@@ -170,7 +180,8 @@ async fn kinds_of(
         return Ok(HashMap::new());
     }
     let asked = json_numbers(there.iter().chain(&doubtful));
-    let rows = run(connection, sqlx::query(TABLES.kinds_of.as_str()).bind(known.no).bind(asked)).await?;
+    let rows =
+        run(connection, sqlx::query(TABLES.kinds_of.as_str()).bind(known.no).bind(asked)).await?;
     let mut kinds = HashMap::new();
     for row in rows {
         let (kind, ordinal): (i64, u32) = (row.try_get(0)?, row.try_get(1)?);
@@ -200,10 +211,13 @@ async fn forget(
         plan.gone.iter().filter_map(|ordinal| kinds.get(ordinal)).copied().collect();
     let gone = json_numbers(plan.gone.iter());
     let tables = of_kinds.iter().map(|kind| TABLES.of(*kind).remove.as_str());
-    for statement in tables.chain([sql::FORGET_EDGES_FROM, sql::FORGET_VERSIONS, sql::FORGET_MESSAGES]) {
+    for statement in
+        tables.chain([sql::FORGET_EDGES_FROM, sql::FORGET_VERSIONS, sql::FORGET_MESSAGES])
+    {
         run(connection, sqlx::query(statement).bind(no).bind(&gone)).await?;
     }
-    run(connection, sqlx::query(sql::FORGET_EDGES_TO).bind(no).bind(&gone).bind(i64::from(round))).await?;
+    run(connection, sqlx::query(sql::FORGET_EDGES_TO).bind(no).bind(&gone).bind(i64::from(round)))
+        .await?;
     Ok(())
 }
 
@@ -232,8 +246,10 @@ async fn change(
                 (None, value) => description = value.as_text(),
             }
         }
-        let query = sqlx::query(table.change.as_str()).bind(no).bind(i64::from(*ordinal)).bind(description);
-        let query = query.bind(measures.is_some()).bind(measures_text(measures.flatten().as_ref())?);
+        let query =
+            sqlx::query(table.change.as_str()).bind(no).bind(i64::from(*ordinal)).bind(description);
+        let query =
+            query.bind(measures.is_some()).bind(measures_text(measures.flatten().as_ref())?);
         let values = fields.into_iter().map(value_of);
         run(connection, values.fold(query, |query, value| value.bind(query))).await?;
         table.sealed.seal(connection, no, round, Some(*ordinal)).await?;
@@ -346,8 +362,9 @@ async fn add_nodes(
     }
     for (kind, nodes) in NodeKind::ALL.into_iter().zip(&of_kind) {
         for group in TABLES.of(kind).add.groups(nodes) {
-            let query = group
-                .query(|query, (node, measures)| bind_node(query.bind(no), round, node, measures.as_deref()));
+            let query = group.query(|query, (node, measures)| {
+                bind_node(query.bind(no), round, node, measures.as_deref())
+            });
             run(connection, query).await?;
         }
     }
@@ -356,8 +373,10 @@ async fn add_nodes(
         .flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)))
         .collect();
     add_versions(connection, (no, round), &versions).await?;
-    let messages: Vec<_> =
-        nodes.iter().flat_map(|node| node.messages.iter().enumerate().map(|link| (node.id, link))).collect();
+    let messages: Vec<_> = nodes
+        .iter()
+        .flat_map(|node| node.messages.iter().enumerate().map(|link| (node.id, link)))
+        .collect();
     let user = commit.head.round.agent.user.as_str();
     for group in TABLES.messages.groups(&messages) {
         let query = group.query(|query, (id, (position, link))| {
@@ -368,7 +387,8 @@ async fn add_nodes(
                 link.message.as_str().into(),
             ];
             let sum = sum_of(MESSAGE, round, values.iter().cloned());
-            let query = query.bind(no).bind(i64::from(id.ordinal)).bind(signed(*position)).bind(user);
+            let query =
+                query.bind(no).bind(i64::from(id.ordinal)).bind(signed(*position)).bind(user);
             query.bind(link.chat.as_str()).bind(link.message.as_str()).bind(sum)
         });
         run(connection, query).await?;
@@ -377,9 +397,14 @@ async fn add_nodes(
 }
 
 /// Makes a round that is to have so many edges.
-async fn create(connection: &mut SqliteConnection, commit: &RoundCommit, edges: usize) -> Result<i64> {
+async fn create(
+    connection: &mut SqliteConnection,
+    commit: &RoundCommit,
+    edges: usize,
+) -> Result<i64> {
     let RoundRef { agent, round } = &commit.head.round;
-    let query = sqlx::query(sql::CREATE_ROUND).bind(agent.user.as_str()).bind(agent.session.as_str());
+    let query =
+        sqlx::query(sql::CREATE_ROUND).bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*round));
     let rows = run(connection, bind_head(query, commit)?.bind(signed(edges))).await?;
     let row = rows.first().ok_or(Fault::Corrupt("a round was not created", None))?;
@@ -398,11 +423,15 @@ async fn write_head(
     Ok(())
 }
 
-pub(crate) fn bind_head<'q>(query: Statement<'q>, commit: &'q RoundCommit) -> Result<Statement<'q>> {
+pub(crate) fn bind_head<'q>(
+    query: Statement<'q>,
+    commit: &'q RoundCommit,
+) -> Result<Statement<'q>> {
     let RoundHead { revision, state, title, nodes, created_at, updated_at, .. } = &commit.head;
     let revision = i64::try_from(*revision).map_err(|_| damaged("too many commits"))?;
     let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);
-    let query = query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());
+    let query =
+        query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());
     let head = serde_json::to_string(&commit.head).map_err(not_json)?;
     let sum = head_sum(&head, commit.key.as_str());
     Ok(query.bind(head).bind(sum))

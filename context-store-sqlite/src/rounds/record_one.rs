@@ -1,10 +1,11 @@
 //! The fast way to write to a round: a node and the edge that leads to it as one statement.
 //!
-//! That is what recording a run does nearly always. It decides nothing: if the round does not have as many commits as are expected, or
-//! anything else is in the way, nothing is written, and the transaction in [`record`](crate::rounds::record) finds out what to answer.
+//! That is what recording a run does nearly always. It decides nothing: if the round does not have
+//! as many commits as are expected, or anything else is in the way, nothing is written, and the
+//! transaction in [`record`](crate::rounds::record) finds out what to answer.
 //!
-//! The statement inserts into a view, and a trigger does the rest. Both are of the connection alone and not of the file, so nobody else
-//! meets them; a kind's are made when it is first written.
+//! The statement inserts into a view, and a trigger does the rest. Both are of the connection alone
+//! and not of the file, so nobody else meets them; a kind's are made when it is first written.
 
 use std::fmt::Write as _;
 
@@ -31,8 +32,17 @@ pub(crate) struct Ready([bool; NodeKind::ALL.len()]);
 impl One {
     /// Of a table with these columns, the first of which is the number of the round.
     pub(crate) fn new(table: &str, columns: &[String]) -> Self {
-        const HEAD: [&str; 9] =
-            ["revision", "key", "state", "title", "nodes", "created_at", "updated_at", "head", "sum"];
+        const HEAD: [&str; 9] = [
+            "revision",
+            "key",
+            "state",
+            "title",
+            "nodes",
+            "created_at",
+            "updated_at",
+            "head",
+            "sum",
+        ];
         let columns: Vec<String> =
             columns[1..].iter().map(|column| column.trim_matches('"').to_owned()).collect();
         let name = format!("one_{table}");
@@ -76,7 +86,8 @@ impl One {
                      WHERE NEW.source IS NOT NULL;
                  END"
             ),
-            // The round's number is looked up here, and asked for last: its parameters come behind all others.
+            // The round's number is looked up here, and asked for last: its parameters come behind
+            // all others.
             add: format!(
                 "INSERT INTO {name} VALUES ((SELECT no FROM trajectory_round
                    WHERE user = ?{} AND session = ?{} AND agent = ?{} AND round = ?{}), {})",
@@ -97,10 +108,12 @@ fn only(commit: &RoundCommit) -> Option<(&Node, Option<&Edge>)> {
         [Change::NodeAdded { node }, Change::EdgeAdded { edge }] => (node, Some(edge)),
         _ => return None,
     };
-    (commit.expected > 0 && node.versions.is_empty() && node.messages.is_empty()).then_some((node, edge))
+    (commit.expected > 0 && node.versions.is_empty() && node.messages.is_empty())
+        .then_some((node, edge))
 }
 
-/// Writes a commit that adds one node to a round that is there. False if it is another commit, or the file disagrees.
+/// Writes a commit that adds one node to a round that is there. False if it is another commit, or
+/// the file disagrees.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<bool> {
     let Some((node, edge)) = only(commit) else { return Ok(false) };
     let one = &TABLES.of(node.kind()).one;

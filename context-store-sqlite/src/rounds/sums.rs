@@ -1,4 +1,5 @@
-//! Checksums of the rows of rounds: over the round that a row belongs to, by its names, and the row's values.
+//! Checksums of the rows of rounds: over the round that a row belongs to, by its names, and the
+//! row's values.
 
 use context_core::checksum::Checksum;
 use context_core::trajectory::{NodeKind, RoundHead};
@@ -29,11 +30,18 @@ pub(crate) fn rows_of(table: &str, round: &RoundRef) -> Checksum {
 }
 
 /// The checksum of a row of a table with these values, which belongs to a round.
-pub(crate) fn sum_of<'a>(table: &str, round: &RoundRef, values: impl IntoIterator<Item = Value<'a>>) -> i64 {
-    i64::from(values.into_iter().fold(rows_of(table, round), |sum, value| value.add_to(sum)).value())
+pub(crate) fn sum_of<'a>(
+    table: &str,
+    round: &RoundRef,
+    values: impl IntoIterator<Item = Value<'a>>,
+) -> i64 {
+    i64::from(
+        values.into_iter().fold(rows_of(table, round), |sum, value| value.add_to(sum)).value(),
+    )
 }
 
-/// The checksum of an edge: its position, which only the file knows when it is written, stands above that of the rest.
+/// The checksum of an edge: its position, which only the file knows when it is written, stands
+/// above that of the rest.
 pub(crate) fn edge_sum<'a>(
     round: &RoundRef,
     position: i64,
@@ -69,16 +77,20 @@ impl SealedRows {
     ) -> Result<()> {
         let Self { table, key, columns } = self;
         let of_node = node.map_or("", |_| "AND ordinal = ?2");
-        let select =
-            format!("SELECT {columns} FROM {table} WHERE round = ?1 AND sum IS NULL {of_node} LIMIT {BATCH}");
-        let keys: Vec<String> = (3..).zip(key.iter()).map(|(at, key)| format!("{key} = ?{at}")).collect();
-        let update = format!("UPDATE {table} SET sum = ?1 WHERE round = ?2 AND {}", keys.join(" AND "));
+        let select = format!(
+            "SELECT {columns} FROM {table} WHERE round = ?1 AND sum IS NULL {of_node} LIMIT {BATCH}"
+        );
+        let keys: Vec<String> =
+            (3..).zip(key.iter()).map(|(at, key)| format!("{key} = ?{at}")).collect();
+        let update =
+            format!("UPDATE {table} SET sum = ?1 WHERE round = ?2 AND {}", keys.join(" AND "));
         loop {
             let query = sqlx::query(AssertSqlSafe(select.clone())).bind(no);
             let query = node.into_iter().fold(query, |query, node| query.bind(i64::from(node)));
             let rows = run(connection, query).await?;
             for row in &rows {
-                let values = (0..row.len()).map(|at| Value::of(row, at)).collect::<Result<Vec<_>>>()?;
+                let values =
+                    (0..row.len()).map(|at| Value::of(row, at)).collect::<Result<Vec<_>>>()?;
                 let sum = match (table.as_str(), values.first()) {
                     (EDGE, Some(Value::Int(position))) => {
                         edge_sum(round, *position, values[1..].iter().cloned())
@@ -86,7 +98,10 @@ impl SealedRows {
                     _ => sum_of(table, round, values.iter().cloned()),
                 };
                 let query = sqlx::query(AssertSqlSafe(update.clone())).bind(sum).bind(no);
-                let query = values.into_iter().take(key.len()).fold(query, |query, value| value.bind(query));
+                let query = values
+                    .into_iter()
+                    .take(key.len())
+                    .fold(query, |query, value| value.bind(query));
                 run(connection, query).await?;
             }
             if rows.len() < BATCH {
@@ -106,7 +121,8 @@ pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<(
         let rows = run(connection, sqlx::query(NEXT).bind(after)).await?;
         let Some(row) = rows.first() else { return Ok(()) };
         after = row.try_get(0)?;
-        let agent = AgentRef::new(row.try_get::<&str, _>(1)?, row.try_get::<&str, _>(2)?, row.try_get(3)?);
+        let agent =
+            AgentRef::new(row.try_get::<&str, _>(1)?, row.try_get::<&str, _>(2)?, row.try_get(3)?);
         let round = agent.round(row.try_get(4)?);
         let sum = head_sum(row.try_get(5)?, row.try_get(6)?);
         run(connection, sqlx::query(SEAL).bind(after).bind(sum)).await?;

@@ -1,9 +1,11 @@
-//! What the full-text index keeps of a message, and how it is asked: the search's words behind a user's tag.
+//! What the full-text index keeps of a message, and how it is asked: the search's words behind a
+//! user's tag.
 //!
-//! The tag is in front of every word, so the list of messages with a word is one per user: a search reads none of
-//! the others', and how rare a word is, is counted among the user's own. (How many messages there are, and how long
-//! they are on average, which ranking takes as well, is counted over the file.) Two users may, once in a billion,
-//! share a tag; who may see what is decided by the chat's row, never by the tag.
+//! The tag is in front of every word, so the list of messages with a word is one per user: a search
+//! reads none of the others', and how rare a word is, is counted among the user's own. (How many
+//! messages there are, and how long they are on average, which ranking takes as well, is counted
+//! over the file.) Two users may, once in a billion, share a tag; who may see what is decided by
+//! the chat's row, never by the tag.
 
 use std::sync::Arc;
 
@@ -30,8 +32,8 @@ pub(crate) struct Words {
 /// How many words there are in each column.
 pub(crate) type Counts = [u64; 4];
 
-/// Reads counts as FTS5 stores them: a number per column, seven bits in a byte, all bytes but the last with the
-/// eighth. Nothing if it is something else.
+/// Reads counts as FTS5 stores them: a number per column, seven bits in a byte, all bytes but the
+/// last with the eighth. Nothing if it is something else.
 pub(crate) fn counts<const COLUMNS: usize>(stored: &[u8]) -> Option<[u64; COLUMNS]> {
     const MOST_BYTES: usize = 8;
     let mut bytes = stored.iter();
@@ -117,13 +119,15 @@ impl Tag {
         serde_json::to_string(&pairs).expect("numbers and texts are always json")
     }
 
-    /// What FTS5 is asked to find all phrases in messages of these roles. Nothing of what was typed has a meaning.
+    /// What FTS5 is asked to find all phrases in messages of these roles. Nothing of what was typed
+    /// has a meaning.
     pub(crate) fn expression(&self, terms: &Terms, roles: &[Role]) -> String {
         let mut columns: Vec<&str> = Vec::new();
         for role in COLUMNS.into_iter().filter(|role| roles.is_empty() || roles.contains(role)) {
             columns.push(role.as_str());
         }
-        let phrases: Vec<String> = terms.phrases().iter().map(|phrase| self.phrase(phrase)).collect();
+        let phrases: Vec<String> =
+            terms.phrases().iter().map(|phrase| self.phrase(phrase)).collect();
         format!("{{{}}} : ({})", columns.join(" "), phrases.join(" AND "))
     }
 
@@ -227,7 +231,9 @@ mod tests {
         let words = tag.words(&node(Role::Tool, "Two tickets, 北京!"));
         assert_eq!(
             words,
-            Some(Words { column: 2, text: "3nupwttwo 3nupwttickets 3nupwt北 3nupwt京".to_owned() })
+            Some(Words {
+                column: 2, text: "3nupwttwo 3nupwttickets 3nupwt北 3nupwt京".to_owned()
+            })
         );
         assert_eq!(tag.words(&node(Role::User, "…")), None);
         let nodes = [node(Role::User, "a"), node(Role::User, " "), node(Role::System, "b")];

@@ -1,6 +1,7 @@
 //! Statements that look whether what was not found is really not there.
 
-/// The entries of an index before and behind the place where something that is not there would stand.
+/// The entries of an index before and behind the place where something that is not there would
+/// stand.
 macro_rules! neighbours {
     ($columns:expr, $table:expr, $of:expr, $key:expr, $value:expr) => {
         concat!(
@@ -50,10 +51,12 @@ macro_rules! neighbours_agree {
     };
 }
 
-/// Whether there are no more than $found of what was looked for, and its neighbours agree. An entry that is not in order
-/// leads a search past what is there, so the first 4096 are looked at one by one.
+/// Whether there are no more than $found of what was looked for, and its neighbours agree. An entry
+/// that is not in order leads a search past what is there, so the first 4096 are looked at one by
+/// one.
 macro_rules! absent {
-    ($found:expr, $agree:expr, $columns:expr, $table:expr, $of:expr, $key:expr, $value:expr, $row:expr) => {
+    ($found:expr, $agree:expr, $columns:expr, $table:expr, $of:expr, $key:expr, $value:expr,
+        $row:expr) => {
         concat!(
             neighbours_agree!($agree, $columns, $table, $of, $key, $value, $row),
             " UNION ALL SELECT count(*) <= ",

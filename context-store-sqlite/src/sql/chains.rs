@@ -13,8 +13,8 @@ macro_rules! edition {
     };
 }
 
-/// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest first, and the
-/// runs of each. One recursion per fork, none per message.
+/// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest
+/// first, and the runs of each. One recursion per fork, none per message.
 macro_rules! of_branch {
     ($piece:ident $(, $window:tt)?) => {
         $piece!(
@@ -34,8 +34,8 @@ macro_rules! of_message {
     };
 }
 
-/// All that is said of a piece, in front of its first run only: numbers as one text, since every column of a row is copied;
-/// the head and the name, in which SQLite's JSON would end at a NUL.
+/// All that is said of a piece, in front of its first run only: numbers as one text, since every
+/// column of a row is copied; the head and the name, in which SQLite's JSON would end at a NUL.
 macro_rules! facts {
     ($first:expr, $edition:expr, $start:expr, $piece:literal, $name_sum:expr) => {
         concat!(
@@ -97,8 +97,8 @@ macro_rules! name_sum {
     };
 }
 
-/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met it; it ends
-/// there. The run that holds the place of `start` may begin before it.
+/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met
+/// it; it ends there. The run that holds the place of `start` may begin before it.
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $start:ident, $first:ident }) => {
         concat!(
@@ -141,7 +141,8 @@ macro_rules! at {
     };
 }
 
-/// Reads from the run that holds the message before `start`, to see that it is the one that was named.
+/// Reads from the run that holds the message before `start`, to see that it is the one that was
+/// named.
 macro_rules! behind {
     () => {
         "ELSE (SELECT max(pos) FROM run WHERE pos < p.start)"

@@ -1,6 +1,7 @@
 //! The statements on records of memories.
 //!
-//! What may hold any character goes into JSON as hexadecimal digits: SQLite's JSON ends a text at a NUL.
+//! What may hold any character goes into JSON as hexadecimal digits: SQLite's JSON ends a text at a
+//! NUL.
 
 /// A text of a JSON list.
 macro_rules! text {
@@ -9,7 +10,8 @@ macro_rules! text {
     };
 }
 
-/// Scopes of user ?1 that are part of what project ?2, agent ?3 and session ?4 name, as far as they are named.
+/// Scopes of user ?1 that are part of what project ?2, agent ?3 and session ?4 name, as far as they
+/// are named.
 macro_rules! covered {
     () => {
         "s.user = ?1 AND (?2 IS NULL OR s.project = ?2) AND (?3 IS NULL OR s.agent = ?3)
@@ -17,7 +19,8 @@ macro_rules! covered {
     };
 }
 
-/// The newest ?2 records of the index that expression ?1 finds, from place ?3 on: their lists, one behind the other.
+/// The newest ?2 records of the index that expression ?1 finds, from place ?3 on: their lists, one
+/// behind the other.
 macro_rules! lists {
     () => {
         "SELECT count(*), CAST(group_concat(w.list, '') AS BLOB) FROM (
@@ -27,7 +30,8 @@ macro_rules! lists {
     };
 }
 
-/// Places of records of kind ?1 below place ?2, the newest ?3, as a JSON list: by the index whose entries are counted.
+/// Places of records of kind ?1 below place ?2, the newest ?3, as a JSON list: by the index whose
+/// entries are counted.
 macro_rules! places {
     ($index:literal, $from:expr) => {
         concat!(
@@ -40,7 +44,8 @@ macro_rules! places {
     };
 }
 
-/// The records beside those of the JSON list of ids ?2 of scope ?1 by $place, at most ?3 on each side.
+/// The records beside those of the JSON list of ids ?2 of scope ?1 by $place, at most ?3 on each
+/// side.
 macro_rules! beside {
     ($place:literal) => {
         concat!(beside!($place, "<", "DESC"), " UNION ALL ", beside!($place, ">", "ASC"))
@@ -110,7 +115,8 @@ statements! {
     /// Of scope ?1 and a JSON list of ids: places, sessions and kinds, as a JSON list.
     FILED_UNDER = concat!("SELECT json_group_array(json_array(m.place, m.session, m.kind))
         FROM json_each(?2) j CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"));
-    /// Whether each session of a JSON list has as many records as it says; of those with many it is not looked.
+    /// Whether each session of a JSON list has as many records as it says; of those with many it is
+    /// not looked.
     SESSIONS_COUNTED = concat!("SELECT ", session_agrees!(), " AND (n.records > 512
           OR n.records = (SELECT count(m.version) FROM memory m WHERE m.session = n.no))
         FROM json_each(?1) j LEFT JOIN memory_session n ON n.no = j.value WHERE j.value IS NOT NULL");
@@ -131,14 +137,16 @@ statements! {
     FORGET_SCOPES = "DELETE FROM memory_scope WHERE records = 0 AND no IN (SELECT value FROM json_each(?1))
         AND NOT EXISTS (SELECT 1 FROM memory_mark m WHERE m.scope = memory_scope.no)";
     SCOPES_AT = "SELECT no, project, agent, session FROM memory_scope WHERE no IN (SELECT value FROM json_each(?1))";
-    COVERED_SCOPES = concat!("SELECT json_group_array(s.no) FROM memory_scope s WHERE ", covered!());
+    COVERED_SCOPES = concat!("SELECT json_group_array(s.no) FROM memory_scope s WHERE ",
+        covered!());
 
     // Records.
     /// Of scope ?1, those of the JSON list of ids ?2.
     MEMORIES = concat!("SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
         CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"), " ORDER BY j.key");
     MEMORIES_AT = "SELECT m.place, m.version, m.body, m.sum FROM json_each(?1) j CROSS JOIN memory m ON m.place = j.value";
-    /// For a JSON list of pairs of a scope and an id, what is there: the number of the pair, the place and the version.
+    /// For a JSON list of pairs of a scope and an id, what is there: the number of the pair, the
+    /// place and the version.
     FILED = concat!("SELECT j.key, m.place, m.version FROM json_each(?1) j
         CROSS JOIN memory m ON m.scope = j.value ->> 0 AND m.id = ", text!("j.value ->> 1"));
     /// The same of marks: the numbers of the pairs.
@@ -153,7 +161,8 @@ statements! {
     MOVE_LAST = "UPDATE memory_last SET place = ?1, word = ?2, sum = ?1 * 1000003 + ?2 * 1000033";
 
     // Words.
-    /// The numbers of a JSON list of words of kind ?2 of scope ?1, null for new ones, as a JSON list.
+    /// The numbers of a JSON list of words of kind ?2 of scope ?1, null for new ones, as a JSON
+    /// list.
     NUMBERS = "SELECT json_group_array(no) FROM (SELECT w.no FROM json_each(?3) j
         LEFT JOIN memory_word w ON w.scope = ?1 AND w.word = j.value AND w.kind = ?2 ORDER BY j.key)";
     /// From a JSON list of words, their numbers, in how many records more they are, and checksums.
@@ -165,13 +174,13 @@ statements! {
         FROM json_each(?1) j WHERE memory_word.no = j.value ->> 0";
     FORGET_WORDS = "DELETE FROM memory_word WHERE found <= 0
         AND no IN (SELECT value ->> 0 FROM json_each(?1))";
-    /// For a JSON list of scopes and one of words: the kind, the number of the word in the list, its own, in how many
-    /// records it is, the scope and the checksum, as a JSON list.
+    /// For a JSON list of scopes and one of words: the kind, the number of the word in the list,
+    /// its own, in how many records it is, the scope and the checksum, as a JSON list.
     TERMS = "SELECT json_group_array(json_array(w.kind, j.key, w.no, w.found, w.scope, w.sum))
         FROM json_each(?1) s CROSS JOIN json_each(?2) j
         CROSS JOIN memory_word w ON w.scope = s.value AND w.word = j.value";
-    /// The words before and behind each of a JSON list ?2 in scopes ?1, of every kind. Nothing of those that are not
-    /// found where they stand.
+    /// The words before and behind each of a JSON list ?2 in scopes ?1, of every kind. Nothing of
+    /// those that are not found where they stand.
     WORDS_BESIDE = "SELECT w.scope, w.word, w.kind, w.no, w.sum FROM (
           SELECT s.value AS scope, (SELECT max(word) FROM memory_word WHERE scope = s.value AND word < j.value) AS word
           FROM json_each(?1) s CROSS JOIN json_each(?2) j
@@ -189,7 +198,8 @@ statements! {
     /// The newest ?3 of kind ?1 by embedder ?2.
     NEWEST_VECTORS = "SELECT json_group_array(place) FROM (
         SELECT place FROM memory_vector WHERE kind = ?1 AND model = ?2 ORDER BY place DESC LIMIT ?3)";
-    /// Of a JSON list of places, those by embedder ?2 that have ?3 bytes: their places, and their numbers one behind the other.
+    /// Of a JSON list of places, those by embedder ?2 that have ?3 bytes: their places, and their
+    /// numbers one behind the other.
     VECTORS = "SELECT json_group_array(json_array(v.place, v.sum)), CAST(group_concat(v.data, '') AS BLOB) FROM json_each(?1) j
         CROSS JOIN memory_vector v ON v.place = j.value WHERE v.model = ?2 AND length(v.data) = ?3";
 
@@ -257,7 +267,8 @@ statements! {
     TIDY_INDEX = "INSERT INTO memory_index (memory_index) VALUES ('optimize')";
 
     // Checking.
-    /// Counters that do not agree with their checksum, or a session with another number of records: a table, and how many.
+    /// Counters that do not agree with their checksum, or a session with another number of records:
+    /// a table, and how many.
     MISCOUNTED = concat!("SELECT 'memory_scope', count(*) FROM memory_scope s WHERE NOT (", scope_agrees!(), ")
         UNION ALL SELECT 'memory_kind', count(*) FROM memory_kind k WHERE NOT (", kind_agrees!(), ")
         UNION ALL SELECT 'memory_session', count(*) FROM memory_session n WHERE NOT (", session_agrees!(), ")
@@ -300,7 +311,8 @@ statements! {
         LEFT JOIN memory_index_docsize d ON d.id = m.place LEFT JOIN memory_vector v ON v.place = m.place
         WHERE m.kind = ?1 AND m.place > ?2 ORDER BY m.place LIMIT 500";
     HAS_WORD = "SELECT 1 FROM memory_index WHERE memory_index MATCH ?1 AND rowid = ?2";
-    /// The words of kind ?2 of scope ?1, by number, with in how many records each is said to be, as a JSON list.
+    /// The words of kind ?2 of scope ?1, by number, with in how many records each is said to be, as
+    /// a JSON list.
     WORDS_OF = "SELECT json_group_array(json_array(no, found)) FROM (
         SELECT no, found FROM memory_word WHERE scope = ?1 AND kind = ?2 ORDER BY no)";
     /// How many words of scope ?1 the index has in more or fewer records.
@@ -316,7 +328,8 @@ mod tests {
     use crate::{SqliteConfig, SqliteStore};
 
     /// What goes through a whole table: the check, and looking for what is left of a user.
-    const WHOLE: [&str; 6] = ["REMAINING", "STRAYS", "LAST", "MOVE_LAST", "MISCOUNTED", "SESSIONS_AGREE"];
+    const WHOLE: [&str; 6] =
+        ["REMAINING", "STRAYS", "LAST", "MOVE_LAST", "MISCOUNTED", "SESSIONS_AGREE"];
 
     #[tokio::test]
     async fn no_statement_goes_through_what_it_does_not_need() {
@@ -328,10 +341,18 @@ mod tests {
             let plan = sqlx::query(sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
             for row in plan.fetch_all(&mut writer.connection).await.unwrap() {
                 let step: &str = row.get(3);
-                // A virtual table says nothing else, whatever it does; numbers after "INDEX" say that it is asked for something.
-                let fine =
-                    ["json_each", "VIRTUAL TABLE", "CONSTANT ROW", "SCAN (subquery", "SCAN f", "SCAN s"];
-                let scans = step.starts_with("SCAN") && !fine.iter().any(|fine| step.contains(fine));
+                // A virtual table says nothing else, whatever it does; numbers after "INDEX" say
+                // that it is asked for something.
+                let fine = [
+                    "json_each",
+                    "VIRTUAL TABLE",
+                    "CONSTANT ROW",
+                    "SCAN (subquery",
+                    "SCAN f",
+                    "SCAN s",
+                ];
+                let scans =
+                    step.starts_with("SCAN") && !fine.iter().any(|fine| step.contains(fine));
                 assert!(!scans, "{name}: {step}");
             }
         }

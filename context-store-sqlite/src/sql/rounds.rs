@@ -1,6 +1,8 @@
-//! The statements on rounds of trajectories and what is beside their nodes. Those on tables of nodes are in `node_tables`.
+//! The statements on rounds of trajectories and what is beside their nodes. Those on tables of
+//! nodes are in `node_tables`.
 
-/// Rounds of user ?1, of session ?2 and agent ?3 if there is one, last written to at ?4 or before if there is such a time.
+/// Rounds of user ?1, of session ?2 and agent ?3 if there is one, last written to at ?4 or before
+/// if there is such a time.
 macro_rules! pruned_rounds {
     () => {
         " FROM trajectory_round WHERE user = ?1 AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR agent = ?3)
@@ -37,7 +39,8 @@ statements! {
         UNION ALL SELECT head, key, sum, agent, round FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent > ?4 AND round < ?3
         ORDER BY agent, round DESC LIMIT ?6";
-    /// Heads of a user's rounds below round ?3, and of agent ?2 if there is one, behind round ?6 of agent ?5 of session ?4.
+    /// Heads of a user's rounds below round ?3, and of agent ?2 if there is one, behind round ?6 of
+    /// agent ?5 of session ?4.
     HEADS_OF_USER = "SELECT head, key, sum, session, agent, round FROM trajectory_round
         WHERE user = ?1 AND session = ?4 AND agent = ?5 AND round < min(?3, ?6) AND (?2 IS NULL OR agent = ?2)
         UNION ALL SELECT head, key, sum, session, agent, round FROM trajectory_round

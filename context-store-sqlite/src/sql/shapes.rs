@@ -20,8 +20,9 @@ macro_rules! times_4 {
     };
 }
 
-/// The best hits of the words ?1 in a range of places, better or newer than the hit of score ?2 at ?3. A score is
-/// lower for better hits. User ?4 is asked for by the chat's row, whatever the index finds.
+/// The best hits of the words ?1 in a range of places, better or newer than the hit of score ?2 at
+/// ?3. A score is lower for better hits. User ?4 is asked for by the chat's row, whatever the index
+/// finds.
 macro_rules! hits {
     ($with:expr, $join:expr, $range:expr) => {
         concat!(
@@ -46,7 +47,8 @@ macro_rules! updated {
     };
 }
 
-/// Whether a branch's end and its time agree with their checksum, as appends compute it (`migrations/0008_checksums.sql`).
+/// Whether a branch's end and its time agree with their checksum, as appends compute it
+/// (`migrations/0008_checksums.sql`).
 macro_rules! own_agrees {
     () => {
         "own_sum IS own * 1000003 + touched % 4294967291"
@@ -75,7 +77,8 @@ macro_rules! chat_tally_agrees {
     };
 }
 
-/// Of all branches of chat `c`; nothing if one is missing, the active one too, or an end does not agree with its checksum.
+/// Of all branches of chat `c`; nothing if one is missing, the active one too, or an end does not
+/// agree with its checksum.
 macro_rules! of_branches {
     ($value:expr) => {
         concat!(
@@ -131,7 +134,8 @@ macro_rules! piece {
     };
 }
 
-/// The columns of a blob in a chat. No references are counted if the index names one that is not there.
+/// The columns of a blob in a chat. No references are counted if the index names one that is not
+/// there.
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
@@ -150,7 +154,8 @@ macro_rules! stream {
     };
 }
 
-/// Streams of user ?1, and of chat ?2 if there is one, that ended at ?3 or before, or were last written to at ?4 or before.
+/// Streams of user ?1, and of chat ?2 if there is one, that ended at ?3 or before, or were last
+/// written to at ?4 or before.
 macro_rules! pruned_streams {
     () => {
         " FROM stream WHERE chat IN (SELECT no FROM chat WHERE user = ?1 AND (?2 IS NULL OR no = ?2))

@@ -1,4 +1,5 @@
-//! Gives a file of an older schema its checksums: a few rows at a time, in the transaction of the migration.
+//! Gives a file of an older schema its checksums: a few rows at a time, in the transaction of the
+//! migration.
 
 use context_core::pack;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -40,7 +41,9 @@ async fn rewrite(
     (table, key, column): (&str, &str, &str),
     form: impl Fn(&[u8]) -> Result<Vec<u8>>,
 ) -> Result<()> {
-    let select = format!("SELECT {key}, {column} FROM {table} WHERE {key} > ?1 ORDER BY {key} LIMIT {BATCH}");
+    let select = format!(
+        "SELECT {key}, {column} FROM {table} WHERE {key} > ?1 ORDER BY {key} LIMIT {BATCH}"
+    );
     let update = format!("UPDATE {table} SET {column} = ?2 WHERE {key} = ?1");
     let mut after = i64::MIN;
     loop {
@@ -62,7 +65,8 @@ pub(crate) async fn next_rows(
     after: Option<Vec<Value<'_>>>,
     limit: usize,
 ) -> Result<Vec<SqliteRow>> {
-    let keys: Vec<String> = table.columns[..table.key].iter().map(|key| format!("\"{key}\"")).collect();
+    let keys: Vec<String> =
+        table.columns[..table.key].iter().map(|key| format!("\"{key}\"")).collect();
     let keys = keys.join(", ");
     let behind = after.as_ref().map_or(String::new(), |after| {
         let values: Vec<String> = (1..=after.len()).map(|at| format!("?{at}")).collect();

@@ -12,7 +12,8 @@ use crate::sql;
 
 const OPERATION: &str = "backup";
 
-/// Copies into a file beside the final one, which gets its name when it is done. Readers and writers go on.
+/// Copies into a file beside the final one, which gets its name when it is done. Readers and
+/// writers go on.
 pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(exists().into());
@@ -21,7 +22,9 @@ pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
     let partial = loop {
         let partial = Partial::beside(to, OPERATION)?;
         let Some(path) = partial.path().to_str() else {
-            return Err(Error::invalid(OPERATION, "SQLite writes only to paths that are UTF-8").into());
+            return Err(
+                Error::invalid(OPERATION, "SQLite writes only to paths that are UTF-8").into()
+            );
         };
         let mut spare = connections.spare().await?;
         let copied = sqlx::query(sql::VACUUM_INTO).bind(path).execute(&mut spare.connection).await;

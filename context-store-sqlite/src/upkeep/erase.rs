@@ -11,10 +11,12 @@ use crate::rounds::node_tables::TABLES;
 use crate::search::words::Tag;
 use crate::{blobs, memories, rounds, sql, streams};
 
-/// How many messages, nodes or memories are deleted in one transaction, unless one chat or round has more.
+/// How many messages, nodes or memories are deleted in one transaction, unless one chat or round
+/// has more.
 const BATCH: i64 = 50_000;
 
-/// Erases all chats, trajectories and memories of a user, then clears the file and its log of them, then looks what is left.
+/// Erases all chats, trajectories and memories of a user, then clears the file and its log of them,
+/// then looks what is left.
 pub(crate) async fn erase_user(
     connections: &Connections,
     user: &UserId,
@@ -50,9 +52,10 @@ pub(crate) async fn erase_user(
     spare.close().await?;
     let cleared = connections.clear_log(true).await?;
     if !cleared {
-        let message =
-            "the user was erased, but others read an older state, so the log still has it; erase again";
-        return Err(Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Safe).into());
+        let message = "the user was erased, but others read an older state, so the log still has it; erase again";
+        return Err(Error::new(ErrorKind::Unavailable, OPERATION, message)
+            .with_retry(Retry::Safe)
+            .into());
     }
     let remaining = remaining(&mut writer, user).await?;
     let mut erased = Erasure::new(count(all.chats)?, count(all.messages)?, count(remaining)?);
@@ -72,8 +75,9 @@ struct Batch {
     memories: i64,
 }
 
-/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, or then memories, and says what went; ends
-/// early if it is cancelled, and what was deleted until then is gone.
+/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, or then
+/// memories, and says what went; ends early if it is cancelled, and what was deleted until then is
+/// gone.
 async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
     let mut transaction = writer.begin().await?;
     let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
@@ -107,12 +111,15 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
 async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
     let connection = &mut writer.connection;
     let rows = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(&mut *connection).await?;
-    let nodes =
-        sqlx::query(TABLES.remaining.as_str()).bind(user.as_str()).fetch_one(&mut *connection).await?;
+    let nodes = sqlx::query(TABLES.remaining.as_str())
+        .bind(user.as_str())
+        .fetch_one(&mut *connection)
+        .await?;
     let mut remaining = rows.try_get::<i64, _>(0)? + nodes.try_get::<i64, _>(0)?;
     remaining += memories::remaining(connection, user).await?;
     if writer.full_text {
-        let words = sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
+        let words =
+            sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
         remaining += words.fetch_one(connection).await?.try_get::<i64, _>(0)?;
     }
     Ok(remaining)

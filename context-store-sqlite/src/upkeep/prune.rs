@@ -1,8 +1,8 @@
 //! What becomes of messages that no branch and no checkpoint reaches any more.
 //!
-//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to the newest
-//! message they need; the rest goes, and with the last message the row. Then what that row had forked from may be
-//! needed no more, and so on towards the root.
+//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to
+//! the newest message they need; the rest goes, and with the last message the row. Then what that
+//! row had forked from may be needed no more, and so on towards the root.
 
 use bytes::Bytes;
 use context_core::{MessageId, pack};
@@ -15,8 +15,13 @@ use crate::place::{branch_of, own_of, place, signed};
 use crate::rows::{MISSING, json_ids, length};
 use crate::sql;
 
-/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many messages went.
-pub(crate) async fn prune(connection: &mut SqliteConnection, chat: i64, branch: i64) -> Result<i64> {
+/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many
+/// messages went.
+pub(crate) async fn prune(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    branch: i64,
+) -> Result<i64> {
     let mut pruned = 0;
     let mut next = Some(branch);
     while let Some(no) = next.take() {
@@ -54,7 +59,8 @@ async fn cut(connection: &mut SqliteConnection, chat: i64, piece: &Piece, keep: 
         let begun = own;
         for (first, data) in runs {
             let front = length(place(piece.no, own + 1) - first)?;
-            let gone = if front == 0 { data } else { split(connection, first, front, &data).await? };
+            let gone =
+                if front == 0 { data } else { split(connection, first, front, &data).await? };
             let nodes = pack::unpack(&gone)?;
             own += signed(nodes.len());
             let ids: Vec<_> = nodes.into_iter().map(|node| node.id.clone()).collect();
@@ -72,7 +78,12 @@ async fn cut(connection: &mut SqliteConnection, chat: i64, piece: &Piece, keep: 
 }
 
 /// Leaves the first messages of a run where they are and returns the others.
-async fn split(connection: &mut SqliteConnection, first: i64, keep: usize, data: &Bytes) -> Result<Bytes> {
+async fn split(
+    connection: &mut SqliteConnection,
+    first: i64,
+    keep: usize,
+    data: &Bytes,
+) -> Result<Bytes> {
     let (front, back) = pack::split_at(data, keep)?;
     sqlx::query(sql::REWRITE_RUN).bind(first).bind(front.to_vec()).execute(connection).await?;
     Ok(back)
@@ -83,13 +94,21 @@ async fn forget(connection: &mut SqliteConnection, chat: i64, ids: &[MessageId])
     match json_ids(ids.iter()) {
         Some(json) => {
             for statement in [sql::FORGET_NODES, sql::FORGET_REVISIONS_OF] {
-                sqlx::query(statement).bind(chat).bind(json.as_str()).execute(&mut *connection).await?;
+                sqlx::query(statement)
+                    .bind(chat)
+                    .bind(json.as_str())
+                    .execute(&mut *connection)
+                    .await?;
             }
         }
         None => {
             for id in ids {
                 for statement in [sql::FORGET_NODE, sql::FORGET_REVISIONS] {
-                    sqlx::query(statement).bind(chat).bind(id.as_str()).execute(&mut *connection).await?;
+                    sqlx::query(statement)
+                        .bind(chat)
+                        .bind(id.as_str())
+                        .execute(&mut *connection)
+                        .await?;
                 }
             }
         }

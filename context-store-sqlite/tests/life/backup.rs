@@ -7,7 +7,8 @@ use crate::lab::{Lab, many, says};
 
 fn files(lab: &Lab) -> Vec<String> {
     let entries = std::fs::read_dir(lab.folder.path()).unwrap();
-    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -42,15 +43,17 @@ async fn nothing_is_overwritten_and_nothing_half_is_left() {
     assert_eq!(std::fs::read_to_string(&to).unwrap(), "notes");
     let error = lab.maintenance().backup(&lab.path()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    let error = lab.maintenance().backup(&lab.folder.path().join("no/folder.db")).await.unwrap_err();
+    let error =
+        lab.maintenance().backup(&lab.folder.path().join("no/folder.db")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let error = lab.maintenance().backup(std::path::Path::new("/")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     // One that is dropped in the middle: by the other end of the race.
     let to = lab.folder.path().join("dropped.db");
     let mut backup = lab.maintenance().backup(&to);
-    let polled =
-        std::future::poll_fn(|context| std::task::Poll::Ready(backup.as_mut().poll(context).is_pending()));
+    let polled = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(backup.as_mut().poll(context).is_pending())
+    });
     assert!(polled.await, "a backup does not end at once");
     assert!(files(&lab).contains(&".dropped.db.partial0".to_owned()));
     drop(backup);

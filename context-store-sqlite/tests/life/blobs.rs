@@ -1,4 +1,5 @@
-//! Blobs in the file: what the check finds if something else wrote to it, and what is read of a range.
+//! Blobs in the file: what the check finds if something else wrote to it, and what is read of a
+//! range.
 
 use context_core::{BlobId, ChatRef, ErrorKind, NewBlob, Store, Timestamp};
 
@@ -46,17 +47,29 @@ async fn the_check_finds_what_is_wrong_with_blobs() {
         ),
         ("DELETE FROM blob_piece WHERE pos & 0xffff = 1", "a blob is not what its name says"),
         ("DELETE FROM blob_piece WHERE pos & 0xffff = 2", "a blob is not what its name says"),
-        ("INSERT INTO blob_piece (pos, data) VALUES (1 << 16 | 9, x'00')", "has more bytes than it says"),
+        (
+            "INSERT INTO blob_piece (pos, data) VALUES (1 << 16 | 9, x'00')",
+            "has more bytes than it says",
+        ),
         ("UPDATE blob SET size = size + 1 WHERE no = 1", "a blob is not what its name says"),
         ("INSERT INTO blob_piece (pos, data) VALUES (77 << 16, x'00')", "belongs to no blob"),
-        ("INSERT INTO blob (user, hash, size) VALUES ('ada', zeroblob(32), 0)", "belongs to no chat"),
-        ("UPDATE blob SET user = 'eve' WHERE no = 1", "the chat refers to another one by this name"),
+        (
+            "INSERT INTO blob (user, hash, size) VALUES ('ada', zeroblob(32), 0)",
+            "belongs to no chat",
+        ),
+        (
+            "UPDATE blob SET user = 'eve' WHERE no = 1",
+            "the chat refers to another one by this name",
+        ),
         ("DELETE FROM blob WHERE no = 2", "a row refers to nothing"),
     ] {
         let (lab, ..) = kept().await;
         do_to_the_file(&lab, statement).await;
         let problems = lab.problems().await;
-        assert!(problems.iter().any(|problem| is_found(problem, expected)), "{statement}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| is_found(problem, expected)),
+            "{statement}: {problems:?}"
+        );
     }
 }
 
@@ -64,7 +77,11 @@ async fn the_check_finds_what_is_wrong_with_blobs() {
 async fn damaged_bytes_are_an_error_and_never_others() {
     let (lab, chat, id) = kept().await;
     let blobs = lab.store.blobs().unwrap();
-    do_to_the_file(&lab, "UPDATE blob_piece SET data = zeroblob(length(data)) WHERE pos & 0xffff = 1").await;
+    do_to_the_file(
+        &lab,
+        "UPDATE blob_piece SET data = zeroblob(length(data)) WHERE pos & 0xffff = 1",
+    )
+    .await;
     let read = |range| blobs.read_blob(&chat, &id, range, None);
     assert_eq!(read(0..u64::MAX).await.unwrap_err().kind(), ErrorKind::Corrupt);
     do_to_the_file(&lab, "DELETE FROM blob_piece WHERE pos & 0xffff = 1").await;

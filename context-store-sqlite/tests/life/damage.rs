@@ -1,8 +1,9 @@
-//! Damaged files: every reading call gives what it gave before or says that the file is damaged, and the check finds
-//! whatever made a difference.
+//! Damaged files: every reading call gives what it gave before or says that the file is damaged,
+//! and the check finds whatever made a difference.
 //!
-//! `CONTEXT_DAMAGED_FILES` says how many files are damaged, `CONTEXT_DAMAGE_SEED` with which number it begins: a failure
-//! names the number, and `CONTEXT_DAMAGED_FILES=1 CONTEXT_DAMAGE_SEED=<number>` makes the same file again.
+//! `CONTEXT_DAMAGED_FILES` says how many files are damaged, `CONTEXT_DAMAGE_SEED` with which number
+//! it begins: a failure names the number, and
+//! `CONTEXT_DAMAGED_FILES=1 CONTEXT_DAMAGE_SEED=<number>` makes the same file again.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -10,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{
-    AgentRef, CancelSignal, ChainEnd, ChatQuery, ChatRef, Error, MemoryFind, MemoryList, MemoryRecord,
-    MemoryScope, MemorySource, MemoryVector, MemoryWrite, MessageId, PageWalk, RoundQuery, SearchQuery,
-    Store, Window,
+    AgentRef, CancelSignal, ChainEnd, ChatQuery, ChatRef, Error, MemoryFind, MemoryList,
+    MemoryRecord, MemoryScope, MemorySource, MemoryVector, MemoryWrite, MessageId, PageWalk,
+    RoundQuery, SearchQuery, Store, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -96,7 +97,10 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
     read!("users", maintenance.users(2, None).await);
     for user in ["Zoë", "ada", "bob", "nobody"] {
         read!(format!("list_chats {user}"), history.list_chats(&ChatQuery::new(user)).await);
-        read!(format!("stats {user}"), store.memories().unwrap().memory_stats(&user.into(), 10, None).await);
+        read!(
+            format!("stats {user}"),
+            store.memories().unwrap().memory_stats(&user.into(), 10, None).await
+        );
     }
     for chat in [&chat, &ChatRef::new("ada", "empty"), &ChatRef::new("bob", "trip")] {
         read!(format!("chat {chat:?}"), history.chat(chat).await);
@@ -116,7 +120,8 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
         }
     }
     let after = Window::After { message: "m80".into(), edition: 0 };
-    let ends = ["main", "side", "twig", "mark", "other root"].map(|name| ChainEnd::Branch(name.into()));
+    let ends =
+        ["main", "side", "twig", "mark", "other root"].map(|name| ChainEnd::Branch(name.into()));
     for end in ends.into_iter().chain([ChainEnd::Message("t1".into())]) {
         let whole = history.chain(&chat, &end, &Window::Whole).await;
         let edition = whole.as_ref().map_or(0, context_core::Chain::edition);
@@ -124,14 +129,19 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
             Window::After { message, .. } => Window::After { message: message.clone(), edition },
             other => other.clone(),
         };
-        read!(format!("chain {end:?}"), whole.map(|chain| chain.iter().cloned().collect::<Vec<_>>()));
+        read!(
+            format!("chain {end:?}"),
+            whole.map(|chain| chain.iter().cloned().collect::<Vec<_>>())
+        );
         for window in [Window::Last(7), Window::Boundary, Window::Tokens(200), after] {
             let chain = history.chain(&chat, &end, &window).await;
-            let nodes = chain.map(|chain| (chain.skipped(), chain.iter().cloned().collect::<Vec<_>>()));
+            let nodes =
+                chain.map(|chain| (chain.skipped(), chain.iter().cloned().collect::<Vec<_>>()));
             read!(format!("chain {end:?} {window:?}"), nodes);
         }
     }
-    let ids = ["m0", "m5", "m41", "s3", "s19", "t1", "k1", "r0", "cut", "nowhere"].map(MessageId::from);
+    let ids =
+        ["m0", "m5", "m41", "s3", "s19", "t1", "k1", "r0", "cut", "nowhere"].map(MessageId::from);
     read!("messages", history.messages(&chat, &ids).await);
     for id in &ids {
         read!(format!("revisions {id}"), history.revisions(&chat, id).await);
@@ -159,7 +169,8 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
     let ids: Vec<_> = (0..4).map(|n| format!("f{n}").into()).collect();
     read!("memories", memories.memories(&scope, &ids).await);
     read!("memories_beside", memories.memories_beside(&scope, &ids[1..2], 2).await);
-    let find = MemoryFind::new(vec![scope.clone()], vec!["porto".to_owned(), "seven".to_owned()], 10);
+    let find =
+        MemoryFind::new(vec![scope.clone()], vec!["porto".to_owned(), "seven".to_owned()], 10);
     read!(
         "find_memories",
         memories
@@ -170,8 +181,9 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
     if let Some(search) = store.search() {
         // What is shown of a hit is the message; which are found is the index's to say.
         let hits = search.search(&SearchQuery::new("ada", "text")).await;
-        let known =
-            |id: &MessageId| ["m", "s", "t", "k", "r", "after"].iter().any(|p| id.as_str().starts_with(p));
+        let known = |id: &MessageId| {
+            ["m", "s", "t", "k", "r", "after"].iter().any(|p| id.as_str().starts_with(p))
+        };
         read!("search", hits.map(|page| page.items.iter().all(|hit| known(&hit.message))));
     }
     all
@@ -199,7 +211,9 @@ pub(crate) async fn a_file(path: &Path) -> Vec<u8> {
 }
 
 /// The same file, and what a sound store reads of it.
-pub(crate) async fn a_file_and_its_readings(path: &Path) -> (Vec<u8>, Vec<(String, Result<String, Error>)>) {
+pub(crate) async fn a_file_and_its_readings(
+    path: &Path,
+) -> (Vec<u8>, Vec<(String, Result<String, Error>)>) {
     let sound = a_file(path).await;
     let store = SqliteStore::open(SqliteConfig::new(path)).await.unwrap();
     let before = readings(&store).await;
@@ -290,8 +304,8 @@ async fn a_damaged_file_answers_as_before_or_says_so_and_the_check_finds_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Trees whose entries were lost, or that stand in each other's place, led to answers with less in them: rounds without
-/// edges, versions and messages, no rounds at all, facts that were not found.
+/// Trees whose entries were lost, or that stand in each other's place, led to answers with less in
+/// them: rounds without edges, versions and messages, no rounds at all, facts that were not found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
@@ -306,9 +320,13 @@ async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
         usize::try_from(*root).unwrap() - 1
     };
     let mut damaged = Vec::new();
-    for tree in
-        ["trajectory_edge", "trajectory_version", "trajectory_message", "memory_of_key", "memory_of_kind"]
-    {
+    for tree in [
+        "trajectory_edge",
+        "trajectory_version",
+        "trajectory_message",
+        "memory_of_key",
+        "memory_of_kind",
+    ] {
         let (mut file, at) = (sound.clone(), page(tree) * PAGE);
         // A leaf without cells.
         file[at + 3..at + 5].fill(0);
@@ -353,7 +371,11 @@ async fn an_entry_of_an_index_that_is_out_of_order_hides_nothing() {
         std::fs::write(&path, file).unwrap();
         files += 1;
         if let Verdict::Wrong(problem) = judge(&path, &before).await {
-            wrong.push(format!("page {}: {}", page / PAGE, problem.chars().take(300).collect::<String>()));
+            wrong.push(format!(
+                "page {}: {}",
+                page / PAGE,
+                problem.chars().take(300).collect::<String>()
+            ));
         }
     }
     assert!(files > 4, "{files}");

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, ForkName, HistoryStore, Maintenance, Message,
-    MessageId, NewChat, Node, Role, Store, Target, Timestamp,
+    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, ForkName, HistoryStore, Maintenance,
+    Message, MessageId, NewChat, Node, Role, Store, Target, Timestamp,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -63,7 +63,13 @@ impl Lab {
         report.findings.iter().map(ToString::to_string).collect()
     }
 
-    pub(crate) async fn extend(&self, chat: &ChatRef, branch: &str, expected: &str, nodes: Vec<Arc<Node>>) {
+    pub(crate) async fn extend(
+        &self,
+        chat: &ChatRef,
+        branch: &str,
+        expected: &str,
+        nodes: Vec<Arc<Node>>,
+    ) {
         apply(self.history(), extend(chat, branch, expected, nodes)).await;
     }
 
@@ -91,7 +97,12 @@ pub(crate) fn stay(chat: &ChatRef) -> Commit {
     Commit::new(chat.clone(), Target::Stay, T)
 }
 
-pub(crate) fn extend(chat: &ChatRef, branch: &str, expected: &str, nodes: Vec<Arc<Node>>) -> Commit {
+pub(crate) fn extend(
+    chat: &ChatRef,
+    branch: &str,
+    expected: &str,
+    nodes: Vec<Arc<Node>>,
+) -> Commit {
     let target = Target::Extend { branch: branch.into(), expected: some(expected) };
     Commit { nodes, ..Commit::new(chat.clone(), target, T) }
 }

@@ -28,8 +28,11 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
         let nodes = vec![says(format!("m{step}"), "x")];
         let head = Some(nodes[0].id.clone());
         let target = Target::Extend { branch: BranchName::main(), expected: heads[i].take() };
-        apply(lab.history(), Commit { nodes, ..Commit::new(chat(i), target, Timestamp::from_micros(at)) })
-            .await;
+        apply(
+            lab.history(),
+            Commit { nodes, ..Commit::new(chat(i), target, Timestamp::from_micros(at)) },
+        )
+        .await;
         heads[i] = head;
         updated[i] = updated[i].max(at);
         if step % 50 != 49 {
@@ -43,7 +46,9 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
         loop {
             let page = lab.history().list_chats(&query).await.unwrap();
             listed.extend(
-                page.items.into_iter().map(|item| (item.chat.chat, item.chat.updated_at.as_micros())),
+                page.items
+                    .into_iter()
+                    .map(|item| (item.chat.chat, item.chat.updated_at.as_micros())),
             );
             query.after = page.next;
             if query.after.is_none() {

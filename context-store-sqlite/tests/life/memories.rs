@@ -1,9 +1,11 @@
-//! Memories in the file: what is left of what was forgotten, what the check finds, what is found in many.
+//! Memories in the file: what is left of what was forgotten, what the check finds, what is found in
+//! many.
 
 use context_core::search::Bm25;
 use context_core::{
-    CancelSignal, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome, MemoryRecord,
-    MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWords, MemoryWrite, Store,
+    CancelSignal, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome,
+    MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWords,
+    MemoryWrite, Store,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
@@ -39,7 +41,10 @@ async fn write(lab: &Lab, writes: &[MemoryWrite]) {
 
 async fn found(lab: &Lab, scope: &MemoryScope, words: &str) -> Vec<String> {
     let words = words.split(' ').map(ToOwned::to_owned).collect();
-    let found = memories(lab).find_memories(&MemoryFind::new(vec![scope.clone()], words, 10)).await.unwrap();
+    let found = memories(lab)
+        .find_memories(&MemoryFind::new(vec![scope.clone()], words, 10))
+        .await
+        .unwrap();
     found.hits.iter().map(|hit| hit.stored.record.id.to_string()).collect()
 }
 
@@ -84,7 +89,8 @@ async fn what_was_written_over_is_gone_after_a_vacuum() {
     let scope = MemoryScope::new("ada");
     for round in 0..10 {
         let text = if round % 3 == 0 { NEEDLE } else { "rain" };
-        let writes = (0..50).map(|i| said(&scope, &format!("m{i}"), &format!("{text} {round} {i}")));
+        let writes =
+            (0..50).map(|i| said(&scope, &format!("m{i}"), &format!("{text} {round} {i}")));
         write(&lab, &writes.collect::<Vec<_>>()).await;
     }
     assert!(needles(&lab) > 0);
@@ -98,10 +104,12 @@ async fn what_was_written_over_is_gone_after_a_vacuum() {
 #[tokio::test]
 async fn nothing_that_is_remembered_of_an_erased_user_is_left() {
     let lab = Lab::new().await;
-    let (eve, bob) = (MemoryScope::new(format!("eve {NEEDLE}")), MemoryScope::new("bob").project("p"));
+    let (eve, bob) =
+        (MemoryScope::new(format!("eve {NEEDLE}")), MemoryScope::new("bob").project("p"));
     hide(&lab, &eve).await;
     hide(&lab, &eve.clone().project(NEEDLE).session(NEEDLE)).await;
-    let forgotten = memories(&lab).forget_memories(&MemoryForget::ids(eve.clone(), ["m3"])).await.unwrap();
+    let forgotten =
+        memories(&lab).forget_memories(&MemoryForget::ids(eve.clone(), ["m3"])).await.unwrap();
     assert_eq!(forgotten.removed, 1);
     write(&lab, &[said(&bob, "m", "rain")]).await;
     let users = lab.maintenance().users(10, None).await.unwrap();
@@ -113,7 +121,9 @@ async fn nothing_that_is_remembered_of_an_erased_user_is_left() {
     let users = lab.maintenance().users(10, None).await.unwrap();
     assert_eq!(users.items, std::slice::from_ref(&bob.user));
     assert_eq!(found(&lab, &bob, "rain").await, ["m"]);
-    for table in ["memory_scope", "memory_kind", "memory_session", "memory", "memory_word", "memory_words"] {
+    for table in
+        ["memory_scope", "memory_kind", "memory_session", "memory", "memory_word", "memory_words"]
+    {
         let left = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")));
         let row = left.fetch_one(&mut lab.file().await).await.unwrap();
         assert_eq!(sqlx::Row::get::<i64, _>(&row, 0), 1, "{table}");
@@ -164,7 +174,10 @@ async fn the_check_finds_what_is_wrong_with_memories() {
     for (tamper, problem) in [
         ("UPDATE memory_scope SET words = 9", "the scope is counted otherwise than it is"),
         ("UPDATE memory_scope SET project = 'q'", "the scope is filed under another key"),
-        ("UPDATE memory_kind SET bytes = bytes + 1", "kind episode is counted otherwise than it is"),
+        (
+            "UPDATE memory_kind SET bytes = bytes + 1",
+            "kind episode is counted otherwise than it is",
+        ),
         ("DELETE FROM memory_vector", "kind episode is counted otherwise than it is"),
         (
             "UPDATE memory_word SET found = 1 WHERE word = 'rain'",
@@ -201,7 +214,8 @@ async fn the_check_finds_what_is_wrong_with_memories() {
         let problems = after(tamper).await;
         let problem = format!("table {table}: 1 rows belong to nothing");
         let two = format!("table {table}: 2 rows belong to nothing");
-        let told = |found: &String| *found == problem || *found == two || found.contains("checksum");
+        let told =
+            |found: &String| *found == problem || *found == two || found.contains("checksum");
         assert!(problems.iter().any(told), "{tamper}: {problems:?}");
     }
 }
@@ -220,21 +234,28 @@ async fn find_in_many(seeds: Vec<u16>, wanted: u16, planted: usize) {
     for (i, bits) in (0..4000).zip(seeds.iter().cycle()) {
         // No other has all of the words.
         let bits = bits.rotate_left(i % 16) ^ (i as u16).wrapping_mul(0x9e37);
-        let bits = if bits & wanted == wanted { bits & !(wanted & wanted.wrapping_neg()) } else { bits };
+        let bits =
+            if bits & wanted == wanted { bits & !(wanted & wanted.wrapping_neg()) } else { bits };
         texts.push(common(bits).join(" ") + " filler");
     }
     texts[planted] = words.join(" ");
     for (at, some) in texts.chunks(1000).enumerate() {
-        let writes =
-            some.iter().enumerate().map(|(i, text)| said(&scope, &format!("{}", at * 1000 + i), text));
+        let writes = some
+            .iter()
+            .enumerate()
+            .map(|(i, text)| said(&scope, &format!("{}", at * 1000 + i), text));
         write(&lab, &writes.collect::<Vec<_>>()).await;
     }
     let find = MemoryFind::new(vec![scope], words.clone(), 50);
     let hits = memories(&lab).find_memories(&find).await.unwrap();
     let counted: Vec<_> = texts.iter().map(|text| MemoryWords::count(&words, text)).collect();
-    let mut bm25 = Bm25::new(4000, counted.iter().map(|words| words.length).sum(), vec![0; words.len()]);
+    let mut bm25 =
+        Bm25::new(4000, counted.iter().map(|words| words.length).sum(), vec![0; words.len()]);
     for counts in &counted {
-        bm25.found.iter_mut().zip(&counts.counts).for_each(|(found, count)| *found += u64::from(*count > 0));
+        bm25.found
+            .iter_mut()
+            .zip(&counts.counts)
+            .for_each(|(found, count)| *found += u64::from(*count > 0));
     }
     assert_eq!(hits.bm25, bm25);
     assert!(bm25.found.iter().sum::<u64>() > 2000, "{:?}", bm25.found);
@@ -257,12 +278,14 @@ async fn find_in_many(seeds: Vec<u16>, wanted: u16, planted: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20, ..ProptestConfig::with_cases(4) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20,
+        ..ProptestConfig::with_cases(4) })]
 
     #[test]
     fn what_has_all_the_words_is_found_however_common_they_are(
         seeds in prop::collection::vec(any::<u16>(), 64),
-        wanted in (0u16..256).prop_filter("words that are together in many", |wanted| wanted.count_ones() > 2),
+        wanted in (0u16..256).prop_filter("words that are together in many",
+            |wanted| wanted.count_ones() > 2),
         planted in 0usize..4000,
     ) {
         let work = find_in_many(seeds, wanted, planted);

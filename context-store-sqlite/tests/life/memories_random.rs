@@ -1,9 +1,9 @@
 //! Random lives of memories beside the reference: after every step both show the same.
 
 use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryRecord, MemoryRecordStore,
-    MemoryScope, MemorySource, MemoryVector, MemoryWrite, Metadata, Page, Result, Store, StoredMemory,
-    Timestamp,
+    MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryRecord,
+    MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWrite, Metadata, Page,
+    Result, Store, StoredMemory, Timestamp,
 };
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -13,10 +13,21 @@ use crate::lab::Lab;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Write { user: Index, writes: Vec<One> },
-    Forget { scope: Index, what: What },
+    Write {
+        user: Index,
+        writes: Vec<One>,
+    },
+    Forget {
+        scope: Index,
+        what: What,
+    },
     Find(Sought),
-    List { user: Index, kind: Option<&'static str>, key: Option<&'static str>, source: Option<MemorySource> },
+    List {
+        user: Index,
+        kind: Option<&'static str>,
+        key: Option<&'static str>,
+        source: Option<MemorySource>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -105,7 +116,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => source().prop_map(What::Source),
         1 => Just(What::All),
     ];
-    let kinds = prop_oneof![3 => Just(Vec::new()), 2 => prop::collection::vec(select(&KINDS[..]), 1..3)];
+    let kinds =
+        prop_oneof![3 => Just(Vec::new()), 2 => prop::collection::vec(select(&KINDS[..]), 1..3)];
     let sought = (
         any::<Index>(),
         prop::collection::vec(any::<Index>(), 1..5),
@@ -123,8 +135,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         limit,
     });
     let kind = prop::option::of(select(&KINDS[..]));
-    let listed =
-        (any::<Index>(), kind, prop::option::of(select(&["k", "l"][..])), prop::option::of(source()));
+    let listed = (
+        any::<Index>(),
+        kind,
+        prop::option::of(select(&["k", "l"][..])),
+        prop::option::of(source()),
+    );
     let step = prop_oneof![
         6 => (any::<Index>(), prop::collection::vec(one(), 1..9))
             .prop_map(|(user, writes)| Step::Write { user, writes }),
@@ -138,7 +154,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn scopes(user: &str) -> Vec<MemoryScope> {
     let user = MemoryScope::new(user);
     let project = user.clone().project("p\0");
-    vec![user.clone(), project.clone(), project.clone().session("s"), user.session("s"), project.agent("a")]
+    vec![
+        user.clone(),
+        project.clone(),
+        project.clone().session("s"),
+        user.session("s"),
+        project.agent("a"),
+    ]
 }
 
 fn pick<T: Clone>(from: &[T], index: &Index) -> T {
@@ -245,7 +267,8 @@ async fn compare(store: &dyn MemoryRecordStore, reference: &dyn MemoryRecordStor
                 break;
             }
         }
-        let ids: Vec<MemoryId> = IDS.iter().rev().chain(&IDS[..2]).map(|id| MemoryId::from(*id)).collect();
+        let ids: Vec<MemoryId> =
+            IDS.iter().rev().chain(&IDS[..2]).map(|id| MemoryId::from(*id)).collect();
         for scope in scopes(user) {
             assert_eq!(
                 store.memories(&scope, &ids).await.unwrap(),
@@ -253,7 +276,10 @@ async fn compare(store: &dyn MemoryRecordStore, reference: &dyn MemoryRecordStor
             );
             for each_side in [0, 2] {
                 let beside = store.memories_beside(&scope, &ids, each_side).await.unwrap();
-                assert_eq!(beside, reference.memories_beside(&scope, &ids, each_side).await.unwrap());
+                assert_eq!(
+                    beside,
+                    reference.memories_beside(&scope, &ids, each_side).await.unwrap()
+                );
             }
         }
     }
@@ -270,14 +296,17 @@ async fn live(steps: Vec<Step>) {
         take(step, store.memories().unwrap(), expected).await;
         compare(other.memories().unwrap(), expected).await;
         assert_eq!(lab.problems().await, [""; 0], "after {told}");
-        let users =
-            (lab.maintenance().users(10, None).await, reference.maintenance().unwrap().users(10, None).await);
+        let users = (
+            lab.maintenance().users(10, None).await,
+            reference.maintenance().unwrap().users(10, None).await,
+        );
         assert_eq!(users.0.unwrap(), users.1.unwrap());
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20, ..ProptestConfig::with_cases(32) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20,
+        ..ProptestConfig::with_cases(32) })]
 
     #[test]
     fn any_life_of_memories_shows_what_the_reference_shows(steps in steps()) {

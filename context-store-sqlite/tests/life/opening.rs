@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use context_core::{CancelSignal, ChatQuery, ChatRef, ErrorKind, NewChat, Result, Retry, Store, Timestamp};
+use context_core::{
+    CancelSignal, ChatQuery, ChatRef, ErrorKind, NewChat, Result, Retry, Store, Timestamp,
+};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, Row};
@@ -13,7 +15,10 @@ use crate::lab::{apply, extend, many};
 /// Every file of a folder with its bytes.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.filter(|path| path.is_file()).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    files
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -43,8 +48,13 @@ async fn messages(store: &SqliteStore) -> usize {
     store.history().all_messages(&trip(), 100, None).await.unwrap().items.len()
 }
 
-async fn foreign(path: &Path, mode: SqliteJournalMode, statements: &[&'static str]) -> SqliteConnection {
-    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).journal_mode(mode);
+async fn foreign(
+    path: &Path,
+    mode: SqliteJournalMode,
+    statements: &[&'static str],
+) -> SqliteConnection {
+    let options =
+        SqliteConnectOptions::new().filename(path).create_if_missing(true).journal_mode(mode);
     let mut connection = options.connect().await.unwrap();
     for statement in statements {
         sqlx::query(*statement).execute(&mut connection).await.unwrap();
@@ -55,7 +65,8 @@ async fn foreign(path: &Path, mode: SqliteJournalMode, statements: &[&'static st
 /// Opens a file in both ways, and says what both say; nothing in its folder may change.
 async fn refused(path: &Path, in_use: bool) -> String {
     let folder = path.parent().unwrap();
-    // Two connections of one process share one mapping of the index: there a reader notes where it reads.
+    // Two connections of one process share one mapping of the index: there a reader notes where it
+    // reads.
     let contents = |folder: &Path| {
         let mut all = contents(folder);
         if in_use {
@@ -66,7 +77,11 @@ async fn refused(path: &Path, in_use: bool) -> String {
     let before = contents(folder);
     let mut said = Vec::new();
     for error in [to_write(path).await.unwrap_err(), to_read(path).await.unwrap_err()] {
-        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unsupported, Retry::Never), "{error}");
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Unsupported, Retry::Never),
+            "{error}"
+        );
         assert_eq!(error.get("path"), path.to_str(), "{error}");
         said.push(error.message().to_owned());
     }
@@ -97,7 +112,11 @@ async fn files_of_others_are_refused_and_left_byte_for_byte() {
         ("rollback.db", SqliteJournalMode::Delete, "SELECT 1"),
         ("wal.db", SqliteJournalMode::Wal, "SELECT 1"),
         ("labelled.db", SqliteJournalMode::Delete, "PRAGMA application_id = 77"),
-        ("other_sqlx.db", SqliteJournalMode::Delete, "CREATE TABLE context_migrations (version INTEGER)"),
+        (
+            "other_sqlx.db",
+            SqliteJournalMode::Delete,
+            "CREATE TABLE context_migrations (version INTEGER)",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
@@ -154,7 +173,10 @@ async fn what_is_not_there_is_not_made_to_be_looked_at() {
         assert_eq!((error.kind(), error.message(), error.retry()), (read.0, read.1, Retry::Never));
         if let Some(written) = written {
             let error = to_write(&path).await.unwrap_err();
-            assert_eq!((error.kind(), error.message(), error.retry()), (written.0, written.1, Retry::Never));
+            assert_eq!(
+                (error.kind(), error.message(), error.retry()),
+                (written.0, written.1, Retry::Never)
+            );
         }
         assert_eq!(contents(folder.path()), before);
     }
@@ -177,11 +199,17 @@ async fn a_closed_store_is_one_file_and_says_that_it_is_closed() {
     let new = NewChat::new(ChatRef::new("ada", "late"), Timestamp::from_micros(1));
     let listed = store.history().list_chats(&ChatQuery::new("ada")).await.unwrap_err();
     let written = store.history().create_chat(new).await.unwrap_err();
-    let commit = store.history().commit(extend(&trip(), "main", "m4", many("n", 1))).await.unwrap_err();
+    let commit =
+        store.history().commit(extend(&trip(), "main", "m4", many("n", 1))).await.unwrap_err();
     let vacuumed = store.maintenance().unwrap().vacuum().await.unwrap_err();
-    let copied = store.maintenance().unwrap().backup(&folder.path().join("copy")).await.unwrap_err();
+    let copied =
+        store.maintenance().unwrap().backup(&folder.path().join("copy")).await.unwrap_err();
     for error in [listed, written, commit, vacuumed, copied] {
-        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never), "{error}");
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Unavailable, Retry::Never),
+            "{error}"
+        );
         assert_eq!(error.message(), "the store was closed");
     }
     assert_eq!(names(folder.path()), ["x.db"]);
@@ -201,10 +229,12 @@ async fn looking_leaves_a_store_as_it_is_and_writes_nothing() {
     assert_eq!(report.findings, []);
     let copy = copies.path().join("copy.db");
     looking.maintenance().unwrap().backup(&copy).await.unwrap();
-    let error = looking.history().commit(extend(&trip(), "main", "m4", many("n", 1))).await.unwrap_err();
+    let error =
+        looking.history().commit(extend(&trip(), "main", "m4", many("n", 1))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let vacuumed = looking.maintenance().unwrap().vacuum().await.unwrap_err();
-    let erased = looking.maintenance().unwrap().erase_user(&"ada".into(), &CancelSignal::never()).await;
+    let erased =
+        looking.maintenance().unwrap().erase_user(&"ada".into(), &CancelSignal::never()).await;
     for error in [error, vacuumed, erased.unwrap_err()] {
         assert_eq!(error.message(), "the store was opened only to read", "{error}");
     }
@@ -274,8 +304,8 @@ async fn a_log_that_was_left_is_read_and_left() {
     store.close().await.unwrap();
 }
 
-/// A process has one index of a log, and who opens it to read keeps it from being written: the writer was opened, and
-/// could not commit.
+/// A process has one index of a log, and who opens it to read keeps it from being written: the
+/// writer was opened, and could not commit.
 #[tokio::test]
 async fn a_writer_beside_one_who_reads_a_log_is_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
@@ -304,9 +334,10 @@ async fn a_writer_beside_one_who_reads_a_log_is_refused_with_what_to_do() {
     assert_eq!(names(copies.path()), ["x.db"]);
 }
 
-/// A writer that is killed between the header of the log and its first frame leaves a log of 32 bytes, and a power
-/// loss one whose header is zeros. Beside its index and nobody who runs, SQLite reads neither: for ten seconds it
-/// looks again and again for the writer that could have changed it, and then speaks of its locking protocol.
+/// A writer that is killed between the header of the log and its first frame leaves a log of 32
+/// bytes, and a power loss one whose header is zeros. Beside its index and nobody who runs, SQLite
+/// reads neither: for ten seconds it looks again and again for the writer that could have changed
+/// it, and then speaks of its locking protocol.
 #[tokio::test]
 async fn a_log_without_frames_is_read_as_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -316,10 +347,11 @@ async fn a_log_without_frames_is_read_as_none() {
     store.close().await.unwrap();
     let store = to_write(&path).await.unwrap();
     apply(store.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
-    let [file, log, index] =
-        ["x.db", "x.db-wal", "x.db-shm"].map(|name| std::fs::read(folder.path().join(name)).unwrap());
+    let [file, log, index] = ["x.db", "x.db-wal", "x.db-shm"]
+        .map(|name| std::fs::read(folder.path().join(name)).unwrap());
     let zeros = [&[0; 32], &log[32..]].concat();
-    for (log, said) in [(&log[..32], "header"), (&zeros, "zeros"), (&log[..31], "torn"), (&log[..0], "empty")]
+    for (log, said) in
+        [(&log[..32], "header"), (&zeros, "zeros"), (&log[..31], "torn"), (&log[..0], "empty")]
     {
         for index in [Some(&index), None] {
             let copies = tempfile::tempdir().unwrap();
@@ -332,7 +364,8 @@ async fn a_log_without_frames_is_read_as_none() {
             let before = contents(copies.path());
             let looking = to_read(&copy).await.unwrap();
             assert_eq!(messages(&looking).await, 5, "{said}");
-            let report = looking.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+            let report =
+                looking.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
             assert_eq!(report.findings, [], "{said}");
             assert!(contents(copies.path()) == before, "{said}: {:?}", names(copies.path()));
             // One who writes meanwhile is seen.
@@ -373,7 +406,11 @@ async fn a_file_without_the_id_is_read_as_it_is_and_gets_it_when_it_is_opened_to
     begin(&store).await;
     store.close().await.unwrap();
     assert_eq!(application_id(&path).await, 0x6374_786c);
-    foreign(&path, SqliteJournalMode::Wal, &["PRAGMA application_id = 0"]).await.close().await.unwrap();
+    foreign(&path, SqliteJournalMode::Wal, &["PRAGMA application_id = 0"])
+        .await
+        .close()
+        .await
+        .unwrap();
     let looking = to_read(&path).await.unwrap();
     assert_eq!(messages(&looking).await, 5);
     looking.close().await.unwrap();
@@ -382,8 +419,9 @@ async fn a_file_without_the_id_is_read_as_it_is_and_gets_it_when_it_is_opened_to
     assert_eq!(application_id(&path).await, 0x6374_786c);
 }
 
-/// Such a file was looked at through the log and its index, and the one who looked was perhaps still there when the
-/// writer came: a process has one index, and what is opened to be read is not written.
+/// Such a file was looked at through the log and its index, and the one who looked was perhaps
+/// still there when the writer came: a process has one index, and what is opened to be read is not
+/// written.
 #[tokio::test]
 async fn a_file_without_the_id_is_written_beside_a_log_that_was_left() {
     let folder = tempfile::tempdir().unwrap();
@@ -391,7 +429,11 @@ async fn a_file_without_the_id_is_written_beside_a_log_that_was_left() {
     let store = to_write(&path).await.unwrap();
     begin(&store).await;
     store.close().await.unwrap();
-    foreign(&path, SqliteJournalMode::Wal, &["PRAGMA application_id = 0"]).await.close().await.unwrap();
+    foreign(&path, SqliteJournalMode::Wal, &["PRAGMA application_id = 0"])
+        .await
+        .close()
+        .await
+        .unwrap();
     let store = to_write(&path).await.unwrap();
     apply(store.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
     for _ in 0..20 {

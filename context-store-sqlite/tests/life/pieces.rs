@@ -30,7 +30,9 @@ async fn a_deleted_branch_is_cut_down_to_what_forks_and_checkpoints_need() {
     lab.extend(&chat, "main", "", many("m", 3)).await;
     let empty = rows(&lab).await;
     let mut side = many("s", 200);
-    let cut = |id: &str| Node::from_encoded(id.into(), NodeKind::Boundary, T, Encoded::new("cut", 1, "[]"));
+    let cut = |id: &str| {
+        Node::from_encoded(id.into(), NodeKind::Boundary, T, Encoded::new("cut", 1, "[]"))
+    };
     side[20] = cut("s20").into();
     side[150] = cut("s150").into();
     lab.fork(&chat, "side", "m1", side).await;
@@ -87,7 +89,8 @@ async fn a_handle_that_has_not_heard_does_not_write_to_a_branch_of_another_name(
     lab.history().set_checkpoint(&chat, &"point".into(), &"s3".into(), T).await.unwrap_err();
     let late = lab.again().await;
     for (branch, ids) in [("main", ["m1", "m2"]), ("side", ["s1", "s2"])] {
-        let written = late.history().commit(extend(&chat, branch, ids[0], vec![says(ids[1], "x")])).await;
+        let written =
+            late.history().commit(extend(&chat, branch, ids[0], vec![says(ids[1], "x")])).await;
         assert!(matches!(written, Ok(CommitOutcome::Applied(_))), "{written:?}");
     }
     lab.history().rename_branch(&chat, &"main".into(), &"first".into(), T).await.unwrap();
@@ -95,7 +98,8 @@ async fn a_handle_that_has_not_heard_does_not_write_to_a_branch_of_another_name(
     assert_eq!(delete(&lab, &chat, "side", "s2").await, 0);
     for (branch, expected) in [("main", "m2"), ("side", "s2")] {
         for n in [1, 2, 3] {
-            let written = late.history().commit(extend(&chat, branch, expected, many("late", n))).await;
+            let written =
+                late.history().commit(extend(&chat, branch, expected, many("late", n))).await;
             assert_eq!(written.unwrap_err().kind(), ErrorKind::NotFound, "{n} to {branch}");
         }
     }
@@ -127,12 +131,18 @@ async fn the_check_finds_what_the_layout_of_branches_must_not_have() {
         ("UPDATE revision SET id = 'gone'", "has a revision that is not one"),
     ] {
         let problems = after(tamper).await;
-        assert!(problems.iter().any(|problem| is_found(problem, expected)), "{tamper}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| is_found(problem, expected)),
+            "{tamper}: {problems:?}"
+        );
     }
     let late = after("UPDATE branch SET touched = touched + 1, own_sum = own_sum + 1").await;
     assert_eq!(late, ["ada/chat chat: does not say when it was last written to"]);
     for tamper in ["UPDATE branch SET touched = touched + 1", "UPDATE branch SET own = own + 1"] {
         let problems = after(tamper).await;
-        assert!(problems.iter().any(|problem| problem.contains("checksum")), "{tamper}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| problem.contains("checksum")),
+            "{tamper}: {problems:?}"
+        );
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, ChainEnd, Chat, ChatPatch, ChatQuery, ChatState, CheckpointName, Commit, Encoded, Error,
-    ForkName, HistoryStore, MessageId, NewChat, Node, NodeKind, Placed, Store, Target, Timestamp, Window,
+    BranchName, ChainEnd, Chat, ChatPatch, ChatQuery, ChatState, CheckpointName, Commit, Encoded,
+    Error, ForkName, HistoryStore, MessageId, NewChat, Node, NodeKind, Placed, Store, Target,
+    Timestamp, Window,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -41,8 +42,10 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool, i64)>> {
         1 => any_index().prop_map(Step::Activate),
         2 => (any_index(), any_index()).prop_map(|(branch, to)| Step::Rename { branch, to }),
         5 => any_index().prop_map(Step::DeleteBranch),
-        1 => (any_index(), any_index()).prop_map(|(branch, expected)| Step::Stale { branch, expected }),
-        3 => (any_index(), any_index()).prop_map(|(name, message)| Step::SetCheckpoint { name, message }),
+        1 => (any_index(), any_index()).prop_map(|(branch, expected)| Step::Stale { branch,
+            expected }),
+        3 => (any_index(), any_index()).prop_map(|(name, message)| Step::SetCheckpoint { name,
+            message }),
         2 => any_index().prop_map(Step::DeleteCheckpoint),
         1 => Just(Step::Update),
     ];
@@ -77,7 +80,11 @@ impl Model {
 
     /// A message that is or was once stored.
     fn message(&self, index: &Index) -> MessageId {
-        if self.ids.is_empty() { "none".into() } else { self.ids[index.index(self.ids.len())].clone() }
+        if self.ids.is_empty() {
+            "none".into()
+        } else {
+            self.ids[index.index(self.ids.len())].clone()
+        }
     }
 
     fn fresh(&mut self, n: usize) -> Vec<Arc<Node>> {
@@ -130,7 +137,9 @@ async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
         Step::Repeat(branch) => {
             let (branch, expected) = model.branch(&branch);
             let Some(last) = &expected else { return };
-            let Some(Some(placed)) = model.state.messages(std::slice::from_ref(last)).pop() else { return };
+            let Some(Some(placed)) = model.state.messages(std::slice::from_ref(last)).pop() else {
+                return;
+            };
             let target = Target::Extend { branch, expected: placed.parent };
             Commit { nodes: vec![placed.node], ..Commit::new(chat, target, at) }
         }
@@ -220,7 +229,8 @@ async fn live(steps: Vec<(Step, bool, i64)>) {
     let other = lab.again().await;
     let chat = lab.create("ada", "chat").await;
     let new = NewChat::new(chat, crate::lab::T);
-    let mut model = Model { state: ChatState::new(Chat::new(new), 1), ids: Vec::new(), now: 1_000_000 };
+    let mut model =
+        Model { state: ChatState::new(Chat::new(new), 1), ids: Vec::new(), now: 1_000_000 };
     for (step, on_other, clock) in steps {
         model.now += clock;
         let store = if on_other { &other } else { &lab.store };
@@ -232,7 +242,8 @@ async fn live(steps: Vec<(Step, bool, i64)>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(24) })]
 
     #[test]
     fn any_life_shows_what_the_reference_shows(steps in steps()) {

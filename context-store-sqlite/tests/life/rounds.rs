@@ -1,4 +1,5 @@
-//! Trajectories in the file: what people ask with plain SQL, what goes with what, what the check finds.
+//! Trajectories in the file: what people ask with plain SQL, what goes with what, what the check
+//! finds.
 
 use context_core::trajectory::{
     Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge,
@@ -11,8 +12,13 @@ use sqlx::{AssertSqlSafe, Row};
 
 use crate::lab::{Lab, T, is_found};
 
-const ROUND_TABLES: [&str; 5] =
-    ["trajectory_round", "trajectory_query", "trajectory_edge", "trajectory_version", "trajectory_message"];
+const ROUND_TABLES: [&str; 5] = [
+    "trajectory_round",
+    "trajectory_query",
+    "trajectory_edge",
+    "trajectory_version",
+    "trajectory_message",
+];
 
 pub(crate) fn id(round: u32, ordinal: u32) -> NodeId {
     NodeId::new(round, ordinal)
@@ -27,7 +33,8 @@ pub(crate) async fn record(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
     );
 }
 
-/// A round of five nodes: a question, a search that failed at first, what it found, a table of a column, and the answer.
+/// A round of five nodes: a question, a search that failed at first, what it found, a table of a
+/// column, and the answer.
 fn told(agent: &AgentRef, number: u32, question: &str) -> (Round, Vec<Change>) {
     let mut round = Round::new(agent.round(number), T);
     let link = |message: &str| MessageLink::new("trip", message);
@@ -40,11 +47,14 @@ fn told(agent: &AgentRef, number: u32, question: &str) -> (Round, Vec<Change>) {
     all.extend(changes);
     let outcome = Changes::new().set("output", json!({ "rows": 3 })).set("success", true);
     all.extend(round.change(search, &outcome, Some("executor".into()), T).unwrap());
-    let (table, changes) =
-        round.add(NewNode::new(NodeBody::table("/rain.csv"), [search]).edge(edge::PRODUCES), T).unwrap();
+    let (table, changes) = round
+        .add(NewNode::new(NodeBody::table("/rain.csv"), [search]).edge(edge::PRODUCES), T)
+        .unwrap();
     all.extend(changes);
     let column = NodeBody::column("/rain.csv").with("values", json!(["wet", "dry"])).unwrap();
-    all.extend(round.add(NewNode::new(column, [table]).edge(edge::HAS_COLUMN).label("mm"), T).unwrap().1);
+    all.extend(
+        round.add(NewNode::new(column, [table]).edge(edge::HAS_COLUMN).label("mm"), T).unwrap().1,
+    );
     all.extend(round.add(NewNode::new(NodeBody::response("Take a coat."), [search]), T).unwrap().1);
     (round, all)
 }
@@ -53,7 +63,8 @@ fn told(agent: &AgentRef, number: u32, question: &str) -> (Round, Vec<Change>) {
 async fn kept() -> Lab {
     let lab = Lab::new().await;
     for (agent, number) in [(0, 0), (0, 1), (1, 0)] {
-        let (mut round, changes) = told(&AgentRef::new("ada", "monday", agent), number, "Will it rain?");
+        let (mut round, changes) =
+            told(&AgentRef::new("ada", "monday", agent), number, "Will it rain?");
         record(&lab, &mut round, changes).await;
     }
     assert_eq!(lab.problems().await, [""; 0]);
@@ -92,8 +103,7 @@ async fn people_ask_with_plain_sql() {
     let costs = "SELECT action || ': ' || sum(measures ->> 'input_tokens') FROM trajectory_actions
         WHERE session = 'monday' AND success AND output ->> 'rows' = 3 GROUP BY action";
     assert_eq!(rows(&lab, costs).await, ["search: 360"]);
-    let columns =
-        "SELECT label || ' ' || \"values\" FROM trajectory_columns WHERE from_table = '/rain.csv' LIMIT 1";
+    let columns = "SELECT label || ' ' || \"values\" FROM trajectory_columns WHERE from_table = '/rain.csv' LIMIT 1";
     assert_eq!(rows(&lab, columns).await, [r#"mm ["wet","dry"]"#]);
     let edges = "SELECT from_node || ' ' || name || ' ' || to_node FROM trajectory_edges
         WHERE user = 'ada' AND session = 'monday' AND agent = 0 AND round = 0 ORDER BY position";
@@ -101,9 +111,14 @@ async fn people_ask_with_plain_sql() {
         rows(&lab, edges).await,
         ["0.0 triggers 0.1", "0.1 produces 0.2", "0.2 has_column 0.3", "0.1 has_response 0.4"]
     );
-    let versions = "SELECT node || ' ' || author || ' ' || was FROM trajectory_versions WHERE agent = 1";
-    assert_eq!(rows(&lab, versions).await, [r#"0.1 executor {"output":"Pending","success":false}"#]);
-    let messages = "SELECT message FROM trajectory_messages WHERE chat = 'trip' AND agent = 1 ORDER BY node";
+    let versions =
+        "SELECT node || ' ' || author || ' ' || was FROM trajectory_versions WHERE agent = 1";
+    assert_eq!(
+        rows(&lab, versions).await,
+        [r#"0.1 executor {"output":"Pending","success":false}"#]
+    );
+    let messages =
+        "SELECT message FROM trajectory_messages WHERE chat = 'trip' AND agent = 1 ORDER BY node";
     assert_eq!(rows(&lab, messages).await, ["m1", "m2"]);
 }
 
@@ -186,7 +201,8 @@ async fn of_many_who_write_to_a_round_each_revision_has_one() {
                     let node = NewNode::new(NodeBody::file("/f"), [id(0, 1)]).edge(edge::PRODUCES);
                     let (_, changes) = round.add(node, T).unwrap();
                     round.committed();
-                    let commit = RoundCommit::new(format!("{writer}/{step}"), changes, round.head());
+                    let commit =
+                        RoundCommit::new(format!("{writer}/{step}"), changes, round.head());
                     match trajectories.record_round(&commit).await.unwrap() {
                         RecordOutcome::Applied => break,
                         RecordOutcome::Conflict { actual } => {
@@ -204,7 +220,8 @@ async fn of_many_who_write_to_a_round_each_revision_has_one() {
         let _: u32 = writer.await.unwrap();
     }
     let record = lab.store.trajectories().unwrap();
-    let record = record.load_rounds(&AgentRef::main("ada", "monday"), 0..=0).await.unwrap().remove(0);
+    let record =
+        record.load_rounds(&AgentRef::main("ada", "monday"), 0..=0).await.unwrap().remove(0);
     assert_eq!((record.head.revision, record.nodes.len(), record.edges.len()), (41, 45, 44));
     assert_eq!(lab.problems().await, [""; 0]);
 }
@@ -214,24 +231,42 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
     for (statement, expected) in [
         ("DELETE FROM trajectory_table WHERE round = 1", "an edge from 0.1 to 0.2 has lost an end"),
         ("DELETE FROM trajectory_response WHERE round = 1", "says 5 nodes, has 4"),
-        ("DELETE FROM trajectory_action WHERE round = 1", "versions or messages of a node that is not there"),
-        ("UPDATE trajectory_edge SET source = 2, target = 1 WHERE position = 0", "its flow has a cycle"),
+        (
+            "DELETE FROM trajectory_action WHERE round = 1",
+            "versions or messages of a node that is not there",
+        ),
+        (
+            "UPDATE trajectory_edge SET source = 2, target = 1 WHERE position = 0",
+            "its flow has a cycle",
+        ),
         (
             "UPDATE trajectory_round SET state = 'open', title = 'x'",
             "its row says something else than its head",
         ),
-        ("UPDATE trajectory_round SET session = 'tuesday'", "is filed as another round than its head says"),
-        ("UPDATE trajectory_round SET head = 'x' WHERE no = 2", "the head of a round cannot be read"),
+        (
+            "UPDATE trajectory_round SET session = 'tuesday'",
+            "is filed as another round than its head says",
+        ),
+        (
+            "UPDATE trajectory_round SET head = 'x' WHERE no = 2",
+            "the head of a round cannot be read",
+        ),
         ("UPDATE trajectory_action SET params = '{'", "a field of a node is not JSON"),
         ("UPDATE trajectory_action SET measures = '7'", "a node cannot be read"),
         ("UPDATE trajectory_version SET was = '{\"no field\":1}'", "a node cannot be read"),
-        ("UPDATE trajectory_message SET user = 'eve'", "messages of its nodes are filed under another user"),
+        (
+            "UPDATE trajectory_message SET user = 'eve'",
+            "messages of its nodes are filed under another user",
+        ),
         ("UPDATE trajectory_column SET round = 77 WHERE round = 1", "a row refers to nothing"),
     ] {
         let lab = kept().await;
         do_to_the_file(&lab, statement).await;
         let problems = lab.problems().await;
-        assert!(problems.iter().any(|problem| is_found(problem, expected)), "{statement}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| is_found(problem, expected)),
+            "{statement}: {problems:?}"
+        );
         let report = lab.maintenance().check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.rounds, 3, "{statement}");
     }
@@ -242,7 +277,8 @@ async fn damaged_rounds_are_an_error_and_never_a_part() {
     let lab = kept().await;
     do_to_the_file(&lab, "UPDATE trajectory_action SET params = '{'").await;
     let trajectories = lab.store.trajectories().unwrap();
-    let error = trajectories.load_rounds(&AgentRef::main("ada", "monday"), 0..=9).await.unwrap_err();
+    let error =
+        trajectories.load_rounds(&AgentRef::main("ada", "monday"), 0..=9).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert_eq!(error.message(), "the checksum of a row of a round differs");
 }
@@ -261,8 +297,9 @@ async fn erased_rounds_leave_no_trace() {
         let (file, more) = round.add(file, T).unwrap();
         changes.extend(more);
         record(&lab, &mut round, changes).await;
-        let changes =
-            round.change(file, &Changes::new().describe("nothing").set("path", "/"), None, T).unwrap();
+        let changes = round
+            .change(file, &Changes::new().describe("nothing").set("path", "/"), None, T)
+            .unwrap();
         record(&lab, &mut round, changes).await;
     }
     let users = lab.maintenance().users(10, None).await.unwrap().items;
@@ -275,8 +312,13 @@ async fn erased_rounds_leave_no_trace() {
         assert!(!bytes.windows(8).any(|part| part == b"hunter2-"), "{name}");
     }
     assert_eq!(lab.maintenance().users(1, None).await.unwrap().next.unwrap().as_str(), "ada");
-    let kept =
-        lab.store.trajectories().unwrap().load_rounds(&AgentRef::main("ada", "monday"), 0..=9).await.unwrap();
+    let kept = lab
+        .store
+        .trajectories()
+        .unwrap()
+        .load_rounds(&AgentRef::main("ada", "monday"), 0..=9)
+        .await
+        .unwrap();
     assert_eq!(kept.len(), 2);
     assert!(lab.history().chat(&ChatRef::new("bob", chat.chat)).await.unwrap().is_some());
     assert_eq!(lab.problems().await, [""; 0]);
@@ -318,14 +360,16 @@ async fn a_round_that_lost_a_row_is_not_read_as_a_smaller_one() {
         let lab = kept().await;
         let mut file = lab.file().await;
         let triggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'";
-        let triggers: Vec<(String, String)> = sqlx::query_as(triggers).fetch_all(&mut file).await.unwrap();
+        let triggers: Vec<(String, String)> =
+            sqlx::query_as(triggers).fetch_all(&mut file).await.unwrap();
         // As with a page that is lost: no trigger sees it.
         let without = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}"));
         let with = triggers.iter().map(|(_, text)| text.clone());
         for statement in without.chain([lost.to_owned()]).chain(with) {
             sqlx::query(AssertSqlSafe(statement)).execute(&mut file).await.unwrap();
         }
-        let (agent, trajectories) = (AgentRef::main("ada", "monday"), lab.store.trajectories().unwrap());
+        let (agent, trajectories) =
+            (AgentRef::main("ada", "monday"), lab.store.trajectories().unwrap());
         assert_eq!(trajectories.load_rounds(&agent, 0..=0).await.unwrap().len(), 1, "{lost}");
         let error = trajectories.load_rounds(&agent, 0..=1).await.expect_err(lost);
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{lost}: {error}");

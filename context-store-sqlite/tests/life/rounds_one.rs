@@ -1,6 +1,9 @@
-//! Rounds that are written node by node, which is one statement for each, and what is refused on that way.
+//! Rounds that are written node by node, which is one statement for each, and what is refused on
+//! that way.
 
-use context_core::trajectory::{Change, Measures, NewNode, NewQuery, Node, NodeBody, NodeKind, Round, edge};
+use context_core::trajectory::{
+    Change, Measures, NewNode, NewQuery, Node, NodeBody, NodeKind, Round, edge,
+};
 use context_core::{AgentRef, ErrorKind, RecordOutcome, RoundCommit, Store};
 use serde_json::json;
 
@@ -87,7 +90,8 @@ async fn a_node_of_its_own_commit_is_refused_as_any_other() {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert_eq!(trajectories.load_rounds(&agent, 0..=0).await.unwrap(), before);
     }
-    let right = |key: &str| RoundCommit::new(key, node(11, NodeBody::file("/g"), "g"), head.clone());
+    let right =
+        |key: &str| RoundCommit::new(key, node(11, NodeBody::file("/g"), "g"), head.clone());
     for (key, outcome) in [
         ("right", RecordOutcome::Applied),
         ("right", RecordOutcome::Replayed),

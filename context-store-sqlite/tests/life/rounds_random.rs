@@ -1,10 +1,11 @@
-//! Random lives of rounds through two handles, beside the store in memory: both answer and show the same.
+//! Random lives of rounds through two handles, beside the store in memory: both answer and show the
+//! same.
 
 use std::collections::BTreeMap;
 
 use context_core::trajectory::{
-    Change, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, QueueItem,
-    Removal, Round, RoundState,
+    Change, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
+    QueueItem, Removal, Round, RoundState,
 };
 use context_core::{
     AgentRef, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store, Timestamp, TrajectoryStore,
@@ -58,12 +59,17 @@ fn step() -> impl Strategy<Value = Step> {
     let message = prop::option::weighted(0.3, any::<u8>());
     prop_oneof![
         8 => (any::<u8>(), prop::collection::vec(any::<u8>(), 1..3), any::<bool>(), label, message)
-            .prop_map(|(kind, after, append, label, message)| Step::Add { kind, after, append, label, message }),
-        3 => (any::<u8>(), text(), any::<bool>()).prop_map(|(node, text, flag)| Step::Change { node, text, flag }),
-        1 => (any::<u8>(), prop::option::of(any::<u64>())).prop_map(|(node, tokens)| Step::Measure { node, tokens }),
+            .prop_map(|(kind, after, append, label, message)| Step::Add { kind, after, append,
+                label, message }),
+        3 => (any::<u8>(), text(),
+            any::<bool>()).prop_map(|(node, text, flag)| Step::Change { node, text, flag }),
+        1 => (any::<u8>(), prop::option::of(any::<u64>())).prop_map(|(node,
+            tokens)| Step::Measure { node, tokens }),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(node, how)| Step::Remove { node, how }),
-        2 => (any::<u8>(), any::<u8>(), text()).prop_map(|(from, to, name)| Step::Connect { from, to, name }),
-        1 => (any::<u8>(), any::<u8>(), any::<u8>()).prop_map(|(from, round, to)| Step::Refer { from, round, to }),
+        2 => (any::<u8>(), any::<u8>(),
+            text()).prop_map(|(from, to, name)| Step::Connect { from, to, name }),
+        1 => (any::<u8>(), any::<u8>(),
+            any::<u8>()).prop_map(|(from, round, to)| Step::Refer { from, round, to }),
         1 => text().prop_map(Step::Queue),
         1 => Just(Step::Close),
     ]
@@ -71,13 +77,18 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
     let sending = prop_oneof![
-        5 => Just(Sending::Once), 1 => Just(Sending::Twice), 1 => Just(Sending::Late), 2 => Just(Sending::AsJson),
+        5 => Just(Sending::Once), 1 => Just(Sending::Twice), 1 => Just(Sending::Late),
+            2 => Just(Sending::AsJson),
     ];
-    let steps =
-        prop_oneof![6 => prop::collection::vec(step(), 0..6), 1 => prop::collection::vec(step(), 20..60)];
+    let steps = prop_oneof![6 => prop::collection::vec(step(), 0..6),
+        1 => prop::collection::vec(step(), 20..60)];
     let turn = (any::<u8>(), steps, sending, any::<bool>());
-    let turn =
-        turn.prop_map(|(round, steps, sending, other_handle)| Turn { round, steps, sending, other_handle });
+    let turn = turn.prop_map(|(round, steps, sending, other_handle)| Turn {
+        round,
+        steps,
+        sending,
+        other_handle,
+    });
     prop::collection::vec(turn, 1..25)
 }
 
@@ -135,9 +146,11 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<Change> {
         Step::Change { node: pick, text, flag } => {
             let id = node(*pick);
             let mut changes = Changes::new().describe(text.as_str());
-            for (name, value) in
-                [("output", exact(text)), ("success", (*flag).into()), ("content", text.as_str().into())]
-            {
+            for (name, value) in [
+                ("output", exact(text)),
+                ("success", (*flag).into()),
+                ("content", text.as_str().into()),
+            ] {
                 if round.node(id).is_some_and(|node| node.kind().field(name).is_some()) {
                     changes = changes.set(name, value);
                 }
@@ -146,7 +159,8 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<Change> {
         }
         Step::Measure { node: pick, tokens } => {
             let mut measures = Measures::default();
-            (measures.input_tokens, measures.cost_usd) = (*tokens, tokens.map(|tokens| tokens as f64 / 3e6));
+            (measures.input_tokens, measures.cost_usd) =
+                (*tokens, tokens.map(|tokens| tokens as f64 / 3e6));
             round.change(node(*pick), &Changes::new().measure(&measures), None, at)
         }
         Step::Remove { node: pick, how } => {
@@ -205,7 +219,11 @@ async fn shows_the_same(ours: &dyn TrajectoryStore, theirs: &dyn TrajectoryStore
         // Behind places that may be outside of what is asked for.
         for place in [main.round(1), sub.round(9), AgentRef::new("ada", "zz", 7).round(0)] {
             let query = query.clone().after(Some(place.cursor()));
-            assert_eq!(ours.rounds(&query).await.unwrap(), theirs.rounds(&query).await.unwrap(), "{query:?}");
+            assert_eq!(
+                ours.rounds(&query).await.unwrap(),
+                theirs.rounds(&query).await.unwrap(),
+                "{query:?}"
+            );
         }
     }
     for user in ["ada", "a\0da", "bob"] {
@@ -229,7 +247,8 @@ async fn live(turns: Vec<Turn>) {
         let mut changes = Vec::new();
         let round = rounds.entry(reference(turn.round)).or_insert_with_key(|key| {
             let mut round = Round::new(key.clone(), at).edge_names(EdgeNames::Any);
-            let query = NewQuery::new("why\0?").files(["a"]).message(MessageLink::new("chat\0", "m0"));
+            let query =
+                NewQuery::new("why\0?").files(["a"]).message(MessageLink::new("chat\0", "m0"));
             changes = round.ask(query, at).unwrap().1;
             round
         });
@@ -259,17 +278,22 @@ async fn live(turns: Vec<Turn>) {
     shows_the_same(ours, theirs).await;
     assert_eq!(lab.problems().await, [""; 0]);
     let middle = Timestamp::from_micros(1_000_000 + turns.len() as i64 / 2);
-    for prune in
-        [RoundPrune::of_user("ada").updated_until(middle), RoundPrune::of_user("ada").session("s").agent(2)]
-    {
-        assert_eq!(ours.prune_rounds(&prune).await.unwrap(), theirs.prune_rounds(&prune).await.unwrap());
+    for prune in [
+        RoundPrune::of_user("ada").updated_until(middle),
+        RoundPrune::of_user("ada").session("s").agent(2),
+    ] {
+        assert_eq!(
+            ours.prune_rounds(&prune).await.unwrap(),
+            theirs.prune_rounds(&prune).await.unwrap()
+        );
         shows_the_same(ours, theirs).await;
     }
     assert_eq!(lab.problems().await, [""; 0]);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(32) })]
 
     #[test]
     fn any_life_of_rounds_is_what_it_is_in_memory(turns in turns()) {

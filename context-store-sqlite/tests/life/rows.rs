@@ -1,6 +1,9 @@
-//! Damage of one row: what the check finds of it, what is refused for it, and which files are not opened.
+//! Damage of one row: what the check finds of it, what is refused for it, and which files are not
+//! opened.
 
-use context_core::{CancelSignal, ChainEnd, ChatRef, ErrorKind, MemoryFind, MemoryScope, Store, Window};
+use context_core::{
+    CancelSignal, ChainEnd, ChatRef, ErrorKind, MemoryFind, MemoryScope, Store, Window,
+};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
@@ -9,7 +12,8 @@ use crate::damage::{Verdict, a_file, a_file_and_its_readings, judge, readings};
 
 #[tokio::test]
 async fn what_is_listed_is_compared_with_what_was_counted() {
-    // Whatever lacks one of what was counted: a table of counts, its column, the weight in its sum, and who tells.
+    // Whatever lacks one of what was counted: a table of counts, its column, the weight in its sum,
+    // and who tells.
     let counted = [
         ("chat_tally", "branches", 1_000_003, "branches"),
         ("chat_tally", "checkpoints", 1_000_033, "checkpoints"),
@@ -32,12 +36,14 @@ async fn what_is_listed_is_compared_with_what_was_counted() {
     let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     for (table, column, weight, reading) in counted {
         for sign in ["+", "-"] {
-            let change =
-                format!("UPDATE {table} SET {column} = {column} {sign} 1, sum = sum {sign} {weight}");
+            let change = format!(
+                "UPDATE {table} SET {column} = {column} {sign} 1, sum = sum {sign} {weight}"
+            );
             sqlx::query(AssertSqlSafe(change)).execute(&mut file).await.unwrap();
             let answers = readings(&store).await;
             let told = answers.iter().any(|(name, answer)| {
-                name.starts_with(reading) && answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::Corrupt)
+                name.starts_with(reading)
+                    && answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::Corrupt)
             });
             let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
             if sign == "+" {
@@ -94,15 +100,22 @@ async fn the_check_finds_a_change_in_every_column_of_every_table() {
     let mut file = options.connect().await.unwrap();
     let columns = sqlx::query(columns).fetch_all(&mut file).await.unwrap();
     let triggers = sqlx::query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'");
-    let triggers: Vec<(String, String)> =
-        triggers.fetch_all(&mut file).await.unwrap().iter().map(|row| (row.get(0), row.get(1))).collect();
+    let triggers: Vec<(String, String)> = triggers
+        .fetch_all(&mut file)
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
     file.close().await.unwrap();
     let (mut changed, mut missed) = (0, Vec::new());
     for row in &columns {
         let (table, column, kind): (String, String, String) = (row.get(0), row.get(1), row.get(2));
-        let key =
-            columns.iter().filter(|other| other.get::<&str, _>(0) == table && other.get::<i64, _>(3) > 0);
-        let key: Vec<String> = key.map(|other| format!("\"{}\"", other.get::<&str, _>(1))).collect();
+        let key = columns
+            .iter()
+            .filter(|other| other.get::<&str, _>(0) == table && other.get::<i64, _>(3) > 0);
+        let key: Vec<String> =
+            key.map(|other| format!("\"{}\"", other.get::<&str, _>(1))).collect();
         let (key, last) = (key.join(", "), key.join(" DESC, "));
         let value = match &*kind {
             "INTEGER" => format!("coalesce(\"{column}\" + 1, 1)"),
@@ -114,7 +127,10 @@ async fn the_check_finds_a_change_in_every_column_of_every_table() {
         let mut change = file.begin().await.unwrap();
         // As a damaged page changes a value: no trigger sees it.
         for (name, _) in &triggers {
-            sqlx::query(AssertSqlSafe(format!("DROP TRIGGER {name}"))).execute(&mut *change).await.unwrap();
+            sqlx::query(AssertSqlSafe(format!("DROP TRIGGER {name}")))
+                .execute(&mut *change)
+                .await
+                .unwrap();
         }
         let update = format!(
             "UPDATE {table} SET \"{column}\" = {value} WHERE ({key}) = (SELECT {key} FROM {table} ORDER BY {last} DESC LIMIT 1)"
@@ -162,7 +178,11 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
     for (at, change) in changes.into_iter().enumerate() {
         std::fs::write(&path, &sound).unwrap();
         let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
-        assert_eq!(sqlx::query(change).execute(&mut file).await.unwrap().rows_affected(), 1, "{change}");
+        assert_eq!(
+            sqlx::query(change).execute(&mut file).await.unwrap().rows_affected(),
+            1,
+            "{change}"
+        );
         file.close().await.unwrap();
         let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
         let (history, memories) = (store.history(), store.memories().unwrap());
@@ -180,8 +200,8 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
     }
 }
 
-/// SQLite's own check passes over where in messages a word is: a search said that the file is damaged, and the check that
-/// nothing is wrong.
+/// SQLite's own check passes over where in messages a word is: a search said that the file is
+/// damaged, and the check that nothing is wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_check_finds_what_a_search_refuses() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,7 +219,8 @@ async fn the_check_finds_what_a_search_refuses() {
         damaged[*at] = 22;
         std::fs::write(&path, &sound).unwrap();
         let mut file = options.connect().await.unwrap();
-        let update = sqlx::query("UPDATE words_data SET block = ?2 WHERE id = ?1").bind(id).bind(damaged);
+        let update =
+            sqlx::query("UPDATE words_data SET block = ?2 WHERE id = ?1").bind(id).bind(damaged);
         update.execute(&mut file).await.unwrap();
         file.close().await.unwrap();
         tried += 1;

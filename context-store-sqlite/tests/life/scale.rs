@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, Round};
 use context_core::{
-    AgentRef, BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat, RecordOutcome,
-    RoundCommit, RoundPrune, RoundQuery, Store, Target, Timestamp, Window,
+    AgentRef, BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat,
+    RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store, Target, Timestamp, Window,
 };
 
 use crate::lab::{Lab, apply, many, says};
@@ -27,7 +27,8 @@ async fn large(lab: &Lab, id: &str, n: usize) -> ChatRef {
     let text = "x".repeat(400);
     let mut expected = String::new();
     for first in (0..n).step_by(1000) {
-        let nodes: Vec<_> = (first..n.min(first + 1000)).map(|i| says(format!("m{i}"), &text)).collect();
+        let nodes: Vec<_> =
+            (first..n.min(first + 1000)).map(|i| says(format!("m{i}"), &text)).collect();
         let next = nodes.last().unwrap().id.to_string();
         lab.extend(&chat, "main", &expected, nodes).await;
         expected = next;
@@ -47,12 +48,16 @@ async fn a_million_messages_are_read_deleted_and_erased() {
     assert_eq!(chain.unwrap().len(), N);
     let size = timed("size", lab.history().chat_size(&chat)).await;
     println!("{:?}", size.unwrap());
-    let deleted = timed("delete the small chat beside it", lab.history().delete_chat(&small, None)).await;
+    let deleted =
+        timed("delete the small chat beside it", lab.history().delete_chat(&small, None)).await;
     assert!(deleted.unwrap());
     lab.fork(&chat, "other", "", many("o", 1)).await;
     lab.history().activate_branch(&chat, &"other".into(), crate::lab::T).await.unwrap();
     let head = crate::lab::some(&format!("m{}", N - 1));
-    lab.history().set_checkpoint(&chat, &"point".into(), &"m10".into(), crate::lab::T).await.unwrap();
+    lab.history()
+        .set_checkpoint(&chat, &"point".into(), &"m10".into(), crate::lab::T)
+        .await
+        .unwrap();
     let main = BranchName::main();
     let delete = lab.history().delete_branch(&chat, &main, head.as_ref(), crate::lab::T);
     let deleted = timed("delete its branch but for 11 messages", delete).await;
@@ -63,8 +68,11 @@ async fn a_million_messages_are_read_deleted_and_erased() {
     let chat = large(&lab, "again", N).await;
     assert!(timed("delete the chat", lab.history().delete_chat(&chat, None)).await.unwrap());
     large(&lab, "more", N).await;
-    let erased =
-        timed("erase the user", lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never())).await;
+    let erased = timed(
+        "erase the user",
+        lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never()),
+    )
+    .await;
     assert_eq!(erased.unwrap().remaining, 0);
 }
 
@@ -79,8 +87,11 @@ async fn chats(lab: &Lab, n: usize, appends: usize) {
             let nodes = vec![says(format!("m{k}"), "x")];
             let next = Some(nodes[0].id.clone());
             let target = Target::Extend { branch: BranchName::main(), expected };
-            let commit =
-                Commit::new(chat.clone(), target, Timestamp::from_micros(at(i).as_micros() + k as i64));
+            let commit = Commit::new(
+                chat.clone(),
+                target,
+                Timestamp::from_micros(at(i).as_micros() + k as i64),
+            );
             apply(lab.history(), Commit { nodes, ..commit }).await;
             expected = next;
         }
@@ -108,8 +119,11 @@ async fn listing_many_chats_of_a_minute_sees_each_once() {
         let lab = Lab::new().await;
         chats(&lab, n, appends).await;
         for limit in [1000, 100] {
-            timed(&format!("list {n} chats with {appends} appends, pages of {limit}"), list(&lab, n, limit))
-                .await;
+            timed(
+                &format!("list {n} chats with {appends} appends, pages of {limit}"),
+                list(&lab, n, limit),
+            )
+            .await;
         }
     }
 }
@@ -134,7 +148,9 @@ async fn recorded(lab: &Lab, round: &mut Round, nodes: u32, in_a_commit: u32) {
             let (id, added) = round.add(new, at).unwrap();
             changes.extend(added);
             if i % 3 == 0 {
-                changes.extend(round.change(id, &Changes::new().describe("A step."), None, at).unwrap());
+                changes.extend(
+                    round.change(id, &Changes::new().describe("A step."), None, at).unwrap(),
+                );
             }
         }
         if (i + 1) % in_a_commit == 0 || i + 1 == nodes {
@@ -162,12 +178,19 @@ async fn rounds_are_written_at_the_cost_of_what_is_written_and_read_whole() {
     let one = timed("load one", trajectories.load_rounds(&agent, 7..=7)).await.unwrap();
     assert_eq!(one[0].nodes.len(), 40);
     let query = RoundQuery::of_agent(&agent).limit(100);
-    assert_eq!(timed("the newest 100 heads", trajectories.rounds(&query)).await.unwrap().items.len(), 100);
+    assert_eq!(
+        timed("the newest 100 heads", trajectories.rounds(&query)).await.unwrap().items.len(),
+        100
+    );
     let mut round = Round::new(AgentRef::main("ada", "long").round(0), Timestamp::default());
     for size in [1_000, 10_000, 100_000] {
         let missing = size - round.head().nodes - 100;
         recorded(&lab, &mut round, missing, 1000).await;
-        timed(&format!("100 nodes, one by one, to make it {size}"), recorded(&lab, &mut round, 100, 1)).await;
+        timed(
+            &format!("100 nodes, one by one, to make it {size}"),
+            recorded(&lab, &mut round, 100, 1),
+        )
+        .await;
     }
     timed("check", async { assert_eq!(lab.problems().await, [""; 0]) }).await;
     let prune = RoundPrune::of_user("ada").session("long");
@@ -176,7 +199,8 @@ async fn rounds_are_written_at_the_cost_of_what_is_written_and_read_whole() {
         100_000
     );
     let never = CancelSignal::never();
-    let erased =
-        timed("erase 1,000 rounds", lab.maintenance().erase_user(&"ada".into(), &never)).await.unwrap();
+    let erased = timed("erase 1,000 rounds", lab.maintenance().erase_user(&"ada".into(), &never))
+        .await
+        .unwrap();
     assert_eq!((erased.rounds, erased.remaining), (1000, 0));
 }

@@ -1,7 +1,9 @@
-//! Streams in the file: what the check finds if something else wrote to it, and what goes with what.
+//! Streams in the file: what the check finds if something else wrote to it, and what goes with
+//! what.
 
 use context_core::{
-    ChatRef, ErrorKind, Store, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune, Timestamp,
+    ChatRef, ErrorKind, Store, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune,
+    Timestamp,
 };
 
 use crate::lab::{Lab, T, is_found};
@@ -60,14 +62,20 @@ async fn chunks_go_with_their_stream_their_run_and_their_chat() {
 #[tokio::test]
 async fn the_check_finds_what_is_wrong_with_streams() {
     for (statement, expected) in [
-        ("DELETE FROM stream_chunk WHERE pos & 0xffffff = 3", "says 4 chunks of 12 bytes, has 3 of 8"),
+        (
+            "DELETE FROM stream_chunk WHERE pos & 0xffffff = 3",
+            "says 4 chunks of 12 bytes, has 3 of 8",
+        ),
         (
             "UPDATE stream_chunk SET data = x'00' WHERE pos & 0xffffff = 2",
             "says 4 chunks of 12 bytes, has 4 of 8",
         ),
         ("DELETE FROM stream_chunk WHERE pos & 0xffffff = 1", "there is a gap between its chunks"),
         ("INSERT INTO stream_chunk (pos, data) VALUES (77 << 24, x'00')", "belongs to no stream"),
-        ("UPDATE stream SET state = 'running' WHERE finished_at > 0", "is running, but says when it ended"),
+        (
+            "UPDATE stream SET state = 'running' WHERE finished_at > 0",
+            "is running, but says when it ended",
+        ),
         ("UPDATE stream SET state = 'lost'", "a stream is in no state"),
         ("UPDATE stream SET run = -1", "a stream is of no run"),
         ("UPDATE stream SET chat = 77", "a row refers to nothing"),
@@ -75,7 +83,10 @@ async fn the_check_finds_what_is_wrong_with_streams() {
         let (lab, _) = kept().await;
         do_to_the_file(&lab, statement).await;
         let problems = lab.problems().await;
-        assert!(problems.iter().any(|problem| is_found(problem, expected)), "{statement}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| is_found(problem, expected)),
+            "{statement}: {problems:?}"
+        );
     }
 }
 
@@ -89,7 +100,10 @@ async fn damaged_streams_are_an_error_and_never_have_a_gap() {
         assert_eq!(error.kind(), ErrorKind::Corrupt);
     }
     let again = StreamAppend::new("w", 0, ["one", "", "three", "four"], T);
-    assert_eq!(streams.append_stream(&chat, &id, again).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        streams.append_stream(&chat, &id, again).await.unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     // What is behind it can still be read.
     let part = streams.read_stream(&chat, &id, 2, 10).await.unwrap().unwrap();
     assert_eq!(part.chunks, ["three", "four"]);
@@ -102,8 +116,14 @@ async fn damaged_streams_are_an_error_and_never_have_a_gap() {
 async fn erased_chunks_leave_no_trace() {
     let (lab, chat) = kept().await;
     let secret = b"hunter2-".repeat(10_000);
-    wrote(&lab, &chat, "secret", vec![secret.clone(), secret], Some(StreamEnd::Failed("hunter2-".into())))
-        .await;
+    wrote(
+        &lab,
+        &chat,
+        "secret",
+        vec![secret.clone(), secret],
+        Some(StreamEnd::Failed("hunter2-".into())),
+    )
+    .await;
     let never = context_core::CancelSignal::never();
     let erased = lab.maintenance().erase_user(&"ada".into(), &never).await.unwrap();
     assert_eq!((erased.chats, erased.streams, erased.remaining), (1, 3, 0));

@@ -1,6 +1,8 @@
 //! What is redacted, deleted or erased is not in the bytes of the file either.
 
-use context_core::{CancelSignal, CancelSource, ChatPatch, ErrorKind, Metadata, Store, StoredFragment};
+use context_core::{
+    CancelSignal, CancelSource, ChatPatch, ErrorKind, Metadata, Store, StoredFragment,
+};
 use context_core::{ChatRef, Encoded};
 
 use crate::lab::{Lab, T, apply, many, says, stay};
@@ -35,11 +37,15 @@ async fn a_redacted_text_is_gone_from_the_file_after_a_vacuum() {
     let amend = |words: &str| vec![says("needle", words)];
     apply(
         lab.history(),
-        context_core::Commit { amendments: amend("once more: xylophone-in-the-attic"), ..stay(&chat) },
+        context_core::Commit {
+            amendments: amend("once more: xylophone-in-the-attic"),
+            ..stay(&chat)
+        },
     )
     .await;
     assert!(needles(&lab) > 1);
-    apply(lab.history(), context_core::Commit { redactions: amend("[redacted]"), ..stay(&chat) }).await;
+    apply(lab.history(), context_core::Commit { redactions: amend("[redacted]"), ..stay(&chat) })
+        .await;
     assert_eq!(lab.history().revisions(&chat, &"needle".into()).await.unwrap(), []);
     let vacuumed = lab.maintenance().vacuum().await.unwrap();
     assert_eq!(needles(&lab), 0);
@@ -55,8 +61,11 @@ async fn a_text_that_was_never_moved_is_gone_at_once() {
     let chat = lab.create("ada", "chat").await;
     lab.extend(&chat, "main", "", vec![says("needle", NEEDLE), says("other", "other")]).await;
     assert!(needles(&lab) > 0);
-    apply(lab.history(), context_core::Commit { redactions: vec![says("needle", "gone")], ..stay(&chat) })
-        .await;
+    apply(
+        lab.history(),
+        context_core::Commit { redactions: vec![says("needle", "gone")], ..stay(&chat) },
+    )
+    .await;
     assert_eq!(needles(&lab), 0);
 }
 
@@ -71,24 +80,36 @@ async fn nothing_of_an_erased_user_is_left() {
         lab.fork(&chat, NEEDLE, "needle", vec![says(NEEDLE, "x")]).await;
         lab.history().set_checkpoint(&chat, &NEEDLE.into(), &NEEDLE.into(), T).await.unwrap();
         let body = Encoded::new("test", 1, NEEDLE);
-        let fragments = vec![StoredFragment { id: Some(NEEDLE.into()), metadata: Metadata::default(), body }];
+        let fragments =
+            vec![StoredFragment { id: Some(NEEDLE.into()), metadata: Metadata::default(), body }];
         let title = Some(Some(NEEDLE.to_owned()));
-        let patch =
-            Some(ChatPatch { title, set: Metadata::default().with(NEEDLE, 1), ..ChatPatch::default() });
+        let patch = Some(ChatPatch {
+            title,
+            set: Metadata::default().with(NEEDLE, 1),
+            ..ChatPatch::default()
+        });
         let key = Some(NEEDLE.into());
         let amendments = vec![says("needle", "other words")];
-        apply(lab.history(), context_core::Commit { fragments, patch, key, amendments, ..stay(&chat) }).await;
+        apply(
+            lab.history(),
+            context_core::Commit { fragments, patch, key, amendments, ..stay(&chat) },
+        )
+        .await;
     }
     assert!(needles(&lab) > 10);
     let maintenance = lab.maintenance();
-    let erased =
-        maintenance.erase_user(&"eve xylophone-in-the-attic".into(), &CancelSignal::never()).await.unwrap();
+    let erased = maintenance
+        .erase_user(&"eve xylophone-in-the-attic".into(), &CancelSignal::never())
+        .await
+        .unwrap();
     assert_eq!((erased.chats, erased.messages, erased.remaining), (3, 3 * 71, 0));
     assert_eq!(needles(&lab), 0);
     assert_eq!(lab.history().chat_size(&kept).await.unwrap().messages, 20);
     assert_eq!(lab.problems().await, [""; 0]);
-    let again =
-        maintenance.erase_user(&"eve xylophone-in-the-attic".into(), &CancelSignal::never()).await.unwrap();
+    let again = maintenance
+        .erase_user(&"eve xylophone-in-the-attic".into(), &CancelSignal::never())
+        .await
+        .unwrap();
     assert_eq!((again.chats, again.messages, again.remaining), (0, 0, 0));
 }
 
@@ -103,17 +124,30 @@ async fn erasing_can_be_cancelled_and_says_when_others_keep_the_log() {
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(lab.history().chat(&chat).await.unwrap().is_some());
 
-    let hasty = context_store_sqlite::SqliteConfig::new(lab.path()).busy_timeout(std::time::Duration::ZERO);
+    let hasty =
+        context_store_sqlite::SqliteConfig::new(lab.path()).busy_timeout(std::time::Duration::ZERO);
     let hasty = context_store_sqlite::SqliteStore::open(hasty).await.unwrap();
     let mut other = lab.file().await;
     let mut read = sqlx::Connection::begin(&mut other).await.unwrap();
     sqlx::query("SELECT count(*) FROM chat").fetch_one(&mut *read).await.unwrap();
-    let error =
-        hasty.maintenance().unwrap().erase_user(&"eve".into(), &CancelSignal::never()).await.unwrap_err();
-    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, context_core::Retry::Safe), "{error}");
+    let error = hasty
+        .maintenance()
+        .unwrap()
+        .erase_user(&"eve".into(), &CancelSignal::never())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind(), error.retry()),
+        (ErrorKind::Unavailable, context_core::Retry::Safe),
+        "{error}"
+    );
     read.rollback().await.unwrap();
-    let erased =
-        hasty.maintenance().unwrap().erase_user(&"eve".into(), &CancelSignal::never()).await.unwrap();
+    let erased = hasty
+        .maintenance()
+        .unwrap()
+        .erase_user(&"eve".into(), &CancelSignal::never())
+        .await
+        .unwrap();
     assert_eq!(erased.remaining, 0);
     assert_eq!(needles(&lab), 0);
 }

@@ -1,17 +1,17 @@
 //! Files of older schemas: opened, brought up to date, and everything in them as it was.
 //!
-//! `tests/old/v<n>.db` was written by a program that knew schema `n`, with [`fill`]; `chats.json` is what every
-//! version has to read out of it. Before a schema is changed, its file is made by
+//! `tests/old/v<n>.db` was written by a program that knew schema `n`, with [`fill`]; `chats.json`
+//! is what every version has to read out of it. Before a schema is changed, its file is made by
 //! `WRITE_OLD=<file> cargo test -p context-store-sqlite --test life write_a_file -- --ignored`.
 
 use std::path::{Path, PathBuf};
 
 use context_core::trajectory::{NewQuery, Round};
 use context_core::{
-    AgentRef, BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded,
-    MemoryFind, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten, Metadata, NewBlob,
-    NewChat, Node, NodeKind, Placed, RecordOutcome, RoundCommit, Store, StoredFragment, StreamAppend,
-    StreamClaim, StreamOutcome, Timestamp, Window,
+    AgentRef, BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit,
+    Encoded, MemoryFind, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten,
+    Metadata, NewBlob, NewChat, Node, NodeKind, Placed, RecordOutcome, RoundCommit, Store,
+    StoredFragment, StreamAppend, StreamClaim, StreamOutcome, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
@@ -55,11 +55,16 @@ pub(crate) async fn fill(store: &SqliteStore) {
     // Runs of 64 and of 16, and single ones.
     for (i, node) in many("m", 90).into_iter().enumerate() {
         let expected = if i == 0 { String::new() } else { format!("m{}", i - 1) };
-        apply(history, Commit { at: at(20 + i as i64), ..extend(&chat, "main", &expected, vec![node]) })
-            .await;
+        apply(
+            history,
+            Commit { at: at(20 + i as i64), ..extend(&chat, "main", &expected, vec![node]) },
+        )
+        .await;
     }
-    let cut = Node::from_encoded("cut".into(), NodeKind::Boundary, at(200), Encoded::new("cut", 1, "{}"));
-    apply(history, extend(&chat, "main", "m89", vec![cut.into(), says("after", "after the cut")])).await;
+    let cut =
+        Node::from_encoded("cut".into(), NodeKind::Boundary, at(200), Encoded::new("cut", 1, "{}"));
+    apply(history, extend(&chat, "main", "m89", vec![cut.into(), says("after", "after the cut")]))
+        .await;
     apply(history, fork(&chat, "side", "m40", many("s", 20))).await;
     apply(history, fork(&chat, "twig", "s9", many("t", 3))).await;
     apply(history, fork(&chat, "mark", "m10", Vec::new())).await;
@@ -78,7 +83,10 @@ pub(crate) async fn fill(store: &SqliteStore) {
     };
     let keyed = Commit {
         fragments: vec![fragment(Some("f"), "one"), fragment(None, "two")],
-        patch: Some(ChatPatch { add: Metadata::default().with("count", 7), ..ChatPatch::default() }),
+        patch: Some(ChatPatch {
+            add: Metadata::default().with("count", 7),
+            ..ChatPatch::default()
+        }),
         ..keyed(&chat)
     };
     apply(history, keyed).await;
@@ -100,7 +108,10 @@ pub(crate) async fn fill(store: &SqliteStore) {
     for outcome in [
         streams.create_stream(&chat, &early, at(430)).await.unwrap(),
         streams.claim_stream(&chat, &early, &StreamClaim::new("w", at(431))).await.unwrap(),
-        streams.append_stream(&chat, &early, StreamAppend::new("w", 0, ["x", "y"], at(432))).await.unwrap(),
+        streams
+            .append_stream(&chat, &early, StreamAppend::new("w", 0, ["x", "y"], at(432)))
+            .await
+            .unwrap(),
     ] {
         assert!(matches!(outcome, StreamOutcome::Applied(_)), "{outcome:?}");
     }
@@ -139,15 +150,17 @@ async fn everything(store: &SqliteStore) -> Value {
                 }
                 let Placed { parent, depth, .. } = &placed;
                 let node = node(&placed.node);
-                messages
-                    .push(json!({ "node": node, "parent": parent, "depth": depth, "revisions": revisions }));
+                messages.push(json!({ "node": node, "parent": parent, "depth": depth,
+                        "revisions": revisions }));
             }
             let branches = history.branches(chat).await.unwrap();
             let mut chains = Vec::new();
             for branch in &branches {
                 let end = ChainEnd::Branch(branch.name.clone());
                 let chain = history.chain(chat, &end, &Window::Whole).await.unwrap();
-                chains.push(chain.iter().map(|node| node.id.to_string()).collect::<Vec<_>>().join(" "));
+                chains.push(
+                    chain.iter().map(|node| node.id.to_string()).collect::<Vec<_>>().join(" "),
+                );
             }
             let fragments = store.fragments().fragments(chat).await.unwrap();
             let fragments: Vec<_> =
@@ -242,7 +255,11 @@ async fn life_goes_on_in_an_old_file() {
         let recorded =
             trajectories.record_round(&RoundCommit::new("k", changes, round.head())).await.unwrap();
         assert_eq!(recorded, RecordOutcome::Applied, "{name}");
-        assert_eq!(trajectories.load_rounds(&agent, 0..=9).await.unwrap(), [round.to_record()], "{name}");
+        assert_eq!(
+            trajectories.load_rounds(&agent, 0..=9).await.unwrap(),
+            [round.to_record()],
+            "{name}"
+        );
         let early = trajectories.load_rounds(&AgentRef::main("ada", "early"), 0..=9).await.unwrap();
         let expected = WITH_ROUNDS.contains(&name).then(|| asked().0.to_record());
         assert_eq!(early, expected.into_iter().collect::<Vec<_>>(), "{name}");
@@ -250,10 +267,12 @@ async fn life_goes_on_in_an_old_file() {
         let find = MemoryFind::new(vec![scope.clone()], vec!["train".to_owned()], 10);
         let early = memories.find_memories(&find).await.unwrap().hits;
         let texts: Vec<&str> = early.iter().map(|hit| hit.stored.record.text.as_str()).collect();
-        let expected: &[&str] = if name == WITH_MEMORY { &["Ada takes the train to Porto."] } else { &[] };
+        let expected: &[&str] =
+            if name == WITH_MEMORY { &["Ada takes the train to Porto."] } else { &[] };
         assert_eq!(texts, expected, "{name}");
         let record = MemoryRecord::new(scope.clone(), "m", "episode", at(480), "To Porto.");
-        let written = memories.write_memories(&[MemoryWrite::new(record.clone(), "porto")]).await.unwrap();
+        let written =
+            memories.write_memories(&[MemoryWrite::new(record.clone(), "porto")]).await.unwrap();
         assert_eq!(written, MemoryOutcome::Applied(vec![MemoryWritten::Written(1)]), "{name}");
         let find = MemoryFind::new(vec![scope], vec!["porto".to_owned()], 10);
         let found = memories.find_memories(&find).await.unwrap().hits;

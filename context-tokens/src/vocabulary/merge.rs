@@ -1,12 +1,13 @@
 //! Byte pair encoding of long pieces in linear time, exactly.
 //!
-//! Merging takes the pair of neighbours with the lowest rank, again and again; with a heap that is `n log n`, and slow
-//! once the heap leaves the cache. Here a long piece is merged in windows of bounded length that overlap, and the
-//! results are stitched together. That is exact for this reason: a sequence of tokens is *the* encoding of its text if
-//! and only if every two neighbours in it are the encoding of the text they make up. So a part of an encoding, taken
-//! between token boundaries, is the encoding of that part; and if the encodings of two windows share a token, the
-//! first up to that token and the second from that token on make up the encoding of the whole. Where they share none,
-//! the window grows.
+//! Merging takes the pair of neighbours with the lowest rank, again and again; with a heap that is
+//! `n log n`, and slow once the heap leaves the cache. Here a long piece is merged in windows of
+//! bounded length that overlap, and the results are stitched together. That is exact for this
+//! reason: a sequence of tokens is *the* encoding of its text if and only if every two neighbours
+//! in it are the encoding of the text they make up. So a part of an encoding, taken between token
+//! boundaries, is the encoding of that part; and if the encodings of two windows share a token, the
+//! first up to that token and the second from that token on make up the encoding of the whole.
+//! Where they share none, the window grows.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,8 +16,8 @@ use tiktoken::CoreBpe;
 
 /// How many bytes are merged at a time.
 pub(super) const WINDOW: usize = 1024;
-/// How far a window reaches back into the one before it. Nearly always enough to meet a token of both, and hardly anything is merged twice;
-/// where it is not, more is tried.
+/// How far a window reaches back into the one before it. Nearly always enough to meet a token of
+/// both, and hardly anything is merged twice; where it is not, more is tried.
 const OVERLAP: usize = 64;
 /// Windows remembered while a piece is counted: those of repeated text come again.
 const MEMO: usize = 256;
@@ -26,12 +27,14 @@ const NONE: u32 = u32::MAX;
 const FILTER_BITS: u32 = 22;
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The ranks of a vocabulary, in a form in which the rank of any part of a text is found in constant time.
+/// The ranks of a vocabulary, in a form in which the rank of any part of a text is found in
+/// constant time.
 #[derive(Debug)]
 pub(super) struct Merger {
     /// Rank by hash, open addressing; empty slots have no rank.
     slots: Vec<(u64, u32)>,
-    /// One bit for each hash there may be: most of what is asked for is no token, and this stays in the cache.
+    /// One bit for each hash there may be: most of what is asked for is no token, and this stays in
+    /// the cache.
     filter: Vec<u64>,
     /// The ranks of two bytes.
     pairs: Vec<u32>,
@@ -50,8 +53,9 @@ pub(super) struct Scratch {
     waiting: Waiting,
 }
 
-/// Pairs that wait to be merged. Those of the text as it was are sorted once, which costs a fraction of putting each into a heap and
-/// taking it out again; those that merging made are few, and are in a heap.
+/// Pairs that wait to be merged. Those of the text as it was are sorted once, which costs a
+/// fraction of putting each into a heap and taking it out again; those that merging made are few,
+/// and are in a heap.
 #[derive(Debug, Default)]
 struct Waiting {
     sorted: Vec<u64>,
@@ -72,7 +76,9 @@ impl Waiting {
     fn next(&mut self) -> Option<u64> {
         let first = self.sorted.get(self.taken).copied();
         match (first, self.made.peek()) {
-            (Some(first), Some(Reverse(made))) if *made < first => self.made.pop().map(|Reverse(made)| made),
+            (Some(first), Some(Reverse(made))) if *made < first => {
+                self.made.pop().map(|Reverse(made)| made)
+            }
             (None, _) => self.made.pop().map(|Reverse(made)| made),
             (first, _) => {
                 self.taken += 1;
@@ -99,7 +105,8 @@ struct Window {
     tokens: usize,
     /// The length of the first one.
     first: usize,
-    /// A boundary far enough from its end, the tokens in front of it, and the length of the one behind it.
+    /// A boundary far enough from its end, the tokens in front of it, and the length of the one
+    /// behind it.
     seam: usize,
     tokens_before_seam: usize,
     behind_seam: usize,
@@ -209,7 +216,13 @@ impl Merger {
             hash
         }));
         if text.len() == piece.len() && self.rank(&scratch.prefix, 0, text.len()) != NONE {
-            return Window { tokens: 1, first: text.len(), seam: 0, tokens_before_seam: 0, behind_seam: 0 };
+            return Window {
+                tokens: 1,
+                first: text.len(),
+                seam: 0,
+                tokens_before_seam: 0,
+                behind_seam: 0,
+            };
         }
         let usual = text.len() == WINDOW && overlap == OVERLAP && piece.len() > WINDOW;
         if usual
@@ -233,8 +246,10 @@ impl Merger {
         previous.clear();
         previous.extend((0..n as u32).map(|at| at.wrapping_sub(1)));
         ranks.clear();
-        ranks
-            .extend(text.windows(2).map(|pair| self.pairs[usize::from(pair[0]) << 8 | usize::from(pair[1])]));
+        ranks.extend(
+            text.windows(2)
+                .map(|pair| self.pairs[usize::from(pair[0]) << 8 | usize::from(pair[1])]),
+        );
         ranks.push(NONE);
         let known = ranks.iter().enumerate().filter(|(_, rank)| **rank != NONE);
         waiting.begin(known.map(|(at, rank)| entry(*rank, at)));

@@ -1,9 +1,10 @@
 //! Finds the long unbroken runs of a text, on which tokenizers are slow.
 //!
-//! A tokenizer first splits a text into pieces (words, numbers, punctuation, white space) and then merges the bytes of
-//! each piece. The usual merging is fast on short pieces and slow on long ones, and a text may be a single piece: a
-//! letter a million times, Chinese without punctuation, a rule of dashes. So texts go to the library in one go, except
-//! for the neighbourhood of such runs, which is split here and merged by [`Merger`].
+//! A tokenizer first splits a text into pieces (words, numbers, punctuation, white space) and then
+//! merges the bytes of each piece. The usual merging is fast on short pieces and slow on long ones,
+//! and a text may be a single piece: a letter a million times, Chinese without punctuation, a rule
+//! of dashes. So texts go to the library in one go, except for the neighbourhood of such runs,
+//! which is split here and merged by [`Merger`].
 //!
 //! Counts stay exact: texts are only cut where no piece can reach across.
 
@@ -14,7 +15,8 @@ use regex::{Regex, RegexBuilder};
 use super::Vocabulary;
 use super::merge::{Memo, Merger, Scratch, WINDOW};
 
-/// How many bytes of one class in a row are a reason to look closer. A run of twice as many always covers a block.
+/// How many bytes of one class in a row are a reason to look closer. A run of twice as many always
+/// covers a block.
 const BLOCK: usize = 16;
 /// Longer pieces are merged here. The library looks shorter ones through in no time.
 const LONG: usize = 32;
@@ -74,7 +76,8 @@ impl Splitter {
                 r"^(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+)"
             }
         };
-        // Random characters lead through many states; made anew again and again, they would be most of the work.
+        // Random characters lead through many states; made anew again and again, they would be most
+        // of the work.
         let regex = RegexBuilder::new(pattern).dfa_size_limit(DFA_BYTES).build();
         Self(regex.expect("the pattern is well formed"))
     }
@@ -83,8 +86,10 @@ impl Splitter {
     fn piece(&self, text: &str) -> usize {
         let Some(found) = self.0.find(text) else { return text.len() };
         let piece = found.as_str();
-        // White space in front of something leaves its last character to it. Only white space ends with a blank.
-        let last = piece.chars().next_back().filter(|c| c.is_whitespace() && !matches!(c, '\n' | '\r'));
+        // White space in front of something leaves its last character to it. Only white space ends
+        // with a blank.
+        let last =
+            piece.chars().next_back().filter(|c| c.is_whitespace() && !matches!(c, '\n' | '\r'));
         match last {
             Some(last) if found.end() < text.len() && piece.len() > last.len_utf8() => {
                 piece.len() - last.len_utf8()
@@ -146,8 +151,8 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The last place at which no piece reaches across: in front of a blank that follows something else. Everything up to
-/// there is the same pieces whatever follows.
+/// The last place at which no piece reaches across: in front of a blank that follows something
+/// else. Everything up to there is the same pieces whatever follows.
 fn cut_before(text: &str) -> usize {
     let mut end = text.len();
     while let Some(at) = text[..end].rfind(' ') {
@@ -161,9 +166,9 @@ fn cut_before(text: &str) -> usize {
 
 /// The first such place. ASCII alone is looked at on its left: that is enough.
 fn cut_behind(bytes: &[u8]) -> usize {
-    let found = bytes
-        .windows(2)
-        .position(|pair| pair[1] == b' ' && pair[0].is_ascii() && CLASSES[usize::from(pair[0])] & SPACE == 0);
+    let found = bytes.windows(2).position(|pair| {
+        pair[1] == b' ' && pair[0].is_ascii() && CLASSES[usize::from(pair[0])] & SPACE == 0
+    });
     found.map_or(bytes.len(), |at| at + 1)
 }
 
@@ -177,7 +182,12 @@ struct Slow<'m> {
 
 impl<'m> Slow<'m> {
     fn new(merger: &'m Merger) -> Self {
-        Self { merger, scratch: Scratch::default(), windows: Memo::default(), pieces: HashMap::new() }
+        Self {
+            merger,
+            scratch: Scratch::default(),
+            windows: Memo::default(),
+            pieces: HashMap::new(),
+        }
     }
 
     fn count(&mut self, text: &str, splitter: &Splitter, fast: impl Fn(&str) -> usize) -> usize {
@@ -186,7 +196,8 @@ impl<'m> Slow<'m> {
         while at < text.len() {
             let end = at + splitter.piece(&text[at..]);
             let piece = &text[at..end];
-            // Two pieces of white space side by side would be one if nothing followed, so they go separately.
+            // Two pieces of white space side by side would be one if nothing followed, so they go
+            // separately.
             let blank = piece.chars().next_back().is_some_and(char::is_whitespace)
                 && piece.starts_with(char::is_whitespace);
             // The library is slow on characters that are not in everyday use.

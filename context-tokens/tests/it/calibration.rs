@@ -90,7 +90,10 @@ fn models_are_apart_and_stored() {
     let stored = serde_json::to_string(&calibrations).unwrap();
     let read: Calibrations = serde_json::from_str(&stored).unwrap();
     assert_eq!(read, calibrations);
-    assert_eq!((read.get("a").factor(), read.get("b").factor(), read.get("c").factor()), (1.25, 0.75, 1.0));
+    assert_eq!(
+        (read.get("a").factor(), read.get("b").factor(), read.get("c").factor()),
+        (1.25, 0.75, 1.0)
+    );
     assert_eq!(read.models().count(), 2);
 }
 
@@ -112,7 +115,8 @@ fn a_calibrated_counter_comes_closer() {
 
 proptest! {
     #[test]
-    fn whatever_is_reported_a_factor_is_sound(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), count in any::<u64>()) {
+    fn whatever_is_reported_a_factor_is_sound(reports in prop::collection::vec((any::<u64>(),
+        any::<u64>()), 0..40), count in any::<u64>()) {
         let mut calibration = Calibration::default();
         for (estimate, real) in reports {
             calibration.observe(guess(estimate / 2), &reported(real, real, 0));

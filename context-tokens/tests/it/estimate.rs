@@ -4,7 +4,8 @@ use context_core::{FunctionTool, Json, Message, ModelRequest, TokenCount, TokenC
 use context_tokens::{Budget, Estimate, ModelTable, Pressure, WindowSource};
 
 fn request() -> ModelRequest {
-    let schema = Json::from_text(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
+    let schema =
+        Json::from_text(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
     ModelRequest::new([Message::from("Two tickets to Lisbon, please.")])
         .system("You book trips.")
         .tools([FunctionTool::new("book", schema).description("Books a trip.")])

@@ -53,15 +53,25 @@ fn published_examples_of_areas() {
     assert_eq!(claude(1000, 1000).tokens(), 1333);
     assert!(claude(8000, 8000).tokens() <= 1600);
     // What was measured lies within.
-    for (width, height, seen) in
-        [(256, 256, 100), (512, 512, 361), (1024, 1024, 1369), (1920, 1080, 1560), (3840, 2160, 1592)]
-    {
+    for (width, height, seen) in [
+        (256, 256, 100),
+        (512, 512, 361),
+        (1024, 1024, 1369),
+        (1920, 1080, 1560),
+        (3840, 2160, 1592),
+    ] {
         let count = claude(width, height);
-        assert!((count.low()..=count.high()).contains(&seen), "{width} x {height}: {count}, seen {seen}");
+        assert!(
+            (count.low()..=count.high()).contains(&seen),
+            "{width} x {height}: {count}, seen {seen}"
+        );
     }
     for (width, height, seen) in [(1920, 1080, 2691), (3840, 2160, 2992), (4032, 3024, 3928)] {
         let count = image("claude-opus-5-5", &png(width, height));
-        assert!((count.low()..=count.high()).contains(&seen), "{width} x {height}: {count}, seen {seen}");
+        assert!(
+            (count.low()..=count.high()).contains(&seen),
+            "{width} x {height}: {count}, seen {seen}"
+        );
     }
 }
 
@@ -134,7 +144,8 @@ proptest! {
     fn any_size_is_counted(width in any::<u64>(), height in any::<u64>()) {
         for rule in [
             ImageRule::Tiles { base: 85, tile: 170 },
-            ImageRule::Patches { size: 32, budget: 1536, high_budget: Some(2500), multiplier: 1.62 },
+            ImageRule::Patches { size: 32, budget: 1536, high_budget: Some(2500),
+                multiplier: 1.62 },
             ImageRule::Area { pixels: 750, long_edge: 1568, most: 1600 },
             ImageRule::Blocks { small: 384, side: 768, tokens: 258 },
         ] {
@@ -144,7 +155,8 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_media(data in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_media(data in any::<String>(),
+        bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let counter = ModelCounter::for_model("claude-opus-5-5");
         for text in [data, BASE64_STANDARD.encode(bytes)] {
             for kind in [MediaKind::Image, MediaKind::Document, MediaKind::Audio] {

@@ -51,10 +51,16 @@ fn every_listed_model_has_a_window_and_a_reserve_that_leaves_most_of_it() {
         assert_eq!(model.window_source(), Some(source), "{name}");
         of_family += usize::from(listed.is_none());
         let budget = model.budget(None, None).unwrap();
-        assert!(budget.reserve * 4 <= window && budget.input() >= window / 4 * 3, "{name}: {budget:?}");
+        assert!(
+            budget.reserve * 4 <= window && budget.input() >= window / 4 * 3,
+            "{name}: {budget:?}"
+        );
         assert!(model.max_output().is_none_or(|most| budget.reserve <= most), "{name}: {budget:?}");
     }
-    assert!(of_family > 0, "the table lists no model without a window any more: this test proves nothing");
+    assert!(
+        of_family > 0,
+        "the table lists no model without a window any more: this test proves nothing"
+    );
 }
 
 #[test]
@@ -67,8 +73,7 @@ fn a_model_that_is_not_listed_has_no_window_whatever_its_name_begins_with() {
         assert_eq!(model.budget(Some(40_000), None), Ok(Budget::new(40_000, 8_192)), "{name}");
     }
     // A table of one's own that adds a model to a family without a window.
-    let mine =
-        r#"{"as_of": "d", "currency": "USD", "families": {}, "models": {"house-1": {"family": "claude"}}}"#;
+    let mine = r#"{"as_of": "d", "currency": "USD", "families": {}, "models": {"house-1": {"family": "claude"}}}"#;
     let mine = ModelTable::from_json(mine).unwrap();
     assert_eq!(mine.model("house-1").window(), Some(200_000));
 }
@@ -165,7 +170,9 @@ fn a_table_extends_and_replaces() {
     assert_eq!(table.as_of(), "2027-02-03");
     assert_eq!(table.model("gpt-4o").window(), Some(1000));
     assert_eq!(table.model("gpt-4.1").window(), Some(1_047_576));
-    assert!(!table.model("house-1").counter().is_exact() && table.model("house-1").prices().is_none());
+    assert!(
+        !table.model("house-1").counter().is_exact() && table.model("house-1").prices().is_none()
+    );
     // And it can be stored.
     let stored = serde_json::to_string(&table).unwrap();
     assert_eq!(ModelTable::from_json(&stored).unwrap(), table);
@@ -183,10 +190,16 @@ fn tables_that_make_no_sense_are_refused() {
     assert!(matches!(table(negative), Err(TableError::Nonsense { .. })));
     let empty = r#"{"a":{"family":"claude","images":{"blocks":{"small":1,"side":0,"tokens":1}}}}"#;
     assert!(matches!(table(empty), Err(TableError::Nonsense { .. })));
-    assert!(matches!(table(r#"{"a":{"family":"claude","windw":1}}"#), Err(TableError::Malformed(_))));
+    assert!(matches!(
+        table(r#"{"a":{"family":"claude","windw":1}}"#),
+        Err(TableError::Malformed(_))
+    ));
     let euros = r#"{"as_of":"d","currency":"EUR","families":{},"models":{}}"#;
     let euros = ModelTable::from_json(euros).unwrap();
-    assert!(matches!(ModelTable::builtin().clone().extend(euros), Err(TableError::Currency { .. })));
+    assert!(matches!(
+        ModelTable::builtin().clone().extend(euros),
+        Err(TableError::Currency { .. })
+    ));
 }
 
 proptest! {

@@ -7,8 +7,10 @@ use context_tokens::{Budget, ModelCounter, Pressure, Vocabulary};
 use serde_json::Value;
 
 fn recorded() -> Option<Value> {
-    let root = std::env::var_os("CONTEXT_TEST_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+    let root = std::env::var_os("CONTEXT_TEST_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
+        PathBuf::from,
+    );
     let text = std::fs::read_to_string(root.join("vectors/pilotdeck.json")).ok()?;
     Some(serde_json::from_str(&text).unwrap())
 }
@@ -50,8 +52,11 @@ fn estimates() {
         let block = &case["input"]["block"];
         let peer = case["output"].as_u64().unwrap();
         match block["type"].as_str().unwrap() {
-            "text" => assert_eq!(counter.count_part(&Part::text(text(&block["text"]))).tokens(), peer),
-            // The peer counts an image within a result as a placeholder; here it is what it is everywhere.
+            "text" => {
+                assert_eq!(counter.count_part(&Part::text(text(&block["text"]))).tokens(), peer)
+            }
+            // The peer counts an image within a result as a placeholder; here it is what it is
+            // everywhere.
             "tool_result" => {
                 let source = MediaSource::Base64(text(&block["content"][0]["data"]));
                 let image = Part::Image(Media {
@@ -81,10 +86,13 @@ fn estimates() {
                 assert_eq!(count.low(), peer);
                 assert!(count.tokens() > peer);
             }
-            // There are no references here: a result whose text was moved away is the text that is sent.
+            // There are no references here: a result whose text was moved away is the text that is
+            // sent.
             "tool_result_reference" => {
-                let sent =
-                    Part::tool_result("c1", format!("{}\n[cut; read {}]", block["preview"], block["path"]));
+                let sent = Part::tool_result(
+                    "c1",
+                    format!("{}\n[cut; read {}]", block["preview"], block["path"]),
+                );
                 assert!(counter.count_part(&sent).tokens() > peer);
             }
             other => panic!("no case is of the type {other}"),

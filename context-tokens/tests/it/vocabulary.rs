@@ -33,7 +33,10 @@ fn files(folder: &Path, into: &mut Vec<PathBuf>) {
         }
         if entry.file_type().unwrap().is_dir() {
             files(&path, into);
-        } else if path.extension().is_some_and(|ext| ["rs", "md", "toml", "json"].iter().any(|e| ext == *e)) {
+        } else if path
+            .extension()
+            .is_some_and(|ext| ["rs", "md", "toml", "json"].iter().any(|e| ext == *e))
+        {
             into.push(path);
         }
     }
@@ -106,7 +109,9 @@ fn runs() -> Vec<String> {
     for unit in units {
         for length in [15, 31, 33, 64, 129, 700, 5_000] {
             let run = unit.repeat(length / unit.len() + 1);
-            for around in [["", ""], ["x", "y"], [" ", " "], ["1  ", "  1"], ["-", "s"], ["\t\t", "\t\t-"]] {
+            for around in
+                [["", ""], ["x", "y"], [" ", " "], ["1  ", "  1"], ["-", "s"], ["\t\t", "\t\t-"]]
+            {
                 all.push(format!("{}{run}{}", around[0], around[1]));
             }
         }
@@ -123,11 +128,13 @@ fn long_runs_are_counted_exactly() {
 
 #[test]
 fn megabytes_of_runs_are_counted_exactly() {
-    for unit in ["a", "汉", "<|endoftext|>", "人工智能正在改变世界", "0123456789abcdef"] {
+    for unit in ["a", "汉", "<|endoftext|>", "人工智能正在改变世界", "0123456789abcdef"]
+    {
         let text = unit.repeat((1 << 20) / unit.len());
         assert_same(&text);
     }
-    // These take the other implementation seconds. The longest token of this vocabulary's dashes repeats.
+    // These take the other implementation seconds. The longest token of this vocabulary's dashes
+    // repeats.
     let count = |text: &str| Vocabulary::O200kBase.count(text);
     let (one, two) = (count(&"-".repeat(1 << 20)), count(&"-".repeat(1 << 21)));
     assert!(two.abs_diff(2 * one) <= 1, "{one} and {two}");
@@ -177,7 +184,8 @@ proptest! {
     fn a_blank_between_words_separates_counts(left in "[a-z]{1,60}", right in "[a-z]{1,60}") {
         for vocabulary in BOTH {
             let joint = vocabulary.count(&format!("{left} {right}"));
-            prop_assert_eq!(joint, vocabulary.count(&left) + vocabulary.count(&format!(" {right}")));
+            prop_assert_eq!(joint,
+                vocabulary.count(&left) + vocabulary.count(&format!(" {right}")));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Copies of a sound store, and of its export, are damaged: every look says what it said before, or fails and says so.
+//! Copies of a sound store, and of its export, are damaged: every look says what it said before, or
+//! fails and says so.
 
 use std::fs;
 use std::ops::Range;
@@ -78,7 +79,12 @@ fn clear(path: &Path) -> std::io::Result<()> {
 }
 
 /// Takes looks at a damaged store.
-fn check(path: &Path, sound: &[(Vec<String>, Ran)], number: u64, folder: &Path) -> Result<(), String> {
+fn check(
+    path: &Path,
+    sound: &[(Vec<String>, Ran)],
+    number: u64,
+    folder: &Path,
+) -> Result<(), String> {
     let count = if number.is_multiple_of(THOROUGH) { sound.len() } else { READERS };
     let mut differs = None;
     for (args, before) in &sound[..count] {
@@ -129,7 +135,8 @@ fn export(folder: &Path, scene: &Scene, random: &mut Random) -> Result<(), Strin
         .map_err(|why| format!("export, {how}: {why}"))
 }
 
-/// Files of rounds, one of which is damaged, are read into a new store, which is sound whatever came of it.
+/// Files of rounds, one of which is damaged, are read into a new store, which is sound whatever
+/// came of it.
 fn rounds(folder: &Path, runs: &Path, random: &mut Random) -> Result<(), String> {
     let (copy, store) = (folder.join("damaged-runs"), folder.join("imported.db"));
     let how = damaged_copy(runs, &copy, random).and_then(|how| clear(&store).map(|()| how));
@@ -144,8 +151,9 @@ fn damaged_copy(from: &Path, to: &Path, random: &mut Random) -> std::io::Result<
         fs::remove_dir_all(to)?;
     }
     fs::create_dir(to)?;
-    let mut names =
-        fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    let mut names = fs::read_dir(from)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<std::io::Result<Vec<_>>>()?;
     names.sort();
     for name in &names {
         let _ = fs::copy(from.join(name), to.join(name))?;

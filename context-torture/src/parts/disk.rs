@@ -1,4 +1,5 @@
-//! A disk that is full: what was acknowledged is there, errors are errors, and the store is sound when there is space.
+//! A disk that is full: what was acknowledged is there, errors are errors, and the store is sound
+//! when there is space.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +53,8 @@ fn filled(tally: &mut Tally, place: &Path, scene: &Scene, round: u64) -> Result<
     let mut refused = 0;
     for number in 0..1_000 {
         let chat = format!("chat{number}");
-        let ran = outside(&on(&store, &["import", "--trajectory", "--chat", &chat, &file]), place, LIMIT);
+        let ran =
+            outside(&on(&store, &["import", "--trajectory", "--chat", &chat, &file]), place, LIMIT);
         tally.count(format_args!("import {number} into round {round}"), ran.sound());
         if ran.succeeded {
             kept.push(chat);
@@ -65,7 +67,8 @@ fn filled(tally: &mut Tally, place: &Path, scene: &Scene, round: u64) -> Result<
             break;
         }
     }
-    let full = if refused == 5 { Ok(()) } else { Err(format!("it never was full: {} chats", kept.len())) };
+    let full =
+        if refused == 5 { Ok(()) } else { Err(format!("it never was full: {} chats", kept.len())) };
     tally.count(format_args!("the disk of round {round} is full"), full);
     fs::remove_file(place.join("ballast"))?;
     let verified = inside(on(&store, &["verify"]));

@@ -1,4 +1,5 @@
-//! Files that are not ours: every command there is leaves each byte as it was, makes no file and fails.
+//! Files that are not ours: every command there is leaves each byte as it was, makes no file and
+//! fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +54,8 @@ fn judged(
 ) -> Result<(), String> {
     ran.sound()?;
     if before != after {
-        let names: Vec<_> = after.keys().filter(|name| before.get(*name) != after.get(*name)).collect();
+        let names: Vec<_> =
+            after.keys().filter(|name| before.get(*name) != after.get(*name)).collect();
         return Err(format!("changed or made {names:?}"));
     }
     // What opens no store has nothing to refuse.
@@ -66,7 +68,10 @@ fn bytes(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     entries
         .map(|entry| {
             let path = entry?.path();
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
             let bytes = if path.is_dir() { Vec::new() } else { fs::read(&path)? };
             Ok((name, bytes))
         })
@@ -97,7 +102,8 @@ const FILES: [(&str, Make); 9] = [
 
 fn database(path: &Path, journal: &str) -> Result<()> {
     let other = Connection::open(path)?;
-    let _: String = other.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |row| row.get(0))?;
+    let _: String =
+        other.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |row| row.get(0))?;
     other.execute_batch(
         "CREATE TABLE bills (id INTEGER PRIMARY KEY, who TEXT, pays INTEGER);
          INSERT INTO bills (who, pays) VALUES ('Ines', 100), ('Bob', 200);

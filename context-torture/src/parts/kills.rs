@@ -1,4 +1,5 @@
-//! Writers are killed at any moment: the store is sound, what was acknowledged is there, and the next writer can write.
+//! Writers are killed at any moment: the store is sound, what was acknowledged is there, and the
+//! next writer can write.
 
 use std::fs;
 use std::process::Stdio;
@@ -43,8 +44,12 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
         let said = child.wait_with_output()?.stderr;
         let done = ended.is_some_and(|status| status.success());
         if ended.is_some() {
-            let sound = if done { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) };
-            tally.count(format_args!("{} of writer {number} (seed {})", line[0], settings.seed), sound);
+            let sound =
+                if done { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) };
+            tally.count(
+                format_args!("{} of writer {number} (seed {})", line[0], settings.seed),
+                sound,
+            );
         }
         if done && line[0] == "import" {
             acknowledged.push(chat.clone());
@@ -71,7 +76,8 @@ fn kept(scene: &Scene, chats: &[String]) -> Result<(), String> {
         return Err(ran.err());
     }
     let out = String::from_utf8_lossy(&ran.out).into_owned();
-    let there: Vec<Value> = out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let there: Vec<Value> =
+        out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let is_there = |chat: &String| there.iter().any(|record| record["chat"] == **chat);
     match chats.iter().find(|chat| !is_there(chat)) {
         Some(lost) => Err(format!("{lost} was acknowledged and is lost")),

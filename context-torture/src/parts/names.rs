@@ -1,4 +1,5 @@
-//! Hostile names through every command: no line is forged, no sequence reaches a terminal, no secret place is written.
+//! Hostile names through every command: no line is forged, no sequence reaches a terminal, no
+//! secret place is written.
 
 use std::fs;
 
@@ -37,8 +38,8 @@ const NAMES: [&str; 19] = [
 const CHAT: &str = "notes";
 /// Other names of a chat, a user or a memory in the table's lines.
 const NAMED: [&str; 14] = [
-    "main", "trunk", "other", "here", "m1", "m2", "tickets", "words", "answer", "3f2a91c0", "runs", "local",
-    "user", "copy",
+    "main", "trunk", "other", "here", "m1", "m2", "tickets", "words", "answer", "3f2a91c0", "runs",
+    "local", "user", "copy",
 ];
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -92,8 +93,8 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
 /// Commands whose output is content: byte for byte what was put in, where it is no terminal.
 const CONTENT: [&str; 5] = ["export", "render", "prepare", "spill read", "trajectory export"];
 
-/// Errors and notes are for people wherever they go. JSON and other content that goes to a program may hold any letter;
-/// control characters below U+0020 are escaped there too, as JSON wants it.
+/// Errors and notes are for people wherever they go. JSON and other content that goes to a program
+/// may hold any letter; control characters below U+0020 are escaped there too, as JSON wants it.
 fn judged(ran: &Ran, name: &str, is_content: bool) -> Result<(), String> {
     ran.sound()?;
     let out = String::from_utf8_lossy(&ran.out);

@@ -1,4 +1,5 @@
-//! Damaged transcripts are imported: whatever is taken of them, the store stays sound. What has no end is refused.
+//! Damaged transcripts are imported: whatever is taken of them, the store stays sound. What has no
+//! end is refused.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +18,8 @@ use crate::tally::Tally;
 use crate::worker;
 
 /// The forms that a chat is written in, and read from again.
-const FORMS: [&str; 6] = ["source", "openai", "openai-responses", "anthropic", "gemini", "uimessage"];
+const FORMS: [&str; 6] =
+    ["source", "openai", "openai-responses", "anthropic", "gemini", "uimessage"];
 /// How many imports go into one store.
 const TOGETHER: u64 = 16;
 /// How much of a line without end is written at most, in bytes.
@@ -27,7 +29,8 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     let mut tally = worker::share("transcripts", settings, settings.checks([32, 1_000, 20_000]));
     let folder = tempfile::tempdir()?;
     let store = folder.path().join("endless.db");
-    for command in ["import", "prepare --provider openai", "memory add --from", "trajectory import"] {
+    for command in ["import", "prepare --provider openai", "memory add --from", "trajectory import"]
+    {
         let line: Vec<&str> = command.split(' ').chain(["/dev/zero"]).collect();
         let ran = outside(&on(&store, &line), folder.path(), LIMIT);
         let refused = if ran.succeeded { Err("exit 0".to_owned()) } else { Ok(()) };
@@ -71,13 +74,16 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
     Ok(worker::work(range, |number| {
         let mut random = Random::of(seed, number);
         let mut document = random.pick(&documents).clone();
-        let how: Vec<String> = (0..=random.below(3)).map(|_| text(&mut document, &mut random)).collect();
+        let how: Vec<String> =
+            (0..=random.below(3)).map(|_| text(&mut document, &mut random)).collect();
         let file = folder.path().join("damaged.json");
         let store = folder.path().join(format!("imported{}.db", number / TOGETHER));
         fs::write(&file, &document).map_err(|error| error.to_string())?;
         let chat = format!("chat{number}");
-        let ran =
-            inside(on(&store, &["import", "--trajectory", "--chat", &chat, &file.display().to_string()]));
+        let ran = inside(on(
+            &store,
+            &["import", "--trajectory", "--chat", &chat, &file.display().to_string()],
+        ));
         ran.sound().map_err(|why| format!("{how:?}: {why}"))?;
         if !ran.succeeded && ran.err.is_empty() {
             return Err(format!("{how:?}: failed without a word"));

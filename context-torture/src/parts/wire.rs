@@ -24,11 +24,14 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
         tally.skip(format!("wire: {BODIES} names no program; `cargo xtask torture` builds it"));
         return Ok(tally);
     };
-    let (media, histories) = (settings.checks([200, 6_000, 60_000]), settings.checks([200, 20_000, 200_000]));
+    let (media, histories) =
+        (settings.checks([200, 6_000, 60_000]), settings.checks([200, 20_000, 200_000]));
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("bodies.jsonl");
     let mut command = Command::new(bodies);
-    for (name, number) in [("--seed", settings.seed), ("--media", media), ("--histories", histories)] {
+    for (name, number) in
+        [("--seed", settings.seed), ("--media", media), ("--histories", histories)]
+    {
         command.args([name, &number.to_string()]);
     }
     let written = command.stdout(File::create(&path)?).stderr(Stdio::piped()).output()?;
@@ -42,7 +45,8 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     let checker = data().join("tools/validate_wire.py");
     match env::var_os(PYTHON).filter(|_| checker.is_file()) {
         Some(python) => second_opinion(&mut tally, Command::new(python).arg(checker).arg(&path))?,
-        None => tally.skip(format!("wire: {PYTHON} names no Python, or {} is not there", checker.display())),
+        None => tally
+            .skip(format!("wire: {PYTHON} names no Python, or {} is not there", checker.display())),
     }
     Ok(tally)
 }
@@ -64,6 +68,8 @@ fn second_opinion(tally: &mut Tally, command: &mut Command) -> Result<()> {
         tally.failed.push(format!("wire: {complaint}"));
     }
     let more = bad.saturating_sub(report["first"].as_array().map_or(0, Vec::len) as u64);
-    tally.failed.extend((0..more).map(|_| "wire: another body that the checker refuses".to_owned()));
+    tally
+        .failed
+        .extend((0..more).map(|_| "wire: another body that the checker refuses".to_owned()));
     Ok(())
 }

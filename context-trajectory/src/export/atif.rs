@@ -1,4 +1,5 @@
-//! ATIF, the Agent Trajectory Interchange Format of Harbor: written as version 1.7, read as any version 1.
+//! ATIF, the Agent Trajectory Interchange Format of Harbor: written as version 1.7, read as any
+//! version 1.
 
 mod error;
 mod foreign;

@@ -47,7 +47,18 @@ struct About<'a> {
 impl<'a> Event<'a> {
     fn new(agent: u32, ph: &'static str, name: &'a str) -> Self {
         let pid = u64::from(agent) + 1;
-        Self { name, cat: None, ph, pid, tid: 1, ts: None, dur: None, id: None, bp: None, args: None }
+        Self {
+            name,
+            cat: None,
+            ph,
+            pid,
+            tid: 1,
+            ts: None,
+            dur: None,
+            id: None,
+            bp: None,
+            args: None,
+        }
     }
 
     fn at(mut self, at: Timestamp) -> Self {
@@ -61,11 +72,12 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Writes a graph as trace events. An agent is a process with one track, on which each node is a mark of a microsecond; an action is an
-/// asynchronous pair beside it, since actions overlap; an edge is an arrow between two marks.
+/// Writes a graph as trace events. An agent is a process with one track, on which each node is a
+/// mark of a microsecond; an action is an asynchronous pair beside it, since actions overlap; an
+/// edge is an arrow between two marks.
 ///
-/// An action begins and ends as it was measured; what was not measured begins when it was recorded, and ends with its last change.
-/// Errors are those of the writer.
+/// An action begins and ends as it was measured; what was not measured begins when it was recorded,
+/// and ends with its last change. Errors are those of the writer.
 pub fn write_chrome_trace(graph: &SessionGraph, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let mut events = Events { out: &mut out, first: true };
@@ -108,7 +120,12 @@ impl<W: Write> Events<W> {
             measures: node.measures.as_deref(),
         })?;
         let mark = Event::new(id.agent, "X", &title).at(started(node));
-        self.put(&Event { cat: Some(node.kind().lower()), dur: Some(1), args: Some(about), ..mark })?;
+        self.put(&Event {
+            cat: Some(node.kind().lower()),
+            dur: Some(1),
+            args: Some(about),
+            ..mark
+        })?;
         if node.kind() != NodeKind::Action {
             return Ok(());
         }
@@ -122,15 +139,20 @@ impl<W: Write> Events<W> {
     }
 
     fn arrow(&mut self, graph: &SessionGraph, number: usize, link: &Link) -> io::Result<()> {
-        let (Some(from), Some(to)) = (graph.node(link.from), graph.node(link.to)) else { return Ok(()) };
-        // Arrows that lead back in time are not drawn: a reference leads from the reader to what is older.
+        let (Some(from), Some(to)) = (graph.node(link.from), graph.node(link.to)) else {
+            return Ok(());
+        };
+        // Arrows that lead back in time are not drawn: a reference leads from the reader to what is
+        // older.
         let ends = match link.kind {
             LinkKind::Reference => [(link.to, to), (link.from, from)],
             _ => [(link.from, from), (link.to, to)],
         };
         let [(source, from), (target, to)] = ends;
         let id = format!("edge {number}");
-        self.put(&Event::new(source.agent, "s", &link.name).at(started(from)).id("edge", id.clone()))?;
+        self.put(
+            &Event::new(source.agent, "s", &link.name).at(started(from)).id("edge", id.clone()),
+        )?;
         let end = Event::new(target.agent, "f", &link.name).at(started(to)).id("edge", id);
         self.put(&Event { bp: Some("e"), ..end })
     }

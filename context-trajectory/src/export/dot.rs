@@ -8,10 +8,15 @@ use context_core::trajectory::{Node, NodeKind};
 use super::session::{AgentNode, Link, LinkKind, SessionGraph};
 use super::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
 
-/// Writes a graph as Graphviz DOT: a box for each agent and each round, a class for each kind, dead branches dashed.
+/// Writes a graph as Graphviz DOT: a box for each agent and each round, a class for each kind, dead
+/// branches dashed.
 ///
 /// Bridges are dashed; references are dotted and move nothing. Errors are those of the writer.
-pub fn write_dot(graph: &SessionGraph, options: &DiagramOptions, mut out: impl Write) -> io::Result<()> {
+pub fn write_dot(
+    graph: &SessionGraph,
+    options: &DiagramOptions,
+    mut out: impl Write,
+) -> io::Result<()> {
     let direction = if options.left_to_right { "LR" } else { "TB" };
     writeln!(out, "digraph trajectory {{")?;
     writeln!(out, "  graph [rankdir={direction}, fontname=\"sans-serif\"];")?;
@@ -26,7 +31,12 @@ pub fn write_dot(graph: &SessionGraph, options: &DiagramOptions, mut out: impl W
             writeln!(out, "      label={};", quoted(&[&round_caption(&round)]))?;
             for node in round.nodes() {
                 let id = AgentNode::new(number, node.id);
-                writeln!(out, "      {} [{}];", file_id(id), attributes(node, graph.is_active(id), options))?;
+                writeln!(
+                    out,
+                    "      {} [{}];",
+                    file_id(id),
+                    attributes(node, graph.is_active(id), options)
+                )?;
             }
             writeln!(out, "    }}")?;
         }
@@ -62,7 +72,9 @@ fn attributes(node: &Node, active: bool, options: &DiagramOptions) -> String {
 fn link_attributes(link: &Link) -> String {
     match link.kind {
         LinkKind::Flow => format!("label={}", quoted(&[&link.name])),
-        LinkKind::Reference => format!("label={}, style=dotted, constraint=false", quoted(&[&link.name])),
+        LinkKind::Reference => {
+            format!("label={}, style=dotted, constraint=false", quoted(&[&link.name]))
+        }
         LinkKind::Bridge { missing: 0 } => format!("label={}, style=dashed", quoted(&[&link.name])),
         LinkKind::Bridge { missing } => {
             format!("label={}, style=dashed", quoted(&[&link.name, &format!("{missing} missing")]))
@@ -71,7 +83,8 @@ fn link_attributes(link: &Link) -> String {
     }
 }
 
-/// Lines as a quoted string of the format. Entities are read within strings, so what begins one is written as one.
+/// Lines as a quoted string of the format. Entities are read within strings, so what begins one is
+/// written as one.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (at, line) in lines.iter().enumerate() {

@@ -19,13 +19,16 @@ const SCRIPTS: [&str; 4] = [
     include_str!("html/search.js"),
 ];
 
-/// Writes a page that draws a graph. It is a single file that needs no network and asks for none: a browser is told to refuse any.
+/// Writes a page that draws a graph. It is a single file that needs no network and asks for none: a
+/// browser is told to refuse any.
 ///
-/// Rounds are bands, agents stand side by side, data stands beside the computation that brought it; dead branches are dimmed and can be hidden.
-/// The page pans and zooms, searches in everything that nodes hold, and shows all of a node that is chosen: fields, measures, messages, earlier
+/// Rounds are bands, agents stand side by side, data stands beside the computation that brought it;
+/// dead branches are dimmed and can be hidden. The page pans and zooms, searches in everything that
+/// nodes hold, and shows all of a node that is chosen: fields, measures, messages, earlier
 /// versions, what came before and what followed. Everything works with the keyboard.
 ///
-/// All that the nodes hold is in the file, also what the drawing cuts. Errors are those of the writer.
+/// All that the nodes hold is in the file, also what the drawing cuts. Errors are those of the
+/// writer.
 pub fn write_html(graph: &SessionGraph, mut out: impl Write) -> io::Result<()> {
     write!(
         out,

@@ -8,11 +8,17 @@ use context_core::trajectory::{Node, NodeKind};
 use super::session::{AgentNode, LinkKind, SessionGraph};
 use super::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
 
-/// Writes a graph as a Mermaid flowchart: a subgraph for each agent and each round, a class for each kind and for dead branches.
+/// Writes a graph as a Mermaid flowchart: a subgraph for each agent and each round, a class for
+/// each kind and for dead branches.
 ///
-/// Bridges are dashed, references dotted. Viewers refuse what is large (by default above 500 edges or 50 000 characters): then look at a
-/// part, a [`Selection`](super::Selection). Errors are those of the writer.
-pub fn write_mermaid(graph: &SessionGraph, options: &DiagramOptions, mut out: impl Write) -> io::Result<()> {
+/// Bridges are dashed, references dotted. Viewers refuse what is large (by default above 500 edges
+/// or 50 000 characters): then look at a part, a [`Selection`](super::Selection). Errors are those
+/// of the writer.
+pub fn write_mermaid(
+    graph: &SessionGraph,
+    options: &DiagramOptions,
+    mut out: impl Write,
+) -> io::Result<()> {
     writeln!(out, "flowchart {}", if options.left_to_right { "LR" } else { "TD" })?;
     let mut dead = Vec::new();
     for agent in graph.agents() {
@@ -88,8 +94,8 @@ fn label(node: &Node, options: &DiagramOptions) -> String {
     if line.is_empty() { quoted(&[&title]) } else { quoted(&[&title, &line]) }
 }
 
-/// Lines as a quoted label. Whatever means something to the format, to the Markdown or to the HTML that labels may hold is written as
-/// an entity.
+/// Lines as a quoted label. Whatever means something to the format, to the Markdown or to the HTML
+/// that labels may hold is written as an entity.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (at, line) in lines.iter().enumerate() {

@@ -11,9 +11,10 @@
 //! | answer | an event of the round |
 //! | edges that are not those from a round's question, references, bridges | links between spans, with the name of the edge |
 //!
-//! Spans stand right below their round and not below what they follow: a run of a thousand steps would be a thousand deep, and what follows is not
-//! part of what it follows. Ids come from the names of user and session and the numbers of nodes, so the same session is the same traces whenever it
-//! is written, and one may send it again.
+//! Spans stand right below their round and not below what they follow: a run of a thousand steps
+//! would be a thousand deep, and what follows is not part of what it follows. Ids come from the
+//! names of user and session and the numbers of nodes, so the same session is the same traces
+//! whenever it is written, and one may send it again.
 //!
 //! What is not here: metrics, logs, and spans while they run.
 
@@ -41,8 +42,9 @@ pub use send::{Collector, SendError, Sent};
 pub struct OtlpOptions {
     /// The program that the traces are of.
     pub service: Arc<str>,
-    /// Whether questions, conclusions, answers, and what tools are called with and return are written. Traces go to other programs, so nothing
-    /// of it is unless this says so. Names of tools, labels and paths are written either way.
+    /// Whether questions, conclusions, answers, and what tools are called with and return are
+    /// written. Traces go to other programs, so nothing of it is unless this says so. Names of
+    /// tools, labels and paths are written either way.
     pub content: bool,
 }
 
@@ -69,8 +71,13 @@ impl OtlpOptions {
     }
 }
 
-/// Writes a graph as traces in the JSON of OTLP, as collectors take it and read it from files. Errors are those of the writer.
-pub fn write_otlp_json(graph: &SessionGraph, options: &OtlpOptions, out: impl Write) -> io::Result<()> {
+/// Writes a graph as traces in the JSON of OTLP, as collectors take it and read it from files.
+/// Errors are those of the writer.
+pub fn write_otlp_json(
+    graph: &SessionGraph,
+    options: &OtlpOptions,
+    out: impl Write,
+) -> io::Result<()> {
     write_spans(&spans(graph, options.content), options, out)
 }
 

@@ -26,8 +26,8 @@ const SECTIONS: [&str; 7] = [
     "actedOnBehalfOf",
 ];
 
-/// Writes a graph as PROV-JSON, the submission to W3C. Names are made of numbers, those of user and session stand escaped in
-/// their name space. Errors are those of the writer.
+/// Writes a graph as PROV-JSON, the submission to W3C. Names are made of numbers, those of user and
+/// session stand escaped in their name space. Errors are those of the writer.
 ///
 /// | of ours | in PROV |
 /// |---|---|
@@ -100,10 +100,12 @@ fn relations(
     link_relations(graph, put)
 }
 
-fn nodes(graph: &SessionGraph) -> impl Iterator<Item = (AgentNode, &context_core::trajectory::Node)> {
-    graph
-        .agents()
-        .flat_map(|agent| agent.nodes().map(move |node| (AgentNode::new(agent.number(), node.id), &**node)))
+fn nodes(
+    graph: &SessionGraph,
+) -> impl Iterator<Item = (AgentNode, &context_core::trajectory::Node)> {
+    graph.agents().flat_map(|agent| {
+        agent.nodes().map(move |node| (AgentNode::new(agent.number(), node.id), &**node))
+    })
 }
 
 /// An object of the document, written entry by entry.

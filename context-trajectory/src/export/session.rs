@@ -46,9 +46,11 @@ pub enum Selection {
     Whole,
     /// What led to the active endpoints, and what hangs on it, as [`Trajectory::pruned`] says.
     ActiveBranches,
-    /// One round of the main agent, and the rounds of sub-agents that were called from it, from those, and so on.
+    /// One round of the main agent, and the rounds of sub-agents that were called from it, from
+    /// those, and so on.
     Round(u32),
-    /// What is at most so many edges away from a node, whichever way they lead; references and calls of sub-agents count.
+    /// What is at most so many edges away from a node, whichever way they lead; references and
+    /// calls of sub-agents count.
     Around {
         /// The node.
         node: AgentNode,
@@ -130,7 +132,8 @@ impl SessionGraph {
     /// The name of the links from a node to the sub-agents that it called.
     pub const CALLS: &'static str = "calls";
 
-    /// A session of these agents, all of it. Agent 0 is the main one. Of two with the same number the later one counts.
+    /// A session of these agents, all of it. Agent 0 is the main one. Of two with the same number
+    /// the later one counts.
     pub fn new(
         user: impl Into<UserId>,
         session: impl Into<SessionId>,
@@ -149,15 +152,16 @@ impl SessionGraph {
         }
     }
 
-    /// Says when it was read: a round that says it is open and was not written to for long by then is
-    /// [shown](RoundGraph::state) as interrupted.
+    /// Says when it was read: a round that says it is open and was not written to for long by then
+    /// is [shown](RoundGraph::state) as interrupted.
     #[must_use]
     pub fn read_at(mut self, now: Timestamp) -> Self {
         self.read_at = Some(now);
         self
     }
 
-    /// Looks at a part of the session. Refuses nodes that are not there; of a round that is not there, there is nothing to see.
+    /// Looks at a part of the session. Refuses nodes that are not there; of a round that is not
+    /// there, there is nothing to see.
     pub fn select(mut self, selection: Selection) -> Result<Self, TrajectoryError> {
         self.shown = match selection {
             Selection::Whole => None,
@@ -171,7 +175,9 @@ impl SessionGraph {
     fn active(&self) -> BTreeSet<AgentNode> {
         let active = self.agents.iter();
         active
-            .flat_map(|(number, agent)| agent.active.iter().map(|node| AgentNode::new(*number, *node)))
+            .flat_map(|(number, agent)| {
+                agent.active.iter().map(|node| AgentNode::new(*number, *node))
+            })
             .collect()
     }
 
@@ -189,9 +195,13 @@ impl SessionGraph {
                 open.extend(called.remove(&next).unwrap_or_default());
             }
         }
-        let rounds = self.all_rounds().filter(|(agent, round)| seen.contains(&(*agent, round.round().round)));
+        let rounds = self
+            .all_rounds()
+            .filter(|(agent, round)| seen.contains(&(*agent, round.round().round)));
         rounds
-            .flat_map(|(agent, round)| round.nodes().map(move |node| AgentNode::new(agent, node.id)))
+            .flat_map(|(agent, round)| {
+                round.nodes().map(move |node| AgentNode::new(agent, node.id))
+            })
             .collect()
     }
 
@@ -228,7 +238,8 @@ impl SessionGraph {
         &self.session
     }
 
-    /// The agents of which anything is shown, the main one first. Of a session without nodes, those that are there.
+    /// The agents of which anything is shown, the main one first. Of a session without nodes, those
+    /// that are there.
     pub fn agents(&self) -> impl Iterator<Item = AgentGraph<'_>> {
         let agents = self.agents.keys().map(|number| AgentGraph { graph: self, number: *number });
         agents.filter(|agent| agent.graph.shown.is_none() || agent.nodes().next().is_some())
@@ -252,13 +263,16 @@ impl SessionGraph {
         self.agents.get(&id.agent).is_some_and(|agent| agent.active.contains(&id.node))
     }
 
-    /// The links whose both ends are shown: for each agent what its rounds have and then its bridges; then the calls of sub-agents.
+    /// The links whose both ends are shown: for each agent what its rounds have and then its
+    /// bridges; then the calls of sub-agents.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         self.all_links().filter(|link| self.shows(link.from) && self.shows(link.to))
     }
 
     fn all_rounds(&self) -> impl Iterator<Item = (u32, &Arc<Round>)> {
-        self.agents.iter().flat_map(|(number, agent)| agent.trajectory.rounds().map(|round| (*number, round)))
+        self.agents
+            .iter()
+            .flat_map(|(number, agent)| agent.trajectory.rounds().map(|round| (*number, round)))
     }
 
     fn all_links(&self) -> impl Iterator<Item = Link> + '_ {
@@ -290,7 +304,12 @@ impl Agent {
         let continues: Arc<str> = edge::CONTINUES_TO.into();
         let bridges = self.trajectory.bridges().iter().map(move |bridge| {
             let [from, to] = [bridge.from, bridge.to].map(|node| AgentNode::new(number, node));
-            Link { from, to, name: continues.clone(), kind: LinkKind::Bridge { missing: bridge.missing } }
+            Link {
+                from,
+                to,
+                name: continues.clone(),
+                kind: LinkKind::Bridge { missing: bridge.missing },
+            }
         });
         own.chain(bridges)
     }
@@ -353,7 +372,8 @@ impl<'a> RoundGraph<'a> {
         self.round
     }
 
-    /// The state that a reader is shown: [`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read).
+    /// The state that a reader is shown:
+    /// [`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read).
     pub fn state(&self) -> RoundState {
         let newest = self.graph.agents[&self.agent].trajectory.rounds().last();
         let has_later = newest.is_some_and(|newest| newest.round().round > self.number());

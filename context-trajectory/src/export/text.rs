@@ -53,7 +53,9 @@ pub(super) fn round_caption(round: &RoundGraph<'_>) -> String {
     match round.missing_before() {
         0 => format!("round {number}"),
         1 => format!("round {number} (round {} is missing)", number - 1),
-        missing => format!("round {number} (rounds {} to {} are missing)", number - missing, number - 1),
+        missing => {
+            format!("round {number} (rounds {} to {} are missing)", number - missing, number - 1)
+        }
     }
 }
 
@@ -108,7 +110,8 @@ pub(super) fn started(node: &Node) -> Timestamp {
 /// Whether it went wrong: an error was measured, or an action has its output and no success.
 pub(super) fn failed(node: &Node) -> bool {
     let failed = || {
-        let pending = node.body.get("output").is_none_or(|output| output.to_json().as_str() == "\"Pending\"");
+        let pending =
+            node.body.get("output").is_none_or(|output| output.to_json().as_str() == "\"Pending\"");
         !pending && node.body.get("success") != Some(&FieldValue::Flag(true))
     };
     let error = node.measures.as_ref().is_some_and(|measures| measures.error.is_some());

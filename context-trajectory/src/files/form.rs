@@ -39,7 +39,8 @@ fn write(operation: &'static str, line: &Written<'_>) -> Result<String> {
         |error| Error::invalid(operation, "the round cannot be written as JSON").with_source(error);
     let text = serde_json::to_string(line).map_err(unprintable)?;
     match text.contains('\n') {
-        // JSON that is kept as it was written may have line feeds between its tokens. Within a text they are escaped.
+        // JSON that is kept as it was written may have line feeds between its tokens. Within a text
+        // they are escaped.
         true => serde_json::to_string(&text).map_err(unprintable),
         false => Ok(text),
     }
@@ -120,10 +121,12 @@ impl Source<'_> {
             Line::Commit { head, .. } if Some(head.revision) != before.checked_add(1) => Err(self
                 .damaged(number, "a commit is missing, or stands twice")
                 .with("revision", head.revision)),
-            Line::Commit { key, head, changes } => Folded::apply(kept, self.operation, &key, &head, &changes)
-                .map_err(|error| {
-                    self.damaged(number, "a commit does not fit what stands before it").with_source(error)
-                }),
+            Line::Commit { key, head, changes } => {
+                Folded::apply(kept, self.operation, &key, &head, &changes).map_err(|error| {
+                    self.damaged(number, "a commit does not fit what stands before it")
+                        .with_source(error)
+                })
+            }
             Line::Snapshot { .. } if kept.is_some() => {
                 Err(self.damaged(number, "a snapshot stands behind something else"))
             }
@@ -143,9 +146,11 @@ impl Source<'_> {
     }
 
     fn line(self, number: u64, text: &str) -> Result<Line> {
-        let line = read(text)
-            .map_err(|error| self.damaged(number, "a line says nothing that is known").with_source(error))?;
-        let (Line::Commit { head, .. } | Line::Snapshot { round: RoundRecord { head, .. }, .. }) = &line;
+        let line = read(text).map_err(|error| {
+            self.damaged(number, "a line says nothing that is known").with_source(error)
+        })?;
+        let (Line::Commit { head, .. } | Line::Snapshot { round: RoundRecord { head, .. }, .. }) =
+            &line;
         match head.round == *self.round {
             true => Ok(line),
             false => Err(self.damaged(number, "the file is of another round than it is named for")),

@@ -1,7 +1,7 @@
 //! The small file beside a round's graph: its head, so that listings need not read graphs.
 //!
-//! It says how far into the graph's file it has seen. The graph counts: what is behind that place is read from there, and a head that
-//! cannot be read, or does not fit, is as good as none.
+//! It says how far into the graph's file it has seen. The graph counts: what is behind that place
+//! is read from there, and a head that cannot be read, or does not fit, is as good as none.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -107,7 +107,10 @@ fn round_in(operation: &'static str, graph: &Path, head: &Path) -> Result<Option
 }
 
 /// What the session of a folder is called, as the first of its rounds that says it does.
-pub(super) fn session_in(operation: &'static str, folder: &SessionFolder) -> Result<Option<String>> {
+pub(super) fn session_in(
+    operation: &'static str,
+    folder: &SessionFolder,
+) -> Result<Option<String>> {
     for numbers in &folder.rounds {
         let (graph, head) = folder.files(*numbers);
         if let Some(round) = round_in(operation, &graph, &head)? {

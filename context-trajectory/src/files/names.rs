@@ -8,8 +8,9 @@ const HASH_DIGITS: usize = 40;
 
 /// The name of the folder for a text.
 ///
-/// Small letters, digits, `-` and `_` stand for themselves; every other byte is `%` and two digits, so that texts that differ in case alone are
-/// two folders also where the system takes them for one. Names that mean devices begin with an escape.
+/// Small letters, digits, `-` and `_` stand for themselves; every other byte is `%` and two digits,
+/// so that texts that differ in case alone are two folders also where the system takes them for
+/// one. Names that mean devices begin with an escape.
 pub(super) fn folder_name(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     let device = is_device(text);
@@ -70,16 +71,28 @@ mod tests {
 
     #[test]
     fn names_are_readable_where_they_can_be() {
-        let shown = ["ada", "Ada", "a.b", "..", "nul", "com7", "com77", "a/b c", "é", "~"].map(folder_name);
-        let expected =
-            ["ada", "%41da", "a%2eb", "%2e%2e", "%6eul", "%63om7", "com77", "a%2fb%20c", "%c3%a9", "%7e"];
+        let shown =
+            ["ada", "Ada", "a.b", "..", "nul", "com7", "com77", "a/b c", "é", "~"].map(folder_name);
+        let expected = [
+            "ada",
+            "%41da",
+            "a%2eb",
+            "%2e%2e",
+            "%6eul",
+            "%63om7",
+            "com77",
+            "a%2fb%20c",
+            "%c3%a9",
+            "%7e",
+        ];
         assert_eq!(shown, expected);
         assert!(text_of("Ada").is_none() && text_of("a%2").is_none() && text_of("%41%").is_none());
         assert!(text_of(".git").is_none());
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None,
+            ..ProptestConfig::default() })]
 
         #[test]
         fn any_text_has_a_folder_of_its_own(texts in prop::collection::vec("\\PC{1,8}|[aA.%~]{1,4}|[a-zA-Z/]{100,600}", 2..40)) {

@@ -39,8 +39,15 @@ impl Place {
     }
 
     /// Makes the folders of user and session. With `sync` they are on the disk.
-    pub(super) fn make_folders(&self, operation: &'static str, root: &Path, sync: bool) -> Result<()> {
-        let Some(folder) = self.graph.parent().filter(|folder| !folder.is_dir()) else { return Ok(()) };
+    pub(super) fn make_folders(
+        &self,
+        operation: &'static str,
+        root: &Path,
+        sync: bool,
+    ) -> Result<()> {
+        let Some(folder) = self.graph.parent().filter(|folder| !folder.is_dir()) else {
+            return Ok(());
+        };
         std::fs::create_dir_all(folder).map_err(|error| failed(operation, folder, error))?;
         if sync {
             for made in folder.ancestors().take_while(|made| made.starts_with(root)) {
@@ -52,7 +59,8 @@ impl Place {
 
     /// Removes the round's files, and folders that are empty then.
     pub(super) fn remove(&self, operation: &'static str) -> Result<()> {
-        // The head first: without it the graph says all, but a head alone would be taken for that of a later graph.
+        // The head first: without it the graph says all, but a head alone would be taken for that
+        // of a later graph.
         for file in [&self.head, &self.graph] {
             match std::fs::remove_file(file) {
                 Err(error) if !is_absent(&error) => return Err(failed(operation, file, error)),
@@ -80,7 +88,11 @@ fn session_folder(root: &Path, agent: &AgentRef) -> PathBuf {
 }
 
 /// The numbers of an agent's rounds, ascending.
-pub(super) fn rounds_of(operation: &'static str, root: &Path, agent: &AgentRef) -> Result<Vec<u32>> {
+pub(super) fn rounds_of(
+    operation: &'static str,
+    root: &Path,
+    agent: &AgentRef,
+) -> Result<Vec<u32>> {
     let files = files_of(operation, &session_folder(root, agent))?;
     let theirs = files.into_iter().filter(|(number, _)| *number == agent.agent);
     Ok(theirs.map(|(_, round)| round).collect())

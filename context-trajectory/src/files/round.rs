@@ -58,7 +58,9 @@ impl OpenRound {
         let mut turn = journal.hold(operation)?;
         turn.catch_up(&mut |line, text| source.fold(kept, line, text))?;
         let actual = Folded::revision(kept.as_ref());
-        if actual == commit.head.revision && kept.as_ref().is_some_and(|folded| folded.key == commit.key) {
+        if actual == commit.head.revision
+            && kept.as_ref().is_some_and(|folded| folded.key == commit.key)
+        {
             return Ok((RecordOutcome::Replayed, After::Open));
         }
         if actual != commit.expected {
@@ -78,13 +80,18 @@ impl OpenRound {
         if let Some(snapshot) = snapshot {
             let text = journal::whole(FORM, [snapshot.as_str()]);
             let alive = text.len() as u64;
-            // What is behind the end of a round is little: from then on the file is read more than written.
+            // What is behind the end of a round is little: from then on the file is read more than
+            // written.
             if alive.saturating_mul(2) < bytes || (ends && alive < bytes) {
-                // The head first: it is that of the old file as well, so whoever finds it beside that one is not misled.
+                // The head first: it is that of the old file as well, so whoever finds it beside
+                // that one is not misled.
                 let seen = Seen { bytes: alive, lines: 2 };
-                let replaced = head::write(operation, place, seen, &commit.head, sync)
-                    .and_then(|()| journal::replace(operation, &place.graph, text.as_bytes(), true));
-                // The commit is written either way; what failed is tried again when there is more to gain.
+                let replaced =
+                    head::write(operation, place, seen, &commit.head, sync).and_then(|()| {
+                        journal::replace(operation, &place.graph, text.as_bytes(), true)
+                    });
+                // The commit is written either way; what failed is tried again when there is more
+                // to gain.
                 if replaced.is_ok() {
                     return Ok((RecordOutcome::Applied, After::Replaced));
                 }
@@ -93,7 +100,8 @@ impl OpenRound {
         }
         let near = self.head_at.is_some_and(|at| bytes < at.saturating_add(FAR));
         if !near || ends {
-            // Without a head, or with an old one, listings read more of the graph: no reason to refuse a commit that is written.
+            // Without a head, or with an old one, listings read more of the graph: no reason to
+            // refuse a commit that is written.
             let written = head::write(operation, place, seen, &commit.head, sync);
             self.head_at = written.is_ok().then_some(bytes);
         }
@@ -108,7 +116,8 @@ impl OpenRound {
         Ok(kept.as_ref().map(|folded| folded.record.clone()))
     }
 
-    /// Removes the round if its head, as it is now, is to go; nothing else can be written meanwhile.
+    /// Removes the round if its head, as it is now, is to go; nothing else can be written
+    /// meanwhile.
     pub(super) fn remove_if(
         &mut self,
         operation: &'static str,
@@ -149,8 +158,9 @@ impl OpenRound {
 pub(super) fn read(operation: &'static str, place: &Place) -> Result<Option<RoundRecord>> {
     let mut kept = None;
     let source = Source { operation, path: &place.graph, round: &place.round };
-    let read =
-        journal::read(operation, &place.graph, FORM, &mut |line, text| source.fold(&mut kept, line, text));
+    let read = journal::read(operation, &place.graph, FORM, &mut |line, text| {
+        source.fold(&mut kept, line, text)
+    });
     match read {
         Ok(_torn) => Ok(kept.map(|folded| folded.record)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

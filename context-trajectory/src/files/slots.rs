@@ -10,7 +10,8 @@ use super::round::OpenRound;
 /// The most files that are kept open.
 const MOST: usize = 32;
 
-/// The place for one open file. Taken out while something is done to it, so that what fails half way is not used again.
+/// The place for one open file. Taken out while something is done to it, so that what fails half
+/// way is not used again.
 pub(super) type Slot = Arc<Mutex<Option<OpenRound>>>;
 
 #[derive(Default)]
@@ -35,9 +36,12 @@ impl Slots {
         }
         let mut gone = Vec::new();
         while known.slots.len() >= MOST {
-            // One that is in use stays where it is: a second handle to its file would be right, but slow.
+            // One that is in use stays where it is: a second handle to its file would be right, but
+            // slow.
             let idle = known.slots.iter().filter(|(_, (_, slot))| Arc::strong_count(slot) == 1);
-            let Some(oldest) = idle.min_by_key(|(_, (used, _))| *used).map(|(round, _)| round.clone()) else {
+            let Some(oldest) =
+                idle.min_by_key(|(_, (used, _))| *used).map(|(round, _)| round.clone())
+            else {
                 break;
             };
             gone.extend(known.slots.remove(&oldest).map(|(_, slot)| slot));

@@ -1,4 +1,5 @@
-//! The lines of a journal: written, checked, and read from where somebody stands. What a torn tail is, is decided here.
+//! The lines of a journal: written, checked, and read from where somebody stands. What a torn tail
+//! is, is decided here.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -39,7 +40,9 @@ impl Scan<'_> {
                 return Ok(Last::Whole);
             }
             if bytes > MAX_WHOLE {
-                return Err(self.fault(ErrorKind::Invalid, "a line is too long").with("limit", MAX_WHOLE));
+                return Err(self
+                    .fault(ErrorKind::Invalid, "a line is too long")
+                    .with("limit", MAX_WHOLE));
             }
             let ended = line.last() == Some(&b'\n');
             if ended {
@@ -84,7 +87,9 @@ impl Scan<'_> {
             version: u32,
         }
         match serde_json::from_str::<Header<'_>>(record) {
-            Ok(header) if header.form == self.form.name && header.version <= self.form.version => Ok(()),
+            Ok(header) if header.form == self.form.name && header.version <= self.form.version => {
+                Ok(())
+            }
             Ok(header) if header.form == self.form.name => Err(self
                 .fault(ErrorKind::Unsupported, "the file is of a newer version")
                 .with("version", header.version)),
@@ -105,7 +110,8 @@ fn record_of(line: &[u8]) -> std::result::Result<&str, &'static str> {
     let line = std::str::from_utf8(line).map_err(|_| "a line is not text")?;
     let rest = line.strip_prefix(BEFORE_CHECK).ok_or(SHAPE)?;
     let (check, rest) = rest.split_at_checked(CHECK_DIGITS).ok_or(SHAPE)?;
-    let record = rest.strip_prefix(BEFORE_RECORD).and_then(|rest| rest.strip_suffix('}')).ok_or(SHAPE)?;
+    let record =
+        rest.strip_prefix(BEFORE_RECORD).and_then(|rest| rest.strip_suffix('}')).ok_or(SHAPE)?;
     if *check == *checksum(record) { Ok(record) } else { Err("a line does not fit its checksum") }
 }
 

@@ -9,9 +9,15 @@ use context_core::Result;
 
 use super::failed;
 
-/// Puts a whole file in the place of another, or of none: whoever looks, and whatever breaks, sees the one or the other. With `sync` it is on
-/// the disk before it takes the place; without, a loss of power may leave an empty one.
-pub(crate) fn replace(operation: &'static str, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
+/// Puts a whole file in the place of another, or of none: whoever looks, and whatever breaks, sees
+/// the one or the other. With `sync` it is on the disk before it takes the place; without, a loss
+/// of power may leave an empty one.
+pub(crate) fn replace(
+    operation: &'static str,
+    path: &Path,
+    bytes: &[u8],
+    sync: bool,
+) -> Result<()> {
     let failed = |error| failed(operation, path, error);
     let partial = Partial::create(path).map_err(failed)?;
     let mut file = &partial.file;

@@ -30,12 +30,14 @@ impl CallRecord {
         self.id.as_deref().map(str::trim).filter(|id| !id.is_empty())
     }
 
-    /// Reads a call. `{"function": {"name", "arguments"}}` is read like `{"name", "args"}`, and so are `tool` and `arguments` instead of those.
+    /// Reads a call. `{"function": {"name", "arguments"}}` is read like `{"name", "args"}`, and so
+    /// are `tool` and `arguments` instead of those.
     pub(super) fn read(json: &Json, invalid: bool) -> Option<Self> {
         let mut map: JsonMap = json.parse().ok()?;
         let id = taken_text(&mut map, ID);
         let error = if invalid { taken_text(&mut map, ERROR) } else { None };
-        let function: Option<JsonMap> = map.get("function").and_then(|function| function.parse().ok());
+        let function: Option<JsonMap> =
+            map.get("function").and_then(|function| function.parse().ok());
         let (name, args) = match function {
             Some(mut function) if !map.contains_key(NAME) => {
                 map.shift_remove("function");
@@ -55,11 +57,13 @@ impl CallRecord {
                 let named = taken_text(&mut map, NAME).filter(|name| !name.is_empty());
                 let name = named.or_else(|| taken_text(&mut map, "tool"));
                 let said = |args: &Json| args.as_str() != "null";
-                let args = map.shift_remove(ARGS).filter(said).or_else(|| map.shift_remove("arguments"));
+                let args =
+                    map.shift_remove(ARGS).filter(said).or_else(|| map.shift_remove("arguments"));
                 (name, args.filter(said).map(|args| input(args, invalid)))
             }
         };
-        let nothing = || input(if invalid { "".into() } else { Json::from(serde_json::json!({})) }, invalid);
+        let nothing =
+            || input(if invalid { "".into() } else { Json::from(serde_json::json!({})) }, invalid);
         let args = args.unwrap_or_else(nothing);
         Some(Self { id, name, args, error, extra: map })
     }
@@ -78,7 +82,8 @@ fn input(args: Json, invalid: bool) -> ToolInput {
     }
 }
 
-/// Takes a text out of a map. What is no text stays, except null, which says nothing but that something is not wrong.
+/// Takes a text out of a map. What is no text stays, except null, which says nothing but that
+/// something is not wrong.
 fn taken_text(map: &mut JsonMap, key: &str) -> Option<String> {
     let value = map.get(key)?;
     let text = wire::text(value);

@@ -16,12 +16,14 @@ pub const MISSING_RESULT: &str = context_core::Unanswered::TEXT;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cleaning {
-    /// They go. A message of the model stays with all results of its calls right behind it, before anybody else speaks; else it goes, and
-    /// the results that are there go with it. So do results without a call, second results, and late ones.
+    /// They go. A message of the model stays with all results of its calls right behind it, before
+    /// anybody else speaks; else it goes, and the results that are there go with it. So do results
+    /// without a call, second results, and late ones.
     #[default]
     Drop,
-    /// Nothing goes. A missing result is filled by a marked stub, a late one moves to its call and takes the stub's place, one without a
-    /// call gets a marked message of the model that calls; a call or result without an id gets one.
+    /// Nothing goes. A missing result is filled by a marked stub, a late one moves to its call and
+    /// takes the stub's place, one without a call gets a marked message of the model that calls; a
+    /// call or result without an id gets one.
     Repair,
 }
 
@@ -32,15 +34,17 @@ pub enum Cleaning {
 pub struct Cleaned {
     /// The records, without those of the application.
     pub records: Vec<MessageRecord>,
-    /// What was done, but for records of the application. Paths name records by their position in what was given.
+    /// What was done, but for records of the application. Paths name records by their position in
+    /// what was given.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Removes the application's records, which the next run brings itself, and makes calls and results stand together.
+/// Removes the application's records, which the next run brings itself, and makes calls and results
+/// stand together.
 ///
-/// Ids are compared without white space around them. A call without an id cannot be answered. Each call needs a result of its own, also
-/// where two have one id. An invalid call was never run: to be dropped for it, its message need not miss anything, but a result of it
-/// stays.
+/// Ids are compared without white space around them. A call without an id cannot be answered. Each
+/// call needs a result of its own, also where two have one id. An invalid call was never run: to be
+/// dropped for it, its message need not miss anything, but a result of it stays.
 ///
 /// Doing it twice is doing it once. The time it takes grows with what is given.
 pub fn clean(records: Vec<MessageRecord>, how: Cleaning) -> Cleaned {

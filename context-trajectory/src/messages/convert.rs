@@ -9,22 +9,25 @@
 //! | `tool_call_id`, `name`, `content`, `status` of a tool | a result |
 //! | any other key | metadata of the message, under the same key; empty values that every record has are left out |
 //!
-//! A message of several results is one record for each; the ones behind the first say so under `context.continues`. What a record says
-//! and its message cannot, such as an order of lists that ours does not have, is kept as a difference in the message's metadata, under
-//! `trajectory.record`; what a message says and its records cannot is kept as the whole message in the first of them, as a text under
-//! `context.message`. Either counts only while it fits what stands beside it.
+//! A message of several results is one record for each; the ones behind the first say so under
+//! `context.continues`. What a record says and its message cannot, such as an order of lists that
+//! ours does not have, is kept as a difference in the message's metadata, under
+//! `trajectory.record`; what a message says and its records cannot is kept as the whole message in
+//! the first of them, as a text under `context.message`. Either counts only while it fits what
+//! stands beside it.
 //!
-//! A record comes back as the same JSON value, with numbers as they were written; order of keys and white space may change. A message comes
-//! back equal.
+//! A record comes back as the same JSON value, with numbers as they were written; order of keys and
+//! white space may change. A message comes back equal.
 
 use context_core::{
-    Data, Json, JsonMap, JsonPatch, Message, Metadata, Part, Role, ToolCall, ToolInput, ToolResult, wire,
+    Data, Json, JsonMap, JsonPatch, Message, Metadata, Part, Role, ToolCall, ToolInput, ToolResult,
+    wire,
 };
 
 use super::calls::{ARGS, CallRecord, ERROR, ID};
 use super::record::{
-    CALL_ID, CALLS, CONTENT, INVALID_CALLS, MessageRecord, NAME, RecordError, RecordKind, STATUS, TYPE,
-    defaults,
+    CALL_ID, CALLS, CONTENT, INVALID_CALLS, MessageRecord, NAME, RecordError, RecordKind, STATUS,
+    TYPE, defaults,
 };
 
 /// The key of a record whose message is also that of the record in front.
@@ -61,7 +64,8 @@ fn groups(records: &[MessageRecord]) -> impl Iterator<Item = &[MessageRecord]> {
 fn records_of(message: &Message) -> Vec<MessageRecord> {
     let (mut records, from_source) = natural(message);
     if !from_source && message_of(&records) != *message {
-        let text = serde_json::to_string(message).expect("a message has text keys and valid raw values");
+        let text =
+            serde_json::to_string(message).expect("a message has text keys and valid raw values");
         records[0].set(WHOLE, text.as_str());
     }
     records
@@ -73,8 +77,11 @@ fn natural(message: &Message) -> (Vec<MessageRecord>, bool) {
     let difference = bare.metadata.remove(DIFFERENCE);
     let plain = plain_records(&bare);
     let source = difference.and_then(|difference| {
-        let source: Vec<MessageRecord> = JsonPatch::from(difference).apply(&list(&plain))?.parse().ok()?;
-        (groups(&source).count() == 1 && plain_message(&source) == bare && compact(&source) == source)
+        let source: Vec<MessageRecord> =
+            JsonPatch::from(difference).apply(&list(&plain))?.parse().ok()?;
+        (groups(&source).count() == 1
+            && plain_message(&source) == bare
+            && compact(&source) == source)
             .then_some(source)
     });
     match source {
@@ -97,7 +104,8 @@ fn message_of(records: &[MessageRecord]) -> Message {
     let mut message = plain_message(&compacted);
     let plain = list(&plain_records(&message));
     // Made of what it leads to, it is the same whenever it is made.
-    let reached = JsonPatch::between(&plain, &list(&compacted)).and_then(|patch| patch.apply(&plain));
+    let reached =
+        JsonPatch::between(&plain, &list(&compacted)).and_then(|patch| patch.apply(&plain));
     if let Some(difference) = reached.and_then(|reached| JsonPatch::between(&plain, &reached)) {
         message.metadata.insert(DIFFERENCE, difference.into_json());
     }
@@ -168,7 +176,8 @@ fn answer_record(message: &Message) -> MessageRecord {
         }
     }
     let called = !calls.is_empty() || !invalid.is_empty();
-    let mut said = message.parts.iter().filter(|part| !matches!(part, Part::ToolCall(_))).peekable();
+    let mut said =
+        message.parts.iter().filter(|part| !matches!(part, Part::ToolCall(_))).peekable();
     let content = if called && said.peek().is_none() { "".into() } else { content(said) };
     MessageRecord::new(RecordKind::Ai, content)
         .with(CALLS, wire::array(&calls))
@@ -180,8 +189,12 @@ fn call_json(call: &ToolCall) -> Json {
         ToolInput::Json(json) => (on_a_line(json), "tool_call"),
         ToolInput::Invalid(text) => (text.as_str().into(), "invalid_tool_call"),
     };
-    let own =
-        [(NAME, call.name.as_str().into()), (ARGS, args), (ID, call.id.as_str().into()), (TYPE, kind.into())];
+    let own = [
+        (NAME, call.name.as_str().into()),
+        (ARGS, args),
+        (ID, call.id.as_str().into()),
+        (TYPE, kind.into()),
+    ];
     let mut map: JsonMap =
         own.into_iter().map(|(key, value): (&str, Json)| (key.to_owned(), value)).collect();
     for (key, value) in call.metadata.iter() {
@@ -214,8 +227,9 @@ fn plain_message(records: &[MessageRecord]) -> Message {
         RecordKind::Tool => (Role::Tool, records.iter().map(result).collect()),
     };
     let defaults = defaults(first.kind());
-    let says =
-        |key: &str, value: &Json| !defaults.iter().any(|(name, nothing)| *name == key && nothing == value);
+    let says = |key: &str, value: &Json| {
+        !defaults.iter().any(|(name, nothing)| *name == key && nothing == value)
+    };
     let facts = first.entries().filter(|(key, value)| !OWN.contains(key) && says(key, value));
     let facts = facts.filter(|(key, _)| first.kind() != RecordKind::Tool || *key != NAME);
     let metadata = facts.map(|(key, value)| (key.to_owned(), value.clone())).collect::<Metadata>();
@@ -223,7 +237,8 @@ fn plain_message(records: &[MessageRecord]) -> Message {
 }
 
 fn said(record: &MessageRecord) -> Vec<Part> {
-    let calls: Vec<_> = record.calls().into_iter().chain(record.invalid_calls()).map(call).collect();
+    let calls: Vec<_> =
+        record.calls().into_iter().chain(record.invalid_calls()).map(call).collect();
     let mut said = parts(record);
     // A model that only calls has no text, which is written as an empty one.
     if !calls.is_empty() && said == [Part::text("")] {
@@ -257,7 +272,9 @@ fn parts(record: &MessageRecord) -> Vec<Part> {
     let Some(content) = record.get(CONTENT) else { return Vec::new() };
     match wire::kind(content) {
         "null" => Vec::new(),
-        "a list" => content.parse::<Vec<Json>>().unwrap_or_default().into_iter().map(part).collect(),
+        "a list" => {
+            content.parse::<Vec<Json>>().unwrap_or_default().into_iter().map(part).collect()
+        }
         _ => vec![part(content.clone())],
     }
 }

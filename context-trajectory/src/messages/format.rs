@@ -13,10 +13,12 @@ const EMPTY: &str = "[Assistant]\n(Empty)";
 /// What a call without a name is called.
 const TOOL: &str = "tool";
 
-/// The text of records: a header, then a block for each, with lines of `---` between. `None` where there is nothing to show.
+/// The text of records: a header, then a block for each, with lines of `---` between. `None` where
+/// there is nothing to show.
 ///
-/// A message of the user in front is the question, which is asked elsewhere, and left out. Of calls there are names and arguments,
-/// without ids; of results the tool and the text; of lists of parts their texts, as [`MessageRecord::text`] says.
+/// A message of the user in front is the question, which is asked elsewhere, and left out. Of calls
+/// there are names and arguments, without ids; of results the tool and the text; of lists of parts
+/// their texts, as [`MessageRecord::text`] says.
 ///
 /// ```
 /// use context_core::{Json, Message, Part, Role};

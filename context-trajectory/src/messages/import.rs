@@ -82,14 +82,16 @@ impl From<ImportError> for Error {
     }
 }
 
-/// Reads the text of a file of messages: an object with a list `messages`, or the bare list of an older generation.
+/// Reads the text of a file of messages: an object with a list `messages`, or the bare list of an
+/// older generation.
 pub fn import_messages(text: &str) -> std::result::Result<ImportedMessages, ImportError> {
     let text = text.trim_start_matches('\u{feff}');
     let json: Json = serde_json::from_str(text).map_err(ImportError::NotJson)?;
     let (list, extra) = match wire::kind(&json) {
         "an object" => {
             let mut map: JsonMap = json.parse().map_err(ImportError::NotJson)?;
-            let list = map.shift_remove(MESSAGES).ok_or(ImportError::NotMessages { found: "nothing" })?;
+            let list =
+                map.shift_remove(MESSAGES).ok_or(ImportError::NotMessages { found: "nothing" })?;
             (list, map)
         }
         _ => (json, JsonMap::new()),
@@ -116,8 +118,9 @@ pub fn import_messages(text: &str) -> std::result::Result<ImportedMessages, Impo
 pub async fn load_messages(path: impl Into<PathBuf>) -> Result<ImportedMessages> {
     let path = path.into();
     blocking(OPERATION, move || {
-        let text = String::from_utf8(read_whole(OPERATION, &path)?)
-            .map_err(|error| failed(OPERATION, &path, io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        let text = String::from_utf8(read_whole(OPERATION, &path)?).map_err(|error| {
+            failed(OPERATION, &path, io::Error::new(io::ErrorKind::InvalidData, error))
+        })?;
         import_messages(&text).map_err(|error| Error::from(error).with("path", path.display()))
     })
     .await

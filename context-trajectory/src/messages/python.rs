@@ -1,4 +1,5 @@
-//! JSON as Python's `json.dumps` writes it with sorted keys and characters as they are: prompts that models are used to look like this.
+//! JSON as Python's `json.dumps` writes it with sorted keys and characters as they are: prompts
+//! that models are used to look like this.
 
 use context_core::wire::{Entries, raw_kind, raw_text};
 use serde_json::value::RawValue;

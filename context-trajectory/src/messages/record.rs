@@ -73,11 +73,12 @@ pub enum RecordError {
 
 context_core::readable_debug!(RecordError);
 
-/// A message as it is stored: a JSON object with `type`, `content`, `name`, `additional_kwargs` and `response_metadata`; of the model
-/// also `tool_calls`, `invalid_tool_calls` and `usage_metadata`; of a tool `tool_call_id`, and `status` if it failed.
+/// A message as it is stored: a JSON object with `type`, `content`, `name`, `additional_kwargs` and
+/// `response_metadata`; of the model also `tool_calls`, `invalid_tool_calls` and `usage_metadata`;
+/// of a tool `tool_call_id`, and `status` if it failed.
 ///
-/// It keeps every key and value as it was written, though on one line, those that are not known here too. Two are equal if their values were written alike,
-/// in any order of keys.
+/// It keeps every key and value as it was written, though on one line, those that are not known
+/// here too. Two are equal if their values were written alike, in any order of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
     kind: RecordKind,
@@ -173,24 +174,27 @@ impl MessageRecord {
         self.with(USAGE, json)
     }
 
-    /// The same with the time at which it was stored, in `additional_kwargs` as seconds with a fraction.
+    /// The same with the time at which it was stored, in `additional_kwargs` as seconds with a
+    /// fraction.
     #[must_use]
     pub fn with_time(self, time: Timestamp) -> Self {
-        let mut kwargs: JsonMap = self.get(KWARGS).and_then(|json| json.parse().ok()).unwrap_or_default();
-        let seconds =
-            Json::from_serialize(&(time.as_micros() as f64 / 1e6)).expect("a number prints as JSON");
+        let mut kwargs: JsonMap =
+            self.get(KWARGS).and_then(|json| json.parse().ok()).unwrap_or_default();
+        let seconds = Json::from_serialize(&(time.as_micros() as f64 / 1e6))
+            .expect("a number prints as JSON");
         kwargs.insert(STAMP.to_owned(), seconds);
         self.with(KWARGS, wire::from_map(&kwargs))
     }
 
-    /// Who speaks by name, or which tool answers, if it says so: under `name`, else in `additional_kwargs`.
+    /// Who speaks by name, or which tool answers, if it says so: under `name`, else in
+    /// `additional_kwargs`.
     pub fn name(&self) -> Option<String> {
         let text = |json: &Json| wire::text(json).filter(|name| !name.is_empty());
         self.get(NAME).and_then(text).or_else(|| self.beside(NAME).as_ref().and_then(text))
     }
 
-    /// The text of the content: a text as it stands, of a list its texts, joined by line feeds. What is no text stands as its type in
-    /// brackets, thoughts not at all.
+    /// The text of the content: a text as it stands, of a list its texts, joined by line feeds.
+    /// What is no text stands as its type in brackets, thoughts not at all.
     pub fn text(&self) -> String {
         let Some(content) = self.get(CONTENT) else { return String::new() };
         match wire::kind(content) {
@@ -211,7 +215,8 @@ impl MessageRecord {
         self.listed(CALLS, false)
     }
 
-    /// The calls that the model wrote wrong: `invalid_tool_calls`, else those in `additional_kwargs`.
+    /// The calls that the model wrote wrong: `invalid_tool_calls`, else those in
+    /// `additional_kwargs`.
     pub fn invalid_calls(&self) -> Vec<CallRecord> {
         self.listed(INVALID_CALLS, true)
     }
@@ -244,11 +249,12 @@ impl MessageRecord {
         self.beside(STAMP)?.parse().ok()
     }
 
-    /// Whether it stands for earlier ones: a [checkpoint](context_core::Message::is_checkpoint), or marked as folded in
-    /// `additional_kwargs`.
+    /// Whether it stands for earlier ones: a [checkpoint](context_core::Message::is_checkpoint), or
+    /// marked as folded in `additional_kwargs`.
     pub fn stands_for_earlier(&self) -> bool {
-        let folded =
-            || self.beside(FOLDED).is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"));
+        let folded = || {
+            self.beside(FOLDED).is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"))
+        };
         self.get(context_core::CHECKPOINT).is_some() || folded()
     }
 
@@ -257,7 +263,8 @@ impl MessageRecord {
         self.get(KWARGS)?.parse::<JsonMap>().ok()?.shift_remove(key)
     }
 
-    /// Whether it is [marked](context_core::Message::SYNTHETIC) as written by no person, model or tool.
+    /// Whether it is [marked](context_core::Message::SYNTHETIC) as written by no person, model or
+    /// tool.
     pub fn is_synthetic(&self) -> bool {
         self.get(context_core::Message::SYNTHETIC).is_some()
     }
@@ -268,7 +275,9 @@ pub(super) fn defaults(kind: RecordKind) -> Vec<(&'static str, Json)> {
     let object = || Json::from(serde_json::json!({}));
     let mut all = vec![(NAME, Json::from("")), (KWARGS, object()), (RESPONSE, object())];
     match kind {
-        RecordKind::Ai => all.extend([(CALLS, wire::array(&[])), (INVALID_CALLS, wire::array(&[]))]),
+        RecordKind::Ai => {
+            all.extend([(CALLS, wire::array(&[])), (INVALID_CALLS, wire::array(&[]))])
+        }
         RecordKind::Tool => all.push((CALL_ID, Json::from(""))),
         RecordKind::Human | RecordKind::System | RecordKind::Other => {}
     }
@@ -287,7 +296,9 @@ fn shown(item: &Json) -> Option<Cow<'static, str>> {
     if let Some(text) = wire::text(item) {
         return Some(text.into());
     }
-    let Ok(map) = item.parse::<JsonMap>() else { return Some(item.compact().as_str().to_owned().into()) };
+    let Ok(map) = item.parse::<JsonMap>() else {
+        return Some(item.compact().as_str().to_owned().into());
+    };
     let text = |key: &str| map.get(key).and_then(wire::text);
     match text(TYPE).as_deref() {
         Some("thinking" | "redacted_thinking" | "reasoning") => None,

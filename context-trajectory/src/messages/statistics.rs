@@ -9,8 +9,8 @@ use super::usage::{TokenUsage, rounded};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolTime {
-    /// A round ends with the last message of the user or the model: time between two of them counts, whatever ran meanwhile; a result
-    /// behind the last one does not.
+    /// A round ends with the last message of the user or the model: time between two of them
+    /// counts, whatever ran meanwhile; a result behind the last one does not.
     #[default]
     Between,
     /// A round ends with the last record of any kind, so results behind the last answer count.
@@ -26,7 +26,8 @@ pub struct RoundStatistics {
     /// The sum over the model's records.
     #[serde(flatten)]
     pub usage: TokenUsage,
-    /// Seconds between the earliest and the latest time, to the hundredth; 0 where less than two are known.
+    /// Seconds between the earliest and the latest time, to the hundredth; 0 where less than two
+    /// are known.
     pub elapsed_sec: f64,
     /// [`TokenUsage::cache_hit_rate`], of the sum.
     pub cache_hit_rate: f64,
@@ -34,9 +35,11 @@ pub struct RoundStatistics {
 
 /// The numbers of each round.
 ///
-/// A round begins at a message of the user behind one of the model: several in a row are one question. What the model says in front of
-/// any question belongs to no round; a question without an answer is a round of zeros. The time of a message that stands for earlier ones (a
-/// [checkpoint](context_core::Message::is_checkpoint), or marked as folded) is that of the folding, and counts for nothing.
+/// A round begins at a message of the user behind one of the model: several in a row are one
+/// question. What the model says in front of any question belongs to no round; a question without
+/// an answer is a round of zeros. The time of a message that stands for earlier ones (a
+/// [checkpoint](context_core::Message::is_checkpoint), or marked as folded) is that of the folding,
+/// and counts for nothing.
 pub fn round_statistics(records: &[MessageRecord], tools: ToolTime) -> Vec<RoundStatistics> {
     let mut rounds: Vec<Round> = Vec::new();
     for record in records {
@@ -106,8 +109,10 @@ impl RunStatistics {
             all.num_turns += 1;
             all.num_valid_tool_calls += calls.len();
             all.num_invalid_tool_calls += record.invalid_calls().len();
-            all.hitl_count +=
-                calls.iter().filter(|call| call.name.as_deref().is_some_and(&asks_a_person)).count();
+            all.hitl_count += calls
+                .iter()
+                .filter(|call| call.name.as_deref().is_some_and(&asks_a_person))
+                .count();
         }
         all
     }

@@ -3,7 +3,8 @@
 use context_core::{Json, JsonMap, Usage};
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one call, or the sum of several. Those of the cache are part of the input, those of thoughts part of the output.
+/// Tokens of one call, or the sum of several. Those of the cache are part of the input, those of
+/// thoughts part of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
@@ -22,11 +23,12 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Reads the object of a record: the six numbers, or the three with details in objects of their own. What is not there, or is no
-    /// number from 0, counts as 0. Nothing for what is no object.
+    /// Reads the object of a record: the six numbers, or the three with details in objects of their
+    /// own. What is not there, or is no number from 0, counts as 0. Nothing for what is no object.
     pub fn read(json: &Json) -> Option<Self> {
         let map: JsonMap = json.parse().ok()?;
-        let nested = |key: &str| map.get(key).and_then(|json| json.parse().ok()).unwrap_or_default();
+        let nested =
+            |key: &str| map.get(key).and_then(|json| json.parse().ok()).unwrap_or_default();
         let (input, output): (JsonMap, JsonMap) =
             (nested("input_token_details"), nested("output_token_details"));
         let either = |flat: &str, details: &JsonMap, key: &str| match map.get(flat) {
@@ -39,7 +41,11 @@ impl TokenUsage {
             output_tokens: plain("output_tokens"),
             total_tokens: plain("total_tokens"),
             input_cache_read_tokens: either("input_cache_read_tokens", &input, "cache_read"),
-            input_cache_creation_tokens: either("input_cache_creation_tokens", &input, "cache_creation"),
+            input_cache_creation_tokens: either(
+                "input_cache_creation_tokens",
+                &input,
+                "cache_creation",
+            ),
             output_reasoning_tokens: either("output_reasoning_tokens", &output, "reasoning"),
         })
     }
@@ -63,7 +69,8 @@ impl TokenUsage {
         }
     }
 
-    /// Which part of the input came from a cache, in percent with one decimal; 0 if there was no input.
+    /// Which part of the input came from a cache, in percent with one decimal; 0 if there was no
+    /// input.
     pub fn cache_hit_rate(&self) -> f64 {
         if self.input_tokens == 0 {
             return 0.0;
@@ -74,13 +81,15 @@ impl TokenUsage {
 
 impl From<TokenUsage> for Usage {
     fn from(usage: TokenUsage) -> Self {
-        let cached = usage.input_cache_read_tokens.saturating_add(usage.input_cache_creation_tokens);
+        let cached =
+            usage.input_cache_read_tokens.saturating_add(usage.input_cache_creation_tokens);
         let mut own = Self::default();
         own.input = usage.input_tokens.saturating_sub(cached);
         own.output = usage.output_tokens;
         own.cache_read = usage.input_cache_read_tokens;
         own.cache_write = usage.input_cache_creation_tokens;
-        own.reasoning = (usage.output_reasoning_tokens > 0).then_some(usage.output_reasoning_tokens);
+        own.reasoning =
+            (usage.output_reasoning_tokens > 0).then_some(usage.output_reasoning_tokens);
         own
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn read_graph(text: &str, report: &mut impl FnMut(Problem)) -> Result
             .map(Some)
             .map_err(|_| Problem::Unreadable { reason: format!("{name} is no list") }),
     };
-    let nodes = list("nodes")?.ok_or_else(|| Problem::Unreadable { reason: "it has no nodes".into() })?;
+    let nodes =
+        list("nodes")?.ok_or_else(|| Problem::Unreadable { reason: "it has no nodes".into() })?;
     let (newer, older) = (list("edges")?, list("links")?);
     let edges = newer.into_iter().chain(older).flatten().collect();
     for (name, value) in map {
@@ -57,7 +58,9 @@ pub(super) fn read_pointers(text: &str, report: &mut impl FnMut(Problem)) -> Poi
     let mut pointers = Pointers::default();
     for (name, value) in map {
         let known = match name.as_str() {
-            "initial_pt" => value.parse::<Option<String>>().map(|query| pointers.query = query).is_ok(),
+            "initial_pt" => {
+                value.parse::<Option<String>>().map(|query| pointers.query = query).is_ok()
+            }
             "current_pt" => value.parse::<Vec<String>>().map(|ends| pointers.ends = ends).is_ok(),
             "messages" => value.compact().as_str() == "{}",
             _ => false,

@@ -111,8 +111,12 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
             left_out.push(LeftOut::SecondEdge { from: source, to: target, name: (**name).into() });
             continue;
         }
-        edges
-            .push(Entries::default().text("edge_type", name).text("source", &source).text("target", &target));
+        edges.push(
+            Entries::default()
+                .text("edge_type", name)
+                .text("source", &source)
+                .text("target", &target),
+        );
     }
     let mut graph = Entries::default();
     graph.raw("directed", "true");
@@ -131,7 +135,8 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
     Export { graph: pretty(&graph.end()), pointers: pretty(&pointers.end()), left_out }
 }
 
-/// The question's round stands behind its fields, that of other nodes before: as that program adds them.
+/// The question's round stands behind its fields, that of other nodes before: as that program adds
+/// them.
 fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
     let kind = node.kind();
     let round = node.id.round.to_string();
@@ -191,7 +196,8 @@ struct Entries(String);
 impl Entries {
     fn raw(&mut self, name: &str, json: &str) {
         let separator = if self.0.is_empty() { "" } else { "," };
-        write!(self.0, "{separator}{}:{json}", quoted(name)).expect("writing to a string cannot fail");
+        write!(self.0, "{separator}{}:{json}", quoted(name))
+            .expect("writing to a string cannot fail");
     }
 
     fn text(mut self, name: &str, text: &str) -> Self {

@@ -31,7 +31,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What could not be taken. `Display` and `Debug` name things and show no content; what was left out is in the fields.
+/// What could not be taken. `Display` and `Debug` name things and show no content; what was left
+/// out is in the fields.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -128,7 +129,8 @@ pub enum Problem {
         /// The round.
         said: String,
     },
-    /// More than one question; the first counts as that of the round, the others are nodes like others.
+    /// More than one question; the first counts as that of the round, the others are nodes like
+    /// others.
     #[error("{count} questions in one round")]
     SeveralQueries {
         /// How many.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-/// For each edge between numbered nodes, whether it closes a cycle with those that stay. Walks from the given nodes on, first of all from
-/// the first, so an edge back to where things began is the one that goes. Costs what the graph is.
+/// For each edge between numbered nodes, whether it closes a cycle with those that stay. Walks from
+/// the given nodes on, first of all from the first, so an edge back to where things began is the
+/// one that goes. Costs what the graph is.
 pub(super) fn closing(nodes: usize, first: Option<usize>, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut from: HashMap<usize, Vec<usize>> = HashMap::new();
     for (place, (source, _)) in edges.iter().enumerate() {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use context_core::trajectory::{NodeKind, RoundRecord};
 use context_core::{
-    AgentRef, Error, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp, TrajectoryStore,
-    UserId,
+    AgentRef, Error, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp,
+    TrajectoryStore, UserId,
 };
 
 use super::export::{Export, Generation, LeftOut, export_round};
@@ -25,12 +25,14 @@ pub struct FolderImport {
 }
 
 impl FolderImport {
-    /// The commits that make the rounds in a store that does not have them. They carry the same keys each time.
+    /// The commits that make the rounds in a store that does not have them. They carry the same
+    /// keys each time.
     pub fn commits(&self) -> Vec<RoundCommit> {
         self.rounds.iter().flat_map(commits).collect()
     }
 
-    /// Writes the rounds to a store, and returns those that it had already: they are left as they were.
+    /// Writes the rounds to a store, and returns those that it had already: they are left as they
+    /// were.
     pub async fn store(&self, store: &dyn TrajectoryStore) -> Result<Vec<RoundRef>> {
         let mut there = Vec::new();
         for record in &self.rounds {
@@ -58,7 +60,8 @@ pub struct FolderExport {
     pub left_out: Vec<(RoundRef, LeftOut)>,
 }
 
-/// Reads all rounds in a folder as those of this session. Files of other names are not looked at. Blocks.
+/// Reads all rounds in a folder as those of this session. Files of other names are not looked at.
+/// Blocks.
 ///
 /// # Errors
 ///
@@ -101,7 +104,12 @@ pub fn import_folder(
         import.findings.extend(read_round.findings.into_iter().map(of_file));
         import.rounds.extend(read_round.round.map(|mut record| {
             if let Some((_, numbers)) = before.filter(|(known, _)| *known == agent) {
-                record.head.numbers.iter_mut().zip(numbers).for_each(|(own, number)| *own = number.max(*own));
+                record
+                    .head
+                    .numbers
+                    .iter_mut()
+                    .zip(numbers)
+                    .for_each(|(own, number)| *own = number.max(*own));
             }
             before = Some((agent, record.head.numbers));
             record
@@ -110,15 +118,20 @@ pub fn import_folder(
     Ok(import)
 }
 
-/// Writes rounds of one session to a folder that is there, each file whole or not at all. The names of
-/// the files say the round and the agent and not the session, so a folder holds one session. Blocks.
+/// Writes rounds of one session to a folder that is there, each file whole or not at all. The names
+/// of the files say the round and the agent and not the session, so a folder holds one session.
+/// Blocks.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) with the `file` that is there already, or that two of these rounds would be
-/// written to, before anything is written: nothing is overwritten. Else when a file cannot be written;
-/// those before it are.
-pub fn export_folder(folder: &Path, rounds: &[RoundRecord], generation: Generation) -> Result<FolderExport> {
+/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) with the `file` that is there already,
+/// or that two of these rounds would be written to, before anything is written: nothing is
+/// overwritten. Else when a file cannot be written; those before it are.
+pub fn export_folder(
+    folder: &Path,
+    rounds: &[RoundRecord],
+    generation: Generation,
+) -> Result<FolderExport> {
     const OPERATION: &str = "export_folder";
     check_free(OPERATION, folder, rounds)?;
     let mut done = FolderExport::default();
@@ -150,7 +163,9 @@ fn check_free(operation: &'static str, folder: &Path, rounds: &[RoundRecord]) ->
             let path = folder.join(&name);
             let problem = match path.symlink_metadata() {
                 Ok(_) => "a file of this name is there; nothing was written",
-                Err(_) if !taken.insert(name) => "two rounds have the same file; nothing was written",
+                Err(_) if !taken.insert(name) => {
+                    "two rounds have the same file; nothing was written"
+                }
                 Err(_) => continue,
             };
             return Err(Error::invalid(operation, problem).with("file", path.display()));

@@ -28,15 +28,21 @@ pub struct RoundImport {
 }
 
 impl RoundImport {
-    /// The commits that make the round in a store that does not have it: one, unless it is very large. They carry the
-    /// same keys each time, so they may be sent again.
+    /// The commits that make the round in a store that does not have it: one, unless it is very
+    /// large. They carry the same keys each time, so they may be sent again.
     pub fn commits(&self) -> Vec<RoundCommit> {
         self.round.as_ref().map(commits).unwrap_or_default()
     }
 }
 
-/// Makes a round of a graph's text, and of that of its pointers if there is one. `at` is said of all that is in it.
-pub fn import_round(round: &RoundRef, graph: &str, pointers: Option<&str>, at: Timestamp) -> RoundImport {
+/// Makes a round of a graph's text, and of that of its pointers if there is one. `at` is said of
+/// all that is in it.
+pub fn import_round(
+    round: &RoundRef,
+    graph: &str,
+    pointers: Option<&str>,
+    at: Timestamp,
+) -> RoundImport {
     let mut problems = Vec::new();
     let record = read_round(round, graph, pointers, at, &mut |problem| problems.push(problem));
     let record = record.map_err(|problem| problems.push(problem)).ok();
@@ -153,7 +159,8 @@ fn read_edges(
             report(Problem::Bridge { from, to });
             continue;
         }
-        let (Some(source), Some(target)) = (places.get(&from).copied(), places.get(&to).copied()) else {
+        let (Some(source), Some(target)) = (places.get(&from).copied(), places.get(&to).copied())
+        else {
             report(Problem::Dangling { from, to, name });
             continue;
         };
@@ -168,8 +175,11 @@ fn read_edges(
     }
     // References take no part in the flow, so they close no cycle.
     let is_flow = |name: &str| edge::Relation::of(name) == edge::Relation::Flow;
-    let flow: Vec<_> =
-        read.iter().filter(|(_, _, name)| is_flow(name)).map(|(from, to, _)| (*from, *to)).collect();
+    let flow: Vec<_> = read
+        .iter()
+        .filter(|(_, _, name)| is_flow(name))
+        .map(|(from, to, _)| (*from, *to))
+        .collect();
     let mut closing = closing(nodes.len(), query, &flow).into_iter();
     let mut edges = Vec::with_capacity(read.len());
     for (from, to, name) in read {
@@ -204,7 +214,8 @@ fn ends_of(json: &Json) -> Option<Ends> {
 fn next_number(kind: NodeKind, label: &str) -> u32 {
     let digits = label.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
     let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|digits| digits.parse::<u32>().ok()).filter(|number| *number < HIGHEST);
+    let number =
+        digits.and_then(|digits| digits.parse::<u32>().ok()).filter(|number| *number < HIGHEST);
     number.map_or(0, |number| number + 1)
 }
 
@@ -221,7 +232,8 @@ pub(super) fn commits(record: &RoundRecord) -> Vec<RoundCommit> {
     let content = blake3::hash(&content).to_hex();
     loop {
         let chunk = chunks.next().unwrap_or_default();
-        there += chunk.iter().filter(|change| matches!(change, Change::NodeAdded { .. })).count() as u32;
+        there +=
+            chunk.iter().filter(|change| matches!(change, Change::NodeAdded { .. })).count() as u32;
         revision += 1;
         let mut head = record.head.clone();
         head.revision = revision;
@@ -232,7 +244,11 @@ pub(super) fn commits(record: &RoundRecord) -> Vec<RoundCommit> {
             head.endpoints.retain(|end| *end < there);
             head.query = head.query.filter(|query| *query < there);
         }
-        commits.push(RoundCommit::new(format!("import-{revision}-{}", &content[..16]), chunk.to_vec(), head));
+        commits.push(RoundCommit::new(
+            format!("import-{revision}-{}", &content[..16]),
+            chunk.to_vec(),
+            head,
+        ));
         if last {
             return commits;
         }

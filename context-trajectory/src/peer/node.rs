@@ -91,7 +91,11 @@ fn read_body(
                 let value = read_value(&fields[at], node, json, report);
                 if let Some(old) = values[at].take().filter(|old| Some(old) != value.as_ref()) {
                     let name = fields[at].aliases.first().copied().unwrap_or(name).to_owned();
-                    report(Problem::UnknownAttribute { node: node.to_owned(), name, value: old.to_json() });
+                    report(Problem::UnknownAttribute {
+                        node: node.to_owned(),
+                        name,
+                        value: old.to_json(),
+                    });
                 }
                 values[at] = value;
             }

@@ -1,6 +1,7 @@
 //! JSON as Python's library writes and reads it: with four spaces, and with numbers that are none.
 
-/// The same value with a line for each entry, indented by four spaces. Texts and digits stay as they are.
+/// The same value with a line for each entry, indented by four spaces. Texts and digits stay as
+/// they are.
 pub(super) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
@@ -45,7 +46,8 @@ pub(super) fn pretty(json: &str) -> String {
     out
 }
 
-/// The same text with `NaN`, `Infinity` and `-Infinity`, where they stand as values, as JSON texts; and how many there were.
+/// The same text with `NaN`, `Infinity` and `-Infinity`, where they stand as values, as JSON texts;
+/// and how many there were.
 pub(super) fn without_nan(json: &str) -> (String, usize) {
     const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     let (mut out, mut count) = (String::with_capacity(json.len()), 0);
@@ -69,7 +71,8 @@ pub(super) fn without_nan(json: &str) -> (String, usize) {
     (out, count)
 }
 
-/// How long the JSON text is that something begins with, with its quotes; to the end if it does not end.
+/// How long the JSON text is that something begins with, with its quotes; to the end if it does not
+/// end.
 fn text_length(rest: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in rest.bytes().enumerate().skip(1) {
@@ -89,7 +92,8 @@ mod tests {
 
     #[test]
     fn numbers_that_are_none_become_texts_where_they_are_values() {
-        let (text, count) = without_nan(r#"{"NaN": [NaN, -Infinity, 1.50], "a": "NaN \" Infinity"}"#);
+        let (text, count) =
+            without_nan(r#"{"NaN": [NaN, -Infinity, 1.50], "a": "NaN \" Infinity"}"#);
         assert_eq!(text, r#"{"NaN": ["NaN", "-Infinity", 1.50], "a": "NaN \" Infinity"}"#);
         assert_eq!(count, 2);
         // Half a text is no reason to panic.

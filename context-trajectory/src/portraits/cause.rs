@@ -12,7 +12,8 @@ pub(super) struct Cause {
     pub(super) state: Option<Arc<Node>>,
 }
 
-/// Only nodes of the round are looked at: no bridge leads from a piece of data to what another round did.
+/// Only nodes of the round are looked at: no bridge leads from a piece of data to what another
+/// round did.
 pub(super) fn cause(round: &Round, id: NodeId) -> Cause {
     let action = nearest(round, id, NodeKind::Action);
     let from = action.as_ref().map_or(id, |action| action.id);

@@ -22,7 +22,8 @@ pub enum PortraitError {
     /// A skill whose text cannot be read, or is empty.
     #[error("the skill cannot be read")]
     Skill(#[source] io::Error),
-    /// There is a description, and it could not be written. It is kept: the next schedule writes it and asks nobody.
+    /// There is a description, and it could not be written. It is kept: the next schedule writes it
+    /// and asks nobody.
     #[error("the description could not be written")]
     Record(#[from] RecordError),
     /// [`Portraits::cancel`](super::Portraits::cancel) came first.

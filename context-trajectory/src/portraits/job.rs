@@ -31,7 +31,11 @@ pub(super) struct Painter {
 
 impl Painter {
     /// The description of a node, from the round as it is now.
-    pub(super) async fn portray(&self, round: Arc<Round>, node: Arc<Node>) -> Result<String, PortraitError> {
+    pub(super) async fn portray(
+        &self,
+        round: Arc<Round>,
+        node: Arc<Node>,
+    ) -> Result<String, PortraitError> {
         if node.kind() == NodeKind::Skill {
             let (previews, node) = (self.previews.clone(), node);
             let read = move || preview::skill(&*previews, node.body.text("path"));
@@ -48,7 +52,8 @@ impl Painter {
         described(answer)
     }
 
-    /// The beginning of the file that a node names: of its copy, if it has one. That there is none is no failure: what made a file says much of it.
+    /// The beginning of the file that a node names: of its copy, if it has one. That there is none
+    /// is no failure: what made a file says much of it.
     async fn preview(&self, node: &Arc<Node>) -> Result<Option<String>, PortraitError> {
         let read: fn(&dyn ReadPreview, &str) -> Option<String> = match node.kind() {
             NodeKind::Table => preview::rows,
@@ -58,7 +63,10 @@ impl Painter {
         let (previews, node) = (self.previews.clone(), node.clone());
         let paths = move || {
             let paths = [node.body.text("path_backup"), node.body.text("path")];
-            paths.into_iter().filter(|path| !path.is_empty()).find_map(|path| read(&*previews, path))
+            paths
+                .into_iter()
+                .filter(|path| !path.is_empty())
+                .find_map(|path| read(&*previews, path))
         };
         tokio::task::spawn_blocking(paths).await.map_err(|_| PortraitError::Ended)
     }
@@ -78,9 +86,15 @@ impl Painter {
 
     async fn call(&self, asked: &ModelRequest) -> Result<Answer, ModelError> {
         let call = self.model.complete(asked, &self.cancel);
-        let late =
-            |_| ModelError::new(self.model.name(), ModelErrorCode::Timeout, "the portrait took too long");
-        let mut answer = tokio::time::timeout(self.options.call_limit, call).await.map_err(late)??;
+        let late = |_| {
+            ModelError::new(
+                self.model.name(),
+                ModelErrorCode::Timeout,
+                "the portrait took too long",
+            )
+        };
+        let mut answer =
+            tokio::time::timeout(self.options.call_limit, call).await.map_err(late)??;
         match answer.error.take() {
             Some(error) => Err(error),
             None => Ok(answer),

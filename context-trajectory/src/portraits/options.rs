@@ -13,13 +13,17 @@ pub struct PortraitOptions {
     pub concurrency: usize,
     /// How long one call of the model may take. 300 seconds, unless said otherwise.
     pub call_limit: Duration,
-    /// How often a call is made again, where its error says that this may help. Twice, unless said otherwise.
+    /// How often a call is made again, where its error says that this may help. Twice, unless said
+    /// otherwise.
     pub retries: u32,
-    /// How long the first retry waits; each further one waits twice as long. 1 second, unless said otherwise.
+    /// How long the first retry waits; each further one waits twice as long. 1 second, unless said
+    /// otherwise.
     pub first_wait: Duration,
-    /// The longest that a retry waits. A provider that asks for more is not asked again until a later schedule. 30 seconds, unless said otherwise.
+    /// The longest that a retry waits. A provider that asks for more is not asked again until a
+    /// later schedule. 30 seconds, unless said otherwise.
     pub longest_wait: Duration,
-    /// The most tokens that the model may write; nothing leaves it to the provider. 1,000, unless said otherwise: thoughts count.
+    /// The most tokens that the model may write; nothing leaves it to the provider. 1,000, unless
+    /// said otherwise: thoughts count.
     pub max_output_tokens: Option<u64>,
 }
 

@@ -12,16 +12,18 @@ const LINES: usize = 50;
 
 /// Reads the beginning of files, for portraits. Calls may block.
 ///
-/// Paths are what programs and models recorded. An application that lets neither choose what is read, checks them here.
+/// Paths are what programs and models recorded. An application that lets neither choose what is
+/// read, checks them here.
 pub trait ReadPreview: fmt::Debug + Send + Sync + 'static {
     /// The first bytes of a file, at most so many.
     fn read(&self, path: &Path, bytes: usize) -> io::Result<Vec<u8>>;
 }
 
-/// Files of this machine below some folders: plain files only, no devices and pipes, and no links that lead elsewhere.
+/// Files of this machine below some folders: plain files only, no devices and pipes, and no links
+/// that lead elsewhere.
 ///
-/// By default these are the files below the working folder. What a tool happened to name, such as a file of keys, would otherwise
-/// be sent to the model.
+/// By default these are the files below the working folder. What a tool happened to name, such as a
+/// file of keys, would otherwise be sent to the model.
 #[derive(Clone, Debug)]
 pub struct HostPreviews(Vec<PathBuf>);
 
@@ -41,9 +43,13 @@ impl HostPreviews {
 impl ReadPreview for HostPreviews {
     fn read(&self, path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
         let path = path.canonicalize()?;
-        let below = |folder: &PathBuf| folder.canonicalize().is_ok_and(|folder| path.starts_with(folder));
+        let below =
+            |folder: &PathBuf| folder.canonicalize().is_ok_and(|folder| path.starts_with(folder));
         if !self.0.iter().any(below) {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not below a folder that is shown"));
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "not below a folder that is shown",
+            ));
         }
         if !std::fs::metadata(&path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no plain file"));
@@ -132,7 +138,8 @@ fn front_matter(text: &str) -> (&str, &str) {
     ("", text)
 }
 
-/// The value of `description`, in quotes or not, on one line or on those below it that are indented.
+/// The value of `description`, in quotes or not, on one line or on those below it that are
+/// indented.
 fn described(front: &str) -> Option<String> {
     let mut lines = front.lines();
     let value = lines.by_ref().find_map(|line| line.strip_prefix("description:"))?.trim();

@@ -64,7 +64,8 @@ fn fields(kind: NodeKind) -> &'static [(&'static str, usize)] {
     }
 }
 
-/// A text without keys, cut behind so many characters. Masked first: half a key is none that can be told.
+/// A text without keys, cut behind so many characters. Masked first: half a key is none that can be
+/// told.
 pub(super) fn shown(text: &str, most: usize) -> String {
     // Of a long text only as much is masked as can be shown, with room for what masking takes out.
     let near = text.floor_char_boundary(most.saturating_mul(16));

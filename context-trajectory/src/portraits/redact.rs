@@ -1,7 +1,7 @@
 //! Values that are secrets by the name they stand under.
 //!
-//! What this does not do: find secrets in prose; keys of a known form are masked wherever they stand, see
-//! [`context_core::secrets`].
+//! What this does not do: find secrets in prose; keys of a known form are masked wherever they
+//! stand, see [`context_core::secrets`].
 
 use context_core::Json;
 use serde_json::Value;
@@ -9,7 +9,8 @@ use serde_json::Value;
 /// What stands for such a value.
 const MASK: &str = "…";
 
-/// Names, in small letters and without separators, whose values are nobody's business, also as the end of a longer name.
+/// Names, in small letters and without separators, whose values are nobody's business, also as the
+/// end of a longer name.
 const NAMES: [&str; 13] = [
     "password",
     "passwd",
@@ -56,7 +57,8 @@ pub(super) fn without_named_secrets(json: &Json) -> Json {
 
 /// `max_tokens` is none, `auth_token` is.
 fn is_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let plain: String =
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     NAMES.iter().any(|secret| plain.ends_with(secret))
 }
 
@@ -66,8 +68,7 @@ mod tests {
 
     #[test]
     fn values_go_by_their_names() {
-        let json =
-            r#"{"user":"ann","password":"hunter2","db":[{"API-Key":7,"auth_token":"x","max_tokens":9}]}"#;
+        let json = r#"{"user":"ann","password":"hunter2","db":[{"API-Key":7,"auth_token":"x","max_tokens":9}]}"#;
         let masked = without_named_secrets(&Json::from_text(json).unwrap());
         for gone in ["hunter2", ":7", "\"x\""] {
             assert!(!masked.as_str().contains(gone), "{gone} in {masked}");

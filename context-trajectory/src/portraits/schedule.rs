@@ -19,14 +19,16 @@ use crate::{OpenRound, RecordError};
 /// Who is named as the author of descriptions.
 const AUTHOR: &str = "portrait";
 
-/// Describes data nodes in the background. Cheap to clone; clones share everything. One for a run, or one for a process: what is bounded
-/// is bounded for all open rounds that use it.
+/// Describes data nodes in the background. Cheap to clone; clones share everything. One for a run,
+/// or one for a process: what is bounded is bounded for all open rounds that use it.
 ///
-/// A node is asked about once: while its portrait is on its way, it is not scheduled again, and what has a description, from whomever, is
-/// left alone, also if that came while the model was thinking. What failed is [reported](Self::failures) and tried again by the next
+/// A node is asked about once: while its portrait is on its way, it is not scheduled again, and
+/// what has a description, from whomever, is left alone, also if that came while the model was
+/// thinking. What failed is [reported](Self::failures) and tried again by the next
 /// [`schedule`](Self::schedule) that meets it.
 ///
-/// Portraits run as tasks of Tokio and hold their round open until they are done. Dropping this stops none of them; [`cancel`](Self::cancel) does.
+/// Portraits run as tasks of Tokio and hold their round open until they are done. Dropping this
+/// stops none of them; [`cancel`](Self::cancel) does.
 #[derive(Clone)]
 pub struct Portraits(Arc<Shared>);
 
@@ -79,24 +81,38 @@ impl Portraits {
         let room = Semaphore::new(options.concurrency.clamp(1, Semaphore::MAX_PERMITS));
         let painter = Painter { model, previews, options, cancel: cancel.signal() };
         let pending = watch::Sender::new(0);
-        let shared =
-            Shared { painter, cancel, author: AUTHOR.into(), room, pending, state: Mutex::default() };
+        let shared = Shared {
+            painter,
+            cancel,
+            author: AUTHOR.into(),
+            room,
+            pending,
+            state: Mutex::default(),
+        };
         Self(Arc::new(shared))
     }
 
-    /// Schedules every data node of the round and its earlier rounds that has no description and is not on its way. Returns how many; waits for no
-    /// portrait, and for earlier rounds only when they are first read. If these cannot be read, those of the present are scheduled
+    /// Schedules every data node of the round and its earlier rounds that has no description and is
+    /// not on its way. Returns how many; waits for no portrait, and for earlier rounds only when
+    /// they are first read. If these cannot be read, those of the present are scheduled
     /// nevertheless.
     pub async fn schedule(&self, open: &OpenRound) -> Result<usize, RecordError> {
         let mut scheduled = self.schedule_round(open, &open.round(), || Source::Present);
         let trajectory = open.trajectory().await?;
-        for round in trajectory.rounds().filter(|round| round.round().round < open.reference().round) {
+        for round in
+            trajectory.rounds().filter(|round| round.round().round < open.reference().round)
+        {
             scheduled += self.schedule_round(open, round, || Source::Earlier(round.clone()));
         }
         Ok(scheduled)
     }
 
-    fn schedule_round(&self, open: &OpenRound, round: &Round, source: impl Fn() -> Source) -> usize {
+    fn schedule_round(
+        &self,
+        open: &OpenRound,
+        round: &Round,
+        source: impl Fn() -> Source,
+    ) -> usize {
         let mut scheduled = 0;
         for node in round.nodes().filter(|node| is_described(node.kind())) {
             let key = (open.reference().agent.clone(), node.id);
@@ -110,8 +126,8 @@ impl Portraits {
         scheduled
     }
 
-    /// Waits until every portrait is done, or the limit is over, and says how things stand. Those that take longer go on and are written when they
-    /// come.
+    /// Waits until every portrait is done, or the limit is over, and says how things stand. Those
+    /// that take longer go on and are written when they come.
     pub async fn await_all(&self, limit: Duration) -> PortraitReport {
         let mut pending = self.0.pending.subscribe();
         // That the limit is over is seen in the report.
@@ -150,7 +166,9 @@ impl fmt::Debug for Portraits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.0.state();
         let mut shown = f.debug_struct("Portraits");
-        shown.field("model", &self.0.painter.model.name()).field("options", &self.0.painter.options);
+        shown
+            .field("model", &self.0.painter.model.name())
+            .field("options", &self.0.painter.options);
         shown.field("described", &state.described).field("pending", &state.pending.len());
         shown.field("failed", &state.failed.len()).finish_non_exhaustive()
     }
@@ -184,7 +202,8 @@ impl Job {
         drop(state);
         shared.pending.send_modify(|pending| *pending += 1);
         let failed = Some(Failed { error: Arc::new(PortraitError::Ended), text: text.clone() });
-        let job = Self { shared: shared.clone(), open: open.clone(), key, failed, described: false };
+        let job =
+            Self { shared: shared.clone(), open: open.clone(), key, failed, described: false };
         Some((job, text))
     }
 

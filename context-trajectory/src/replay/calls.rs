@@ -9,7 +9,8 @@ use crate::turn::REPEATED;
 pub(super) fn call_id(round: Option<&Round>, action: &Node) -> String {
     let base = action.label.rsplit_once(REPEATED).filter(|(base, number)| {
         let title = NodeTitle { kind: NodeKind::Action, label: (*base).into() };
-        let counted = number.parse().is_ok_and(|count: u32| count >= 2 && count.to_string() == *number);
+        let counted =
+            number.parse().is_ok_and(|count: u32| count >= 2 && count.to_string() == *number);
         counted && round.is_some_and(|round| round.find(&title).is_some())
     });
     base.map_or(&*action.label, |(base, _)| base).to_owned()
@@ -24,7 +25,8 @@ pub(super) fn success(action: &Node) -> bool {
     action.body.get("success") == Some(&FieldValue::Flag(true))
 }
 
-/// Whether a result is on record. One that failed with the word that stands for no result cannot be told from none.
+/// Whether a result is on record. One that failed with the word that stands for no result cannot be
+/// told from none.
 pub(super) fn is_answered(action: &Node) -> bool {
     success(action) || json(action, "output").as_str() != "\"Pending\""
 }

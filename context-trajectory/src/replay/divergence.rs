@@ -8,7 +8,8 @@ use thiserror::Error as ThisError;
 #[error("{}{kind}", shown_step(.step))]
 #[non_exhaustive]
 pub struct Divergence {
-    /// The step, counted from 0, as in [`Replay::steps`](super::Replay::steps); none for what has no place in the record.
+    /// The step, counted from 0, as in [`Replay::steps`](super::Replay::steps); none for what has
+    /// no place in the record.
     pub step: Option<usize>,
     /// The node that is recorded there.
     pub node: Option<NodeId>,

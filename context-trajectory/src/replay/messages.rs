@@ -9,13 +9,16 @@ use super::calls::{call, is_answered, result};
 use super::steps::{Replay, Step};
 
 impl Replay {
-    /// The run as messages: questions, what the model said and called, results of tools. A call without a result has none here either;
-    /// [`normalize`](context_core::normalize()) knows what providers take.
+    /// The run as messages: questions, what the model said and called, results of tools. A call
+    /// without a result has none here either; [`normalize`](context_core::normalize()) knows what
+    /// providers take.
     pub fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::with_capacity(self.steps().len() * 2);
         for step in self {
             match step {
-                Step::Query { query } => messages.push(Message::text(Role::User, query.body.text("query"))),
+                Step::Query { query } => {
+                    messages.push(Message::text(Role::User, query.body.text("query")))
+                }
                 _ => messages.extend(self.said(step)),
             }
             if let Step::Turn { calls, .. } = step {
@@ -41,7 +44,10 @@ impl Replay {
         if let Some(node) = spoken {
             let thought = node.body.text("reasoning_content");
             if !thought.is_empty() {
-                parts.push(Part::Reasoning(Reasoning { text: thought.to_owned(), ..Reasoning::default() }));
+                parts.push(Part::Reasoning(Reasoning {
+                    text: thought.to_owned(),
+                    ..Reasoning::default()
+                }));
             }
             let said = node.body.text(text);
             if !said.is_empty() {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use context_core::trajectory::Node;
 use context_core::{
-    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part, Role,
-    StopReason, ToolResult, Usage,
+    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part,
+    Role, StopReason, ToolResult, Usage,
 };
 
 use super::calls::{is_answered, output_text};
@@ -20,11 +20,13 @@ const NAME: &str = "recorded";
 
 /// Answers as the record says, one step of the model for each call.
 ///
-/// Before it answers, it looks at what the request says since the model last spoke: the question, or the results of its calls, must be
-/// those of the record; what stands before that, system prompts, and messages that no person wrote may differ, so that histories may be
-/// cut and compacted. A request that differs gets an error ([`ModelErrorCode::InvalidRequest`]), and [`divergence`](Self::divergence)
-/// says what and where. The step stays the next one. For loops that ask one thing at a time: of branches that ran side by side, the steps stand one
-/// behind the other.
+/// Before it answers, it looks at what the request says since the model last spoke: the question,
+/// or the results of its calls, must be those of the record; what stands before that, system
+/// prompts, and messages that no person wrote may differ, so that histories may be cut and
+/// compacted. A request that differs gets an error ([`ModelErrorCode::InvalidRequest`]), and
+/// [`divergence`](Self::divergence) says what and where. The step stays the next one. For loops
+/// that ask one thing at a time: of branches that ran side by side, the steps stand one behind the
+/// other.
 pub struct RecordedModel {
     replay: Replay,
     outputs: bool,
@@ -51,7 +53,8 @@ impl RecordedModel {
         Self { replay: replay.clone(), outputs: true, state: Mutex::default() }
     }
 
-    /// For a loop that writes results in a form of its own: that there is a result is checked, what it says is not.
+    /// For a loop that writes results in a form of its own: that there is a result is checked, what
+    /// it says is not.
     #[must_use]
     pub fn any_output(mut self) -> Self {
         self.outputs = false;
@@ -75,9 +78,11 @@ impl RecordedModel {
         let steps = self.replay.steps();
         let mut expected = Expected::default();
         // What the model last did is what now has results.
-        if let Some(Step::Turn { calls, .. }) = next.checked_sub(1).and_then(|last| steps.get(last)) {
+        if let Some(Step::Turn { calls, .. }) = next.checked_sub(1).and_then(|last| steps.get(last))
+        {
             let answered = calls.iter().filter(|action| is_answered(action));
-            expected.results = answered.map(|action| (self.replay.call_id(action), &**action)).collect();
+            expected.results =
+                answered.map(|action| (self.replay.call_id(action), &**action)).collect();
         }
         let mut at = next;
         while let Some(Step::Query { query }) = steps.get(at) {
@@ -95,7 +100,11 @@ impl RecordedModel {
         Ok((answer(step, message), at))
     }
 
-    fn compare(&self, mut expected: Expected<'_>, request: &ModelRequest) -> Result<(), DivergenceKind> {
+    fn compare(
+        &self,
+        mut expected: Expected<'_>,
+        request: &ModelRequest,
+    ) -> Result<(), DivergenceKind> {
         let since = request.messages.iter().rposition(|message| message.role == Role::Assistant);
         let new = &request.messages[since.map_or(0, |at| at + 1)..];
         let results = new.iter().flat_map(|message| &message.parts);
@@ -128,7 +137,11 @@ impl LanguageModel for RecordedModel {
         NAME
     }
 
-    async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.answer(request, state.next) {
             Ok((answer, step)) => {
@@ -136,7 +149,8 @@ impl LanguageModel for RecordedModel {
                 Ok(answer)
             }
             Err(divergence) => {
-                let error = ModelError::new(NAME, ModelErrorCode::InvalidRequest, divergence.to_string());
+                let error =
+                    ModelError::new(NAME, ModelErrorCode::InvalidRequest, divergence.to_string());
                 state.divergence.get_or_insert(divergence);
                 Err(error)
             }

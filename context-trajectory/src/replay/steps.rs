@@ -42,7 +42,8 @@ impl Step {
     }
 }
 
-/// A recorded run as a conversation: rounds in order, in each the steps as they happened. Data is passed over.
+/// A recorded run as a conversation: rounds in order, in each the steps as they happened. Data is
+/// passed over.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
     steps: Vec<Step>,
@@ -67,7 +68,10 @@ impl Replay {
         Self::of_rounds(trajectory.rounds().map(|round| &**round), |id| kept.contains(&id))
     }
 
-    fn of_rounds<'a>(rounds: impl IntoIterator<Item = &'a Round>, kept: impl Fn(NodeId) -> bool) -> Self {
+    fn of_rounds<'a>(
+        rounds: impl IntoIterator<Item = &'a Round>,
+        kept: impl Fn(NodeId) -> bool,
+    ) -> Self {
         let mut replay = Self::default();
         for round in rounds {
             replay.add(round, &kept);
@@ -76,7 +80,8 @@ impl Replay {
     }
 
     fn add(&mut self, round: &Round, kept: impl Fn(NodeId) -> bool) {
-        // By what calls of one turn have in common: the conclusion, or else whatever is in front of them.
+        // By what calls of one turn have in common: the conclusion, or else whatever is in front of
+        // them.
         let mut turns: BTreeMap<NodeId, usize> = BTreeMap::new();
         for id in as_recorded(round).into_iter().filter(|id| kept(*id)) {
             let Some(node) = round.node(id) else { continue };
@@ -92,7 +97,8 @@ impl Replay {
                     if label != *node.label {
                         self.ids.insert(id, label);
                     }
-                    let before: Vec<NodeId> = round.predecessors(id).map(|edge| edge.from).collect();
+                    let before: Vec<NodeId> =
+                        round.predecessors(id).map(|edge| edge.from).collect();
                     let conclusion = before.iter().find(|before| {
                         round.node(**before).is_some_and(|node| node.kind() == NodeKind::State)
                             && kept(**before)
@@ -116,7 +122,8 @@ impl Replay {
         &self.steps
     }
 
-    /// The id by which the call of an action was made. It is the label of the action, but for the second call of one id in a round.
+    /// The id by which the call of an action was made. It is the label of the action, but for the
+    /// second call of one id in a round.
     pub fn call_id(&self, action: &Node) -> String {
         self.ids.get(&action.id).cloned().unwrap_or_else(|| call_id(None, action))
     }

@@ -26,9 +26,10 @@ pub struct RecordedResult {
 
 /// Answers calls of tools from a record, each recorded call once.
 ///
-/// A call is known by its id, if tool and parameters are those of the record; of several with one id, the first that is left counts. Else
-/// by tool and equal parameters, in the order of the record: a loop that makes up ids of its own finds its results too. The order of keys and
-/// white space do not count.
+/// A call is known by its id, if tool and parameters are those of the record; of several with one
+/// id, the first that is left counts. Else by tool and equal parameters, in the order of the
+/// record: a loop that makes up ids of its own finds its results too. The order of keys and white
+/// space do not count.
 pub struct RecordedTools {
     calls: Vec<Call>,
     by_id: HashMap<String, Vec<usize>>,
@@ -67,13 +68,19 @@ impl RecordedTools {
             alike.entry(kind.clone()).or_default().push(at);
             calls.push(Call { step, action: action.clone(), kind });
         }
-        let queues = alike.iter().map(|(kind, calls)| (kind.clone(), calls.iter().copied().collect()));
+        let queues =
+            alike.iter().map(|(kind, calls)| (kind.clone(), calls.iter().copied().collect()));
         let left = Left { by_id: exact, alike: queues.collect(), used: vec![false; calls.len()] };
         Self { calls, by_id, alike, left: Mutex::new(left) }
     }
 
     /// Answers a call.
-    pub fn answer(&self, call: &str, tool: &str, params: &Json) -> Result<RecordedResult, Divergence> {
+    pub fn answer(
+        &self,
+        call: &str,
+        tool: &str,
+        params: &Json,
+    ) -> Result<RecordedResult, Divergence> {
         let kind = (tool.to_owned(), canonical(params));
         let exact = (call.to_owned(), kind.0.clone(), kind.1.clone());
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +94,8 @@ impl RecordedTools {
             }
             None
         };
-        let found = first(by_id.get_mut(&exact), used).or_else(|| first(alike.get_mut(&kind), used));
+        let found =
+            first(by_id.get_mut(&exact), used).or_else(|| first(alike.get_mut(&kind), used));
         let Some(at) = found else {
             drop(left);
             return Err(self.miss(call, &kind));
@@ -99,7 +107,11 @@ impl RecordedTools {
             let kind = DivergenceKind::Unanswered { call: call.to_owned() };
             return Err(Divergence { step: Some(*step), node: Some(action.id), kind });
         }
-        Ok(RecordedResult { node: action.id, output: json(action, "output"), success: success(action) })
+        Ok(RecordedResult {
+            node: action.id,
+            output: json(action, "output"),
+            success: success(action),
+        })
     }
 
     /// The calls that were not made again, in the order of the record.
@@ -111,8 +123,9 @@ impl RecordedTools {
 
     fn miss(&self, call: &str, kind: &(String, String)) -> Divergence {
         let (id, tool) = (call.to_owned(), kind.0.clone());
-        let place =
-            |calls: Option<&Vec<usize>>| calls.and_then(|calls| calls.last()).map(|at| &self.calls[*at]);
+        let place = |calls: Option<&Vec<usize>>| {
+            calls.and_then(|calls| calls.last()).map(|at| &self.calls[*at])
+        };
         let (at, kind) = if let Some(at) = place(self.alike.get(kind)) {
             (Some(at), DivergenceKind::RepeatedCall { call: id, tool })
         } else if let Some(at) = place(self.by_id.get(call)).filter(|known| known.kind != *kind) {
@@ -141,7 +154,8 @@ fn actions(replay: &Replay) -> impl Iterator<Item = (usize, &Arc<Node>)> {
     })
 }
 
-/// Equal for equal JSON, whatever the order of keys. What is too deep to be read counts as it is written.
+/// Equal for equal JSON, whatever the order of keys. What is too deep to be read counts as it is
+/// written.
 fn canonical(json: &Json) -> String {
     let mut out = String::new();
     match json.parse::<Value>() {

@@ -8,9 +8,9 @@ use crate::turn::{self, find_call};
 use crate::{OpenRound, RecordError, Turn};
 
 impl Transcript {
-    /// The rounds of an agent, from round 0, at the times of the messages. None is open, because nobody works on a
-    /// conversation that was had: one that was answered is closed, as is the last one if all it called has results; any
-    /// other is interrupted.
+    /// The rounds of an agent, from round 0, at the times of the messages. None is open, because
+    /// nobody works on a conversation that was had: one that was answered is closed, as is the last
+    /// one if all it called has results; any other is interrupted.
     pub fn build(&self, agent: &AgentRef) -> Result<Vec<Round>, RecordError> {
         let mut rounds: Vec<Round> = Vec::with_capacity(self.rounds.len());
         for (number, source) in (0_u32..).zip(&self.rounds) {

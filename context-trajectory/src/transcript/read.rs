@@ -4,9 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
-use context_core::{ChatId, Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult, limits};
+use context_core::{
+    ChatId, Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult, limits,
+};
 
-use super::{SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
+use super::{
+    SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
+};
 use crate::said::{known_as, output, turn};
 
 impl Transcript {
@@ -15,8 +19,8 @@ impl Transcript {
         Self::read_measured(chat, nodes, |_| Measures::default())
     }
 
-    /// Reads the messages of one branch of a chat, in order, with what is known of what each answer took, such as its
-    /// model and tokens. Asks once for each answer that says something.
+    /// Reads the messages of one branch of a chat, in order, with what is known of what each answer
+    /// took, such as its model and tokens. Asks once for each answer that says something.
     pub fn read_measured<'a>(
         chat: &ChatId,
         nodes: impl IntoIterator<Item = &'a Arc<Node>>,
@@ -79,7 +83,9 @@ impl Reader<'_> {
             self.results(node, message);
         }
         match message.role {
-            Role::User if message.is_request() && !message.is_checkpoint() => self.request(node, message),
+            Role::User if message.is_request() && !message.is_checkpoint() => {
+                self.request(node, message)
+            }
             Role::Assistant => {
                 self.answer(node, message);
                 self.results(node, message);
@@ -113,12 +119,13 @@ impl Reader<'_> {
         }
         let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
         round.answered = turn.calls.is_empty();
-        round
-            .waiting
-            .extend(turn.calls.iter().filter(|call| call.invalid.is_none()).map(|call| call.id.clone()));
-        round
-            .steps
-            .push(TranscriptStep { at: node.created_at, event: TranscriptEvent::Turn(Box::new(turn)) });
+        round.waiting.extend(
+            turn.calls.iter().filter(|call| call.invalid.is_none()).map(|call| call.id.clone()),
+        );
+        round.steps.push(TranscriptStep {
+            at: node.created_at,
+            event: TranscriptEvent::Turn(Box::new(turn)),
+        });
     }
 
     fn results(&mut self, node: &Node, message: &Message) {
@@ -159,8 +166,9 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a result is one of a call that went well. Many forms cannot say that it did not: there its text does, by how
-/// it begins, by being an object with an `error`, or by the exit code of a program, as tools that run one put it.
+/// Whether a result is one of a call that went well. Many forms cannot say that it did not: there
+/// its text does, by how it begins, by being an object with an `error`, or by the exit code of a
+/// program, as tools that run one put it.
 fn succeeded(result: &ToolResult) -> bool {
     let told = result.output.iter().find_map(|part| match part {
         Part::Text(text) => Some(says_error(&text.text)),
@@ -170,23 +178,24 @@ fn succeeded(result: &ToolResult) -> bool {
 }
 
 fn says_error(text: &str) -> bool {
-    const ERRORS: [&str; 5] = ["Error:", "error:", "ERROR:", "Error ", "Traceback (most recent call last)"];
+    const ERRORS: [&str; 5] =
+        ["Error:", "error:", "ERROR:", "Error ", "Traceback (most recent call last)"];
     const CODES: [&str; 2] = ["Exit code: ", "Process exited with code "];
     let text = text.trim_start();
     if text.starts_with('{') {
         return serde_json::from_str(text).is_ok_and(|entries| object_says_error(&entries));
     }
     // The exit code is said before the output, which may say anything.
-    let code =
-        text.lines().take(5).take_while(|line| *line != "Output:").find_map(|line| {
-            CODES.iter().find_map(|begin| line.strip_prefix(begin)?.trim().parse::<i64>().ok())
-        });
+    let code = text.lines().take(5).take_while(|line| *line != "Output:").find_map(|line| {
+        CODES.iter().find_map(|begin| line.strip_prefix(begin)?.trim().parse::<i64>().ok())
+    });
     code.is_some_and(|code| code != 0) || ERRORS.iter().any(|error| text.starts_with(error))
 }
 
 fn object_says_error(entries: &JsonMap) -> bool {
-    let is_some =
-        |value: &Json| !matches!(value.as_str().trim(), "null" | "false" | "\"\"" | "0" | "[]" | "{}");
+    let is_some = |value: &Json| {
+        !matches!(value.as_str().trim(), "null" | "false" | "\"\"" | "0" | "[]" | "{}")
+    };
     let metadata = || entries.get("metadata")?.parse::<JsonMap>().ok();
     ["error", "exit_code"].iter().any(|key| entries.get(*key).is_some_and(is_some))
         || metadata().is_some_and(|metadata| metadata.get("exit_code").is_some_and(is_some))

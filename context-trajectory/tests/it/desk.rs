@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use context_conformance::{FixedClock, SequenceIds};
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, RoundHead, RoundRecord};
 use context_core::{
-    AgentRef, ChatId, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit,
-    RoundPrune, RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
+    AgentRef, ChatId, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, Result,
+    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
 };
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, OpenRound, Trajectories, TrajectoriesBuilder};
@@ -56,7 +56,8 @@ impl Desk {
 }
 
 fn take(left: &AtomicI64) -> bool {
-    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then_some(left - 1)).is_ok()
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then_some(left - 1))
+        .is_ok()
 }
 
 fn lost() -> Error {
@@ -77,7 +78,11 @@ impl TrajectoryStore for Desk {
         if take(&self.fail_after) { Err(lost()) } else { Ok(outcome) }
     }
 
-    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
         let slow = self.slow_session.lock().unwrap().as_deref() == Some(agent.session.as_str());
         if slow {
             self.wait().await;

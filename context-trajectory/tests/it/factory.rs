@@ -40,7 +40,10 @@ async fn many_who_open_one_round_at_once_build_one() {
         })
         .collect();
     // A slow store delays its own session alone.
-    let other = trajectories.open(&AgentRef::main("ada", "work").round(0), OpenOptions::new()).await.unwrap();
+    let other = trajectories
+        .open(&AgentRef::main("ada", "work").round(0), OpenOptions::new())
+        .await
+        .unwrap();
     assert!(other.round().is_empty());
     desk.gate().add_permits(1);
     let mut contexts = Vec::new();
@@ -70,11 +73,16 @@ async fn options_that_conflict_with_those_of_the_open_context_are_named() {
     let trajectories = process(&desk, "a").build().unwrap();
     let names = OpenOptions::new().edge_names(EdgeNames::known(["cites"]));
     let context = trajectories.open(&ada().round(0), names.clone()).await.unwrap();
-    assert!(trajectories.open(&ada().round(0), OpenOptions::new()).await.unwrap().is_same(&context));
+    assert!(
+        trajectories.open(&ada().round(0), OpenOptions::new()).await.unwrap().is_same(&context)
+    );
     assert!(trajectories.open(&ada().round(0), names).await.unwrap().is_same(&context));
     let other = OpenOptions::new().edge_names(EdgeNames::Any);
     let error = trajectories.open(&ada().round(0), other).await.unwrap_err();
-    assert!(matches!(&error, RecordError::ConflictingOption { option: "edge_names", .. }), "{error}");
+    assert!(
+        matches!(&error, RecordError::ConflictingOption { option: "edge_names", .. }),
+        "{error}"
+    );
     let parent = OpenOptions::new().parent(ParentNode { agent: 0, node: NodeId::new(0, 1) });
     let error = trajectories.open(&ada().round(0), parent).await.unwrap_err();
     assert!(matches!(&error, RecordError::ConflictingOption { option: "parent", .. }), "{error}");
@@ -95,7 +103,8 @@ async fn sub_agents_are_numbered_by_session_and_the_number_is_taken_by_a_write()
     let [_, action, _] = small_round(&parent).await;
     let first = one.open_sub_agent(&parent, action, OpenOptions::new()).await.unwrap();
     assert_eq!(first.reference(), &AgentRef::new("ada", "trip", 1).round(0));
-    let elsewhere = two.open_sub_agent(&open(&two, 0).await, action, OpenOptions::new()).await.unwrap();
+    let elsewhere =
+        two.open_sub_agent(&open(&two, 0).await, action, OpenOptions::new()).await.unwrap();
     assert_eq!(elsewhere.reference().agent.agent, 2);
     let head = elsewhere.round().head();
     assert_eq!(head.parent, Some(ParentNode { agent: 0, node: action }));
@@ -113,7 +122,8 @@ async fn sub_agents_that_are_opened_at_once_get_different_numbers() {
             let trajectories = processes[number % 2].clone();
             tokio::spawn(async move {
                 let parent = open(&trajectories, 0).await;
-                let sub = trajectories.open_sub_agent(&parent, node, OpenOptions::new()).await.unwrap();
+                let sub =
+                    trajectories.open_sub_agent(&parent, node, OpenOptions::new()).await.unwrap();
                 sub.reference().agent.agent
             })
         })
@@ -148,7 +158,8 @@ async fn rounds_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
     assert_eq!(trajectories.open_rounds(), 11);
 }
 
-/// Whoever opens thousands of rounds and closes each holds the graphs of those that are kept, and of no others.
+/// Whoever opens thousands of rounds and closes each holds the graphs of those that are kept, and
+/// of no others.
 #[tokio::test]
 async fn ten_thousand_closed_rounds_leave_the_graphs_that_are_kept() {
     const KEPT: usize = 16;
@@ -201,7 +212,10 @@ async fn sessions_and_rounds_are_listed_and_removed() {
     let user = UserId::from("ada");
     let sessions = trajectories.sessions(&user, None, 2).await.unwrap();
     assert_eq!(sessions, ["a", "b"].map(SessionId::from));
-    assert_eq!(trajectories.sessions(&user, sessions.last(), 2).await.unwrap(), ["c"].map(SessionId::from));
+    assert_eq!(
+        trajectories.sessions(&user, sessions.last(), 2).await.unwrap(),
+        ["c"].map(SessionId::from)
+    );
     let agent = AgentRef::main("ada", "b");
     let page = trajectories.rounds(&RoundQuery::of_agent(&agent).limit(2)).await.unwrap();
     assert_eq!(page.items.iter().map(|head| head.round.round).collect::<Vec<_>>(), [2, 1]);

@@ -10,7 +10,8 @@ use context_core::trajectory::{
     Change, Changes, NewNode, NewQuery, NodeBody, NodeId, Round, RoundRecord, RoundState,
 };
 use context_core::{
-    AgentRef, Durability, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Timestamp, TrajectoryStore,
+    AgentRef, Durability, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Timestamp,
+    TrajectoryStore,
 };
 use context_trajectory::FileChannel;
 
@@ -38,10 +39,14 @@ impl Diary {
     }
 
     pub(crate) fn act(&mut self, after: NodeId, output: &str) -> NodeId {
-        let action =
-            NodeBody::action("look", context_core::Json::from_text(r#"{"z":1.50,"a":"é"}"#).unwrap());
-        let (id, added) =
-            self.round.add(NewNode::new(action, [after]).edge("triggers").append(), at(20)).unwrap();
+        let action = NodeBody::action(
+            "look",
+            context_core::Json::from_text(r#"{"z":1.50,"a":"é"}"#).unwrap(),
+        );
+        let (id, added) = self
+            .round
+            .add(NewNode::new(action, [after]).edge("triggers").append(), at(20))
+            .unwrap();
         let changes = Changes::new().set("output", output).set("success", true);
         let changed = self.round.change(id, &changes, Some("ada".into()), at(30)).unwrap();
         self.changes.extend(added.into_iter().chain(changed));
@@ -79,7 +84,8 @@ pub(crate) fn graph_of(root: &Path) -> PathBuf {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -107,7 +113,8 @@ async fn a_round_is_a_graph_file_and_a_head() {
     // Only what the round itself has is written: bridges follow from the rounds.
     let graph = std::fs::read_to_string(folder.join("agent-0.round-1.jsonl")).unwrap();
     assert!(!graph.contains("continues_to"));
-    let lines: Vec<&str> = graph.lines().map(|line| line.split_once(r#","record":"#).unwrap().1).collect();
+    let lines: Vec<&str> =
+        graph.lines().map(|line| line.split_once(r#","record":"#).unwrap().1).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"form":"context round","version":1}}
     {"commit":{"key":"key-1","head":{"round":{"user":"ada","session":"s","agent":0,"round":1},"revision":1,"state":"open","title":"why?","query":0,"endpoints":[0,1],"next":2,"nodes":2,"numbers":[1,0,1,0,0,0,0,0,0,0,0],"created_at":1,"updated_at":30},"changes":[{"node_added":{"node":{"id":"1.0","type":"Query","label":"query00000","description":"User query No.00000","created_at":10,"fields":{"query":"why?","additional_files":[],"raw_user_query":""}}}},{"node_added":{"node":{"id":"1.1","type":"Action","label":"action00000","created_at":20,"fields":{"action":"look","params":{"z":1.50,"a":"é"},"output":"Pending","success":false}}}},{"edge_added":{"edge":{"from":"1.0","to":"1.1","name":"triggers"}}},{"node_changed":{"id":"1.1","version":{"number":0,"at":30,"author":"ada","was":{"output":"Pending","success":false}},"now":{"output":"seen","success":true}}}]}}}
@@ -130,7 +137,10 @@ async fn a_restart_finds_what_was_acknowledged() {
         record(&files, &mut diary).await;
         let fresh = FileChannel::new(root.path());
         assert_eq!(load(&fresh, &agent).await, [diary.round.to_record()]);
-        assert_eq!(fresh.rounds(&RoundQuery::of_user("Ada/..")).await.unwrap().items, [diary.round.head()]);
+        assert_eq!(
+            fresh.rounds(&RoundQuery::of_user("Ada/..")).await.unwrap().items,
+            [diary.round.head()]
+        );
     }
 }
 
@@ -182,10 +192,13 @@ async fn pruning_removes_files_and_empty_folders() {
         }
     }
     let heads = files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items;
-    let seen: Vec<_> =
-        heads.iter().map(|head| (head.round.agent.session.as_str().len(), head.round.round)).collect();
+    let seen: Vec<_> = heads
+        .iter()
+        .map(|head| (head.round.agent.session.as_str().len(), head.round.round))
+        .collect();
     assert_eq!(seen, [(1, 2), (1, 1), (1, 0), (500, 2), (500, 1), (500, 0)]);
-    let pruned = files.prune_rounds(&RoundPrune::of_user("ada").session(long.as_str())).await.unwrap();
+    let pruned =
+        files.prune_rounds(&RoundPrune::of_user("ada").session(long.as_str())).await.unwrap();
     assert_eq!((pruned.rounds, pruned.nodes), (3, 3));
     assert_eq!(names(&root.path().join("ada")), ["s"]);
     // A damaged round goes with all others, and not with those that are old.

@@ -48,10 +48,12 @@ async fn files_hang_below_the_question_and_the_callers_own_list_is_kept() {
     let desk = desk();
     let context = open(&process(&desk, "a").build().unwrap(), 0).await;
     let files = MentionedFiles::new(Arc::new(Known(["/data/a.csv", "/data/b.md"].into())));
-    let query = NewQuery::new("Compare /data/a.csv with /data/b.md and /data/none.md").files(["own.pdf"]);
+    let query =
+        NewQuery::new("Compare /data/a.csv with /data/b.md and /data/none.md").files(["own.pdf"]);
     let (query, nodes) = context.ask_with_files(query, &files).await.unwrap();
     let round = context.round();
-    let shown: Vec<String> = round.edges().map(|edge| format!("{} {}", edge.name, edge.to)).collect();
+    let shown: Vec<String> =
+        round.edges().map(|edge| format!("{} {}", edge.name, edge.to)).collect();
     assert_eq!(shown, ["has_additional_table 0.1", "has_additional_file 0.2"]);
     assert_eq!(nodes.len(), 2);
     assert_eq!(round.additional_files(), ["own.pdf"]);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use context_core::trajectory::{Changes, NewNode, NewQuery, NodeBody, NodeId, QueueItem, QueueName, Removal};
+use context_core::trajectory::{
+    Changes, NewNode, NewQuery, NodeBody, NodeId, QueueItem, QueueName, Removal,
+};
 use context_trajectory::{OpenRound, RecordError};
 use proptest::prelude::*;
 
@@ -60,7 +62,9 @@ async fn play(context: &OpenRound, step: &Step) {
             context.add(node).await.map(drop)
         }
         Step::Find(at) => context.add(file(pick(at), "/data/found")).await.map(drop),
-        Step::Change(at, text) => context.change(pick(at), &Changes::new().describe(format!("{text}"))).await,
+        Step::Change(at, text) => {
+            context.change(pick(at), &Changes::new().describe(format!("{text}"))).await
+        }
         Step::Remove(at) => context.remove(pick(at), Removal::Leaf).await,
         Step::Refer(at) => context.refer(pick(at), NodeId::new(0, 2)).await,
         Step::Push => context.push(QueueName::Todo, QueueItem::new("step")).await.map(drop),
@@ -83,7 +87,8 @@ async fn begun(desk: &Arc<Desk>) -> OpenRound {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn restarts_and_faults_leave_no_trace(steps in prop::collection::vec(step(), 1..60)) {
@@ -99,7 +104,8 @@ proptest! {
                         let next = process(&rough, &format!("p{number}")).build().unwrap();
                         context = open(&next, 1).await;
                     }
-                    Step::FailBefore(times) => rough.fail_before.store(i64::from(*times), Ordering::SeqCst),
+                    Step::FailBefore(times) => rough.fail_before.store(i64::from(*times),
+                        Ordering::SeqCst),
                     Step::FailAfter => rough.fail_after.store(1, Ordering::SeqCst),
                     _ => {
                         play(&quiet, step).await;
@@ -116,7 +122,8 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn a_channel_that_was_away_for_any_part_of_a_life_is_caught_up(

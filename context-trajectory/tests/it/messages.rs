@@ -33,7 +33,8 @@ fn result(id: &str, text: &str) -> MessageRecord {
 /// Records as lines, for tests that show them.
 fn lines(records: &[MessageRecord]) -> String {
     let line = |record: &MessageRecord| {
-        let calls = record.calls().into_iter().map(|call| format!(" ->{}", call.id.unwrap_or_default()));
+        let calls =
+            record.calls().into_iter().map(|call| format!(" ->{}", call.id.unwrap_or_default()));
         let id = record.tool_call_id().map(|id| format!(" <-{id}")).unwrap_or_default();
         let mark = if record.is_synthetic() { " (made)" } else { "" };
         let name = record.type_name().unwrap_or_default().replace("Message", "");

@@ -1,8 +1,8 @@
 //! Files of DataGallery's dataagent.
 
 use context_core::trajectory::{
-    BridgeFrom, Changes, Edge, NewNode, NewQuery, NodeBody, NodeKind, Round, RoundRecord, RoundState,
-    Trajectory,
+    BridgeFrom, Changes, Edge, NewNode, NewQuery, NodeBody, NodeKind, Round, RoundRecord,
+    RoundState, Trajectory,
 };
 use context_core::{AgentRef, RoundRef, Timestamp, TrajectoryStore};
 use context_trajectory::FileChannel;
@@ -57,7 +57,8 @@ fn both_generations_come_to_the_same_graph() {
         .replace("\"links\"", "\"edges\"")
         .replace("\"state\": \"think\"", r#""content": "think", "reasoning_content": "", "goal": "", "belief": "", "action_history": "", "current_status": "", "available_actions": "", "feedback": "", "uncentainty": """#)
         .replace("\"additional_files\": []", "\"additional_files\": [], \"raw_user_query\": \"\"");
-    let pointers = r#"{"initial_pt": "Query(query00000)", "current_pt": ["Action(call_1)"], "messages": {}}"#;
+    let pointers =
+        r#"{"initial_pt": "Query(query00000)", "current_pt": ["Action(call_1)"], "messages": {}}"#;
     let (older, found) = import(FIRST, Some(pointers));
     let (newer, _) = import(&second, Some(pointers));
     assert_eq!(older, newer);
@@ -72,7 +73,11 @@ fn both_generations_come_to_the_same_graph() {
         (head.query, &*head.endpoints, &*head.title, head.state),
         (Some(0), &[2][..], "alpha", RoundState::Closed)
     );
-    assert_eq!(head.numbers[NodeKind::File as usize], 8, "numbers go on behind the labels that are there");
+    assert_eq!(
+        head.numbers[NodeKind::File as usize],
+        8,
+        "numbers go on behind the labels that are there"
+    );
     let params = older.nodes[2].body.get("params").unwrap().to_json();
     assert_eq!(params.as_str(), r#"{"b":1.50,"a":"NaN"}"#);
 }
@@ -83,7 +88,8 @@ fn labels_with_parentheses_are_restored() {
     let mut round = Round::new(reference(0), AT);
     let (query, _) = round.ask(NewQuery::new("alpha"), AT).unwrap();
     for label in labels {
-        let node = NewNode::new(NodeBody::knowledge("rule", "x"), [query]).edge("generates").label(label);
+        let node =
+            NewNode::new(NodeBody::knowledge("rule", "x"), [query]).edge("generates").label(label);
         round.add(node, AT).unwrap();
     }
     let export = export_round(&round.to_record(), Generation::Second);
@@ -97,7 +103,9 @@ fn labels_with_parentheses_are_restored() {
 fn cycles_and_lost_ends_go_and_are_told() {
     let node = |name: &str, fields: &str| {
         let kind = name.split('(').next().unwrap();
-        format!(r#"{{"node_type": "{kind}", "description": "", "run_id": 0, {fields}, "id": "{name}"}}"#)
+        format!(
+            r#"{{"node_type": "{kind}", "description": "", "run_id": 0, {fields}, "id": "{name}"}}"#
+        )
     };
     let edge = |from: &str, to: &str, name: &str| {
         format!(r#"{{"edge_type": "{name}", "source": "{from}", "target": "{to}"}}"#)
@@ -169,9 +177,8 @@ fn half_a_file_is_nothing_and_is_told() {
     for cut in 0..FIRST.len() {
         let import = import_round(&reference(0), &FIRST[..cut], None, AT);
         assert!(import.round.is_none() && import.commits().is_empty());
-        assert!(
-            matches!(&import.findings[..], [finding] if matches!(finding.problem, Problem::Unreadable { .. }))
-        );
+        assert!(matches!(&import.findings[..],
+                [finding] if matches!(finding.problem, Problem::Unreadable { .. })));
     }
 }
 
@@ -181,11 +188,16 @@ fn session() -> Vec<RoundRecord> {
     let (state, _) = round.add(NewNode::new(NodeBody::state("think"), [query]), AT).unwrap();
     let action = NodeBody::action("look", serde_json::json!({"n": [1, {}]}));
     let (action, _) = round.add(NewNode::new(action, [state]).label("call_1"), AT).unwrap();
-    round.change(action, &Changes::new().set("output", "seen").set("success", true), None, AT).unwrap();
+    round
+        .change(action, &Changes::new().set("output", "seen").set("success", true), None, AT)
+        .unwrap();
     let (table, _) =
         round.add(NewNode::new(NodeBody::table("/t.csv"), [action]).edge("produces"), AT).unwrap();
     round
-        .add(NewNode::new(NodeBody::column("/t.csv"), [table]).edge("has_column").label("price"), AT)
+        .add(
+            NewNode::new(NodeBody::column("/t.csv"), [table]).edge("has_column").label("price"),
+            AT,
+        )
         .unwrap();
     round.add(NewNode::new(NodeBody::response("because"), [action]), AT).unwrap();
     let earlier = round.node(table).unwrap().clone();
@@ -375,7 +387,9 @@ async fn a_session_goes_there_and_back() {
 fn a_round_too_large_for_one_commit_is_several() {
     let nodes = (0..10_100).map(|number| format!(r#"{{"id": "Skill(s{number})", "path": "/"}}"#));
     let edges = (1..10_100).map(|number| {
-        format!(r#"{{"source": "Skill(s0)", "target": "Skill(s{number})", "edge_type": "generates"}}"#)
+        format!(
+            r#"{{"source": "Skill(s0)", "target": "Skill(s{number})", "edge_type": "generates"}}"#
+        )
     });
     let graph = format!(
         r#"{{"nodes": [{}], "edges": [{}]}}"#,
@@ -401,20 +415,25 @@ proptest! {
     /// Any vertices and edges, however mad, come to a sound round that a store takes.
     #[test]
     fn whatever_is_in_a_file_comes_to_a_sound_round(
-        nodes in prop::collection::vec(("(Query|State|Action|File|Ghost|x)?[(]?[a-c]?[)]{0,2}", 0..6_usize), 0..12),
+        nodes in prop::collection::vec(("(Query|State|Action|File|Ghost|x)?[(]?[a-c]?[)]{0,2}",
+            0..6_usize), 0..12),
         edges in prop::collection::vec((0..14_usize, 0..14_usize, "(triggers|refers_to|continues_to|)"), 0..30),
         list in prop_oneof![Just("edges"), Just("links")],
     ) {
         let kinds = ["Query", "State", "Action", "File", "Ghost", ""];
         let name = |at: usize| nodes.get(at).map_or("Nobody(x)", |(name, _)| name.as_str());
         let graph = serde_json::json!({
-            "nodes": nodes.iter().map(|(name, kind)| serde_json::json!({"id": name, "node_type": kinds[*kind], "path": 1})).collect::<Vec<_>>(),
+            "nodes": nodes.iter().map(|(name,
+                kind)| serde_json::json!({"id": name, "node_type": kinds[*kind],
+                "path": 1})).collect::<Vec<_>>(),
             list: edges.iter().map(|(from, to, kind)| {
                 serde_json::json!({"source": name(*from), "target": name(*to), "edge_type": kind})
             }).collect::<Vec<_>>(),
         });
-        let pointers = serde_json::json!({"initial_pt": name(0), "current_pt": [name(1), name(2), name(1)]});
-        let import = import_round(&reference(0), &graph.to_string(), Some(&pointers.to_string()), AT);
+        let pointers = serde_json::json!({"initial_pt": name(0),
+            "current_pt": [name(1), name(2), name(1)]});
+        let import = import_round(&reference(0), &graph.to_string(), Some(&pointers.to_string()),
+            AT);
         for commit in import.commits() {
             prop_assert!(commit.check().is_ok());
         }
@@ -444,7 +463,10 @@ fn an_export_never_overwrites_the_files_of_another_session() {
     assert_eq!(error.kind(), context_core::ErrorKind::Invalid);
     assert_eq!(error.get("file"), Some(file.display().to_string().as_str()));
     assert_eq!(std::fs::read(&file).unwrap(), before);
-    assert!(!folder.path().join("Run0_Sub0.json").exists(), "nothing is written before it is refused");
+    assert!(
+        !folder.path().join("Run0_Sub0.json").exists(),
+        "nothing is written before it is refused"
+    );
 
     let folder = tempfile::tempdir().unwrap();
     let twice = [round("first", 0, "alpha"), round("second", 0, "beta")];

@@ -64,7 +64,9 @@ async fn a_run_that_fails_goes_on_with_the_step_it_was_at() {
     .await;
     let shown = format!("{:?}", failed.as_ref().unwrap_err());
     assert_eq!(shown, "step \"two\" of the queue todo failed\n  caused by: \"the power is out\"");
-    let Err(RunError::Step { queue: QueueName::Todo, name, source }) = failed else { panic!("{failed:?}") };
+    let Err(RunError::Step { queue: QueueName::Todo, name, source }) = failed else {
+        panic!("{failed:?}")
+    };
     assert_eq!((&*name, source), ("two", "the power is out"));
     let again = open(&process(&desk, "b").build().unwrap(), 0).await;
     let done = work_off(&again, async |_, item: &QueueItem| {

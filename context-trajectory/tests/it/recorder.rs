@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use context_core::trajectory::{Changes, NewQuery, NodeId, Removal, Round, RoundState, TrajectoryError};
+use context_core::trajectory::{
+    Changes, NewQuery, NodeId, Removal, Round, RoundState, TrajectoryError,
+};
 use context_trajectory::{RecordError, Turn, TurnCall, TurnNodes};
 use futures_util::FutureExt;
 
@@ -24,7 +26,11 @@ async fn calls_that_wait_together_are_one_commit() {
     };
     let (nodes, ()) = tokio::join!(all, free);
     assert!(nodes.iter().all(Result::is_ok));
-    assert_eq!(desk.writes.load(Ordering::SeqCst), 3, "the question, the first, the nine that waited");
+    assert_eq!(
+        desk.writes.load(Ordering::SeqCst),
+        3,
+        "the question, the first, the nine that waited"
+    );
     assert_eq!(desk.all(&ada()).await[0].nodes.len(), 11);
     assert_eq!(context.unsaved(), 0);
 }
@@ -70,7 +76,10 @@ async fn whoever_comes_second_to_a_round_is_told_and_can_open_it_again() {
     let second = open(&two, 0).await;
     first.add(action(query).append()).await.unwrap();
     let error = second.add(action(query).append()).await.unwrap_err();
-    assert!(matches!(&error, RecordError::Superseded { round } if **round == ada().round(0)), "{error}");
+    assert!(
+        matches!(&error, RecordError::Superseded { round } if **round == ada().round(0)),
+        "{error}"
+    );
     assert!(matches!(second.flush().await, Err(RecordError::Superseded { .. })));
     assert_eq!((second.unsaved(), second.round().len()), (1, 4), "it shows what it has");
     let again = open(&two, 0).await;
@@ -119,7 +128,10 @@ async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
     assert!(matches!(nobody, Err(RecordError::Refused(TrajectoryError::UnknownNode { .. }))));
     // What follows never hangs below an earlier round; a reference may point there, and stays.
     let below = present.add(action(old)).await;
-    assert!(matches!(below, Err(RecordError::Refused(TrajectoryError::HistoricalPredecessor { .. }))));
+    assert!(matches!(
+        below,
+        Err(RecordError::Refused(TrajectoryError::HistoricalPredecessor { .. }))
+    ));
     present.refer(act, old).await.unwrap();
     let stored = Round::from_record(desk.all(&ada()).await.remove(1)).unwrap();
     assert!(stored.edges_from(act).any(|edge| edge.to == old));
@@ -133,11 +145,16 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
     let call = |id: &str| TurnCall::new(id, "search", serde_json::json!({"q": id}));
     let turn = Turn::new("Let me see.").reasoning("Hm.").call(call("c1")).call(call("c2"));
     let turn = turn.call(TurnCall::invalid("c3", "serch", serde_json::json!("{"), "no such tool"));
-    let TurnNodes::Calls { state, actions } = context.turn(turn).await.unwrap() else { panic!("calls") };
+    let TurnNodes::Calls { state, actions } = context.turn(turn).await.unwrap() else {
+        panic!("calls")
+    };
     let round = context.round();
     assert_eq!(round.predecessors(state).map(|edge| edge.from).collect::<Vec<_>>(), [query]);
     assert_eq!(round.endpoints().collect::<Vec<_>>(), actions);
-    assert_eq!(context.tool_result("c2", serde_json::json!("sea"), true).await.unwrap(), actions[1]);
+    assert_eq!(
+        context.tool_result("c2", serde_json::json!("sea"), true).await.unwrap(),
+        actions[1]
+    );
     let unknown = context.tool_result("c9", serde_json::json!("?"), true).await;
     assert!(matches!(unknown, Err(RecordError::UnknownCall { .. })));
     // The same id again is another action, and its result is that one's.
@@ -146,7 +163,10 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
     else {
         panic!("calls")
     };
-    assert_eq!(context.tool_result("c2", serde_json::json!("hills"), true).await.unwrap(), again[0]);
+    assert_eq!(
+        context.tool_result("c2", serde_json::json!("hills"), true).await.unwrap(),
+        again[0]
+    );
     let answer = context.turn(Turn::new("To the hills.")).await.unwrap();
     assert!(matches!(answer, TurnNodes::Response(_)));
     let round = context.round();
@@ -184,7 +204,9 @@ async fn a_turn_that_is_refused_leaves_nothing_and_branches_apart_must_be_named(
     assert_eq!(context.round().endpoints().collect::<Vec<_>>(), endpoints);
     let first = context.add(action(query)).await.unwrap();
     let state = Turn::new("One.").call(fine.clone());
-    let TurnNodes::Calls { actions, .. } = context.turn(state).await.unwrap() else { panic!("calls") };
+    let TurnNodes::Calls { actions, .. } = context.turn(state).await.unwrap() else {
+        panic!("calls")
+    };
     context.add(action(query).append()).await.unwrap();
     let apart = context.turn(Turn::new("Which?").call(fine.clone())).await;
     assert!(matches!(apart, Err(RecordError::ParallelBranches { endpoints: 2 })));

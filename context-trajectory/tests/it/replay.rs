@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, NodeKind, Removal, edge};
 use context_core::{
-    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part, Reasoning,
-    Role, ToolCall, ToolInput,
+    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part,
+    Reasoning, Role, ToolCall, ToolInput,
 };
 use context_trajectory::replay::{DivergenceKind, RecordedModel, RecordedTools, Replay, Step};
 use context_trajectory::{OpenRound, Turn, TurnCall};
@@ -88,7 +88,9 @@ fn script() -> Scripted {
         vec![call("c1", "rain")],
         vec![Part::text("It is dry.")],
     ];
-    Scripted(Mutex::new(said.into_iter().map(|parts| Message::new(Role::Assistant, parts)).collect()))
+    Scripted(Mutex::new(
+        said.into_iter().map(|parts| Message::new(Role::Assistant, parts)).collect(),
+    ))
 }
 
 /// A search that gets better.
@@ -98,7 +100,11 @@ fn search() -> impl Fn(&ToolCall) -> (serde_json::Value, bool) {
         let mut made = made.lock().unwrap();
         *made += 1;
         let text = call.input.as_written();
-        if text.contains("rain") { (json!("no such place"), false) } else { (json!({"found": *made}), true) }
+        if text.contains("rain") {
+            (json!("no such place"), false)
+        } else {
+            (json!({"found": *made}), true)
+        }
     }
 }
 
@@ -109,7 +115,10 @@ async fn recorded() -> (Arc<crate::desk::Desk>, Replay, Vec<Message>) {
     record(&script(), &search()).await
 }
 
-async fn record(model: &Scripted, tools: Tools<'_>) -> (Arc<crate::desk::Desk>, Replay, Vec<Message>) {
+async fn record(
+    model: &Scripted,
+    tools: Tools<'_>,
+) -> (Arc<crate::desk::Desk>, Replay, Vec<Message>) {
     let desk = desk();
     let trajectories = process(&desk, "a").build().unwrap();
     let mut history = Vec::new();
@@ -152,16 +161,19 @@ fn any_turn() -> impl Strategy<Value = (String, Vec<(usize, u8, String, bool)>)>
     let calls = prop::collection::vec(prop::option::of(call), 3);
     let made = calls.prop_map(|calls| {
         let made = calls.into_iter().enumerate();
-        made.filter_map(|(id, call)| call.map(|(q, output, success)| (id, q, output, success))).collect()
+        made.filter_map(|(id, call)| call.map(|(q, output, success)| (id, q, output, success)))
+            .collect()
     });
     ("[a-z ]{0,4}", made)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
-    fn so_it_is_for_any_run(rounds in prop::array::uniform2(prop::collection::vec(any_turn(), 0..5))) {
+    fn so_it_is_for_any_run(rounds in prop::array::uniform2(prop::collection::vec(any_turn(),
+        0..5))) {
         let (mut said, mut outputs) = (VecDeque::new(), VecDeque::new());
         for (text, calls) in rounds.into_iter().flat_map(|turns| {
             // A turn that calls nothing is the answer, which ends the round.
@@ -264,11 +276,13 @@ async fn whatever_the_loop_does_differently_is_said_with_its_step() {
         // The step is still the next one.
         ask(&model, &history[..answered * 2 + 1]).await.unwrap();
     }
-    // A history that was cut is the same run, and so is one with results in another form, if that is asked for.
+    // A history that was cut is the same run, and so is one with results in another form, if that
+    // is asked for.
     let model = RecordedModel::new(&replay).any_output();
     ask(&model, &history[..1]).await.unwrap();
     let cut = [Message::text(Role::User, "Summary.").with_role(Role::System), history[1].clone()];
-    let results = Message::new(Role::Tool, [Part::tool_result("c1", "short"), Part::tool_result("c2", "er")]);
+    let results =
+        Message::new(Role::Tool, [Part::tool_result("c1", "short"), Part::tool_result("c2", "er")]);
     ask(&model, &[&cut[..], &[results]].concat()).await.unwrap();
     for end in [5, 7, 9] {
         ask(&model, &history[..end]).await.unwrap();
@@ -287,10 +301,16 @@ async fn tools_answer_by_id_or_by_what_they_are_asked_and_each_call_once() {
     // Ids of its own: in the order of the record.
     let first = tools.answer("x", "search", &hills).unwrap();
     let second = tools.answer("c2", "search", &hills).unwrap();
-    assert_eq!((first.output.as_str(), second.output.as_str()), (r#"{"found":2}"#, r#"{"found":3}"#));
+    assert_eq!(
+        (first.output.as_str(), second.output.as_str()),
+        (r#"{"found":2}"#, r#"{"found":3}"#)
+    );
     let repeated = tools.answer("c2", "search", &hills).unwrap_err();
     assert_eq!(repeated.step, Some(2));
-    assert_eq!(repeated.kind, DivergenceKind::RepeatedCall { call: "c2".into(), tool: "search".into() });
+    assert_eq!(
+        repeated.kind,
+        DivergenceKind::RepeatedCall { call: "c2".into(), tool: "search".into() }
+    );
     let other = tools.answer("c1", "search", &json!({"q": "lakes"}).into()).unwrap_err();
     assert_eq!(other.kind, DivergenceKind::OtherCall { call: "c1".into() });
     let unknown = tools.answer("c7", "book", &json!({}).into()).unwrap_err();
@@ -312,7 +332,9 @@ async fn branches_stand_as_they_were_made_and_the_active_ones_alone_if_asked_for
     let two = context.add(state("Two.", query)).await.unwrap();
     let act = NewNode::new(NodeBody::action("walk", json!({})), [query]).append();
     let act = context.add(act).await.unwrap();
-    let heads = |replay: &Replay| replay.into_iter().map(|step| step.node().unwrap().id).collect::<Vec<_>>();
+    let heads = |replay: &Replay| {
+        replay.into_iter().map(|step| step.node().unwrap().id).collect::<Vec<_>>()
+    };
     assert_eq!(heads(&Replay::of_round(&context.round())), [query, one, deeper, two, act]);
     context.remove(two, Removal::Leaf).await.unwrap();
     let replay = Replay::of_active(&context.trajectory().await.unwrap());

@@ -48,7 +48,8 @@ async fn numbers_go_on_and_order_of_restoring_does_not_matter() {
     assert_eq!(third.trajectory().await.unwrap().bridges(), early.bridges());
     assert_eq!(early.bridges().len(), 1);
     // A sub-agent sees its own rounds alone.
-    let sub = two.open(&AgentRef::new("ada", "trip", 1).round(1), OpenOptions::new()).await.unwrap();
+    let sub =
+        two.open(&AgentRef::new("ada", "trip", 1).round(1), OpenOptions::new()).await.unwrap();
     sub.ask(NewQuery::new("Sub?")).await.unwrap();
     assert_eq!(sub.trajectory().await.unwrap().len(), 1);
 }
@@ -64,7 +65,10 @@ async fn rounds_that_were_recorded_without_each_other_do_not_melt() {
     small_round(&third).await;
     let trajectory = third.trajectory().await.unwrap();
     assert_eq!((trajectory.len(), trajectory.order().count()), (9, 9));
-    assert_eq!(trajectory.bridges().iter().map(|bridge| bridge.missing).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(
+        trajectory.bridges().iter().map(|bridge| bridge.missing).collect::<Vec<_>>(),
+        [0, 1]
+    );
 }
 
 #[tokio::test]
@@ -126,7 +130,12 @@ async fn a_channel_that_was_away_is_caught_up_when_the_round_is_opened() {
     let context = open(&both(&first, &second, "a"), 0).await;
     let [query, act, map] = small_round(&context).await;
     second.fail_before.store(1_000, Ordering::SeqCst);
-    assert!(context.change(act, &Changes::new().set("success", true).describe("Looked.")).await.is_err());
+    assert!(
+        context
+            .change(act, &Changes::new().set("success", true).describe("Looked."))
+            .await
+            .is_err()
+    );
     assert!(context.change(act, &Changes::new().set("success", false)).await.is_err());
     assert!(context.remove(map, Removal::Leaf).await.is_err());
     let _ = context.add(action(query).append()).await.unwrap_err();
@@ -144,7 +153,11 @@ async fn a_channel_that_was_away_is_caught_up_when_the_round_is_opened() {
 async fn channels_that_went_different_ways_are_told_apart_and_left_alone() {
     let (first, second) = (desk(), desk());
     small_round(&open(&process(&first, "a").build().unwrap(), 0).await).await;
-    open(&process(&second, "b").build().unwrap(), 0).await.ask(NewQuery::new("Else?")).await.unwrap();
+    open(&process(&second, "b").build().unwrap(), 0)
+        .await
+        .ask(NewQuery::new("Else?"))
+        .await
+        .unwrap();
     let opened = both(&first, &second, "c").open(&ada().round(0), OpenOptions::new()).await;
     assert!(matches!(opened, Err(RecordError::Diverged { .. })));
     assert_eq!(second.all(&ada()).await[0].nodes.len(), 1);

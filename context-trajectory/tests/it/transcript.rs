@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use context_core::trajectory::{NodeId, Round};
 use context_core::{
-    AgentRef, ChatId, Json, Message, MessageId, Node, Part, Role, Store, Timestamp, ToolCall, ToolInput,
-    ToolResult, UserId,
+    AgentRef, ChatId, Json, Message, MessageId, Node, Part, Role, Store, Timestamp, ToolCall,
+    ToolInput, ToolResult, UserId,
 };
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, RoundImported, SkipReason, Trajectories, Transcript};
@@ -34,7 +34,12 @@ fn nodes(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Node>> {
 
 fn call(id: &str, tool: &str, params: serde_json::Value) -> Part {
     let input = ToolInput::Json(params.into());
-    Part::ToolCall(ToolCall { id: id.into(), name: tool.into(), input, metadata: Default::default() })
+    Part::ToolCall(ToolCall {
+        id: id.into(),
+        name: tool.into(),
+        input,
+        metadata: Default::default(),
+    })
 }
 
 fn result(id: &str, text: &str, is_error: bool) -> Part {
@@ -81,13 +86,19 @@ fn outline(rounds: &[Round]) -> String {
         for node in round.nodes() {
             let before: Vec<String> =
                 round.predecessors(node.id).map(|edge| edge.from.ordinal.to_string()).collect();
-            let messages: Vec<&str> = node.messages.iter().map(|link| link.message.as_str()).collect();
+            let messages: Vec<&str> =
+                node.messages.iter().map(|link| link.message.as_str()).collect();
             let (title, headline) = (node.title(), node.body.headline());
             write!(text, "  {} {title} {headline:?} <- {}", node.id, before.join("+")).unwrap();
             write!(text, "; {}", messages.join("+")).unwrap();
             if let Some(output) = node.body.get("output") {
-                write!(text, "; {} {:?}", output.to_json().as_str(), node.body.get("success").unwrap())
-                    .unwrap();
+                write!(
+                    text,
+                    "; {} {:?}",
+                    output.to_json().as_str(),
+                    node.body.get("success").unwrap()
+                )
+                .unwrap();
             }
             text.push('\n');
         }
@@ -118,7 +129,8 @@ fn questions_begin_rounds_answers_conclude_and_call_and_results_come_to_their_ca
       2.0 Query(query00002) "Wait, Saturday!" <- ; m11
       2.1 Response(response00001) "It is booked for Friday." <- 0; m13
     "#);
-    let skipped: Vec<_> = transcript.skipped.iter().map(|it| (it.message.as_str(), it.reason)).collect();
+    let skipped: Vec<_> =
+        transcript.skipped.iter().map(|it| (it.message.as_str(), it.reason)).collect();
     assert_eq!(skipped, [("m12", SkipReason::UnknownCall)]);
 }
 
@@ -161,7 +173,9 @@ fn calls_of_one_id_with_long_ids_and_broken_params_are_told_apart() {
     ]));
     let outputs: Vec<String> = rounds[0]
         .nodes()
-        .filter_map(|node| node.body.get("output").map(|output| output.to_json().as_str().to_owned()))
+        .filter_map(|node| {
+            node.body.get("output").map(|output| output.to_json().as_str().to_owned())
+        })
         .collect();
     assert_eq!(outputs, ["\"1\"", "\"2\"", "\"3\""]);
     let first = &rounds[0].nodes().last().unwrap().versions[0].was;
@@ -205,7 +219,9 @@ async fn the_same_conversation_again_adds_nothing_and_one_that_grew_adds_what_is
     // What was recorded since stays, and is no reason to refuse.
     let last = trajectories.open(&agent().round(2), OpenOptions::new()).await.unwrap();
     let answer = last.round().nodes().last().unwrap().id;
-    last.change(answer, &context_core::trajectory::Changes::new().describe("booked")).await.unwrap();
+    last.change(answer, &context_core::trajectory::Changes::new().describe("booked"))
+        .await
+        .unwrap();
     assert_eq!(import(&trajectories, &all).await, [Unchanged, Unchanged, Unchanged]);
     // Another conversation of this name is left alone.
     let other = nodes([Message::text(Role::User, "Something else.")]);
@@ -242,13 +258,14 @@ fn anything() -> impl Strategy<Value = Vec<Message>> {
         (id, any::<bool>()).prop_map(|(id, failed)| result(id, "out", failed)),
     ];
     let role = prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
-    let message =
-        (role, prop::collection::vec(part, 0..4)).prop_map(|(role, parts)| Message::new(role, parts));
+    let message = (role, prop::collection::vec(part, 0..4))
+        .prop_map(|(role, parts)| Message::new(role, parts));
     prop::collection::vec(message, 0..24)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     /// Whatever was said, each round is sound, and reading is the same each time.
     #[test]
@@ -282,7 +299,10 @@ fn a_run_that_is_over_is_not_open_and_what_reads_like_an_error_did_not_go_well()
         (r#"{"error": null, "seats": 2}"#, "true"),
         (r#"{"errors": 0}"#, "true"),
         ("No errors: all is well", "true"),
-        (r#"{"output": "no such file", "metadata": {"exit_code": 2, "duration_seconds": 0.1}}"#, "false"),
+        (
+            r#"{"output": "no such file", "metadata": {"exit_code": 2, "duration_seconds": 0.1}}"#,
+            "false",
+        ),
         (r#"{"output": "4", "metadata": {"exit_code": 0, "duration_seconds": 0.1}}"#, "true"),
         ("Exit code: 127\nWall time: 0.1 seconds\nOutput:\nnot found", "false"),
         ("Chunk ID: 3f\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\n", "false"),

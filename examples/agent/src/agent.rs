@@ -6,8 +6,8 @@ use context_conformance::simulator::Simulator;
 use context_runtime::model::ModelCodec;
 use context_runtime::trajectory::OpenRound;
 use context_runtime::{
-    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled,
-    ToolCall, ToolResult, provider, user,
+    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result,
+    Spilled, ToolCall, ToolResult, provider, user,
 };
 
 use crate::{simulated, tools};
@@ -38,13 +38,15 @@ impl Agent {
         chat.set([user(question)]);
         round.ask(question).await?;
         loop {
-            // One call of the model: tried again in another form until it is answered, and a bounded number of times.
+            // One call of the model: tried again in another form until it is answered, and a
+            // bounded number of times.
             let turn = chat.resolve().await?;
             let input = turn.prepare().tools(tools::offered()).max_output_tokens(1_000);
             let mut call = ModelCall::new(&self.runtime, self.codec.clone(), input);
             while let Some(request) = call.next(&turn).await? {
                 let reply = self.client.send(request.body().as_str());
-                call.received(reply.status, &reply.to_text()); // an overflow, a busy provider: decided here
+                // an overflow, a busy provider: decided here
+                call.received(reply.status, &reply.to_text());
             }
             for attempt in call.attempts() {
                 let (before, after) = (attempt.before, attempt.after);
@@ -54,11 +56,13 @@ impl Agent {
                 ));
             }
 
-            // The answer joins the chat. What was cut on the way stays cut, and nothing of it is lost.
+            // The answer joins the chat. What was cut on the way stays cut, and nothing of it is
+            // lost.
             let answer = &chat.accept(&turn, &call).await?.message;
             round.record(answer).await?;
 
-            // The tools run. What is too large goes to the store, and its beginning and end stand in its place.
+            // The tools run. What is too large goes to the store, and its beginning and end stand
+            // in its place.
             let mut results = Vec::new();
             for call in answer.tool_calls() {
                 say(&format!("  the model calls {} {}", call.name, call.input.as_written()));
@@ -66,15 +70,21 @@ impl Agent {
             }
             if results.is_empty() {
                 chat.save().await?; // one commit, or nothing
-                self.runtime.capture_turn(chat.resolve().await?.capture()).await?; // the memory hears what was said
+                // the memory hears what was said
+                self.runtime.capture_turn(chat.resolve().await?.capture()).await?;
                 round.finish().await?;
                 return Ok(answer.plain_text().into_owned());
             }
             let given = chat.set_tool_results(&self.runtime, results).await?;
             for message in &given.appended {
                 round.record(message).await?;
-                for kept in message.tool_results().filter_map(|result| Spilled::of(&result.metadata)) {
-                    say(&format!("  {} bytes are kept in the store, and a preview is shown", kept.bytes));
+                for kept in
+                    message.tool_results().filter_map(|result| Spilled::of(&result.metadata))
+                {
+                    say(&format!(
+                        "  {} bytes are kept in the store, and a preview is shown",
+                        kept.bytes
+                    ));
                 }
             }
             chat.save().await?;

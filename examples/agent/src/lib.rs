@@ -1,8 +1,9 @@
-//! A small agent, whole: it keeps its chats in a store, calls tools, survives a window that is too small, goes back and answers otherwise,
-//! remembers in a later chat, and leaves a page that shows what it did.
+//! A small agent, whole: it keeps its chats in a store, calls tools, survives a window that is too
+//! small, goes back and answers otherwise, remembers in a later chat, and leaves a page that shows
+//! what it did.
 //!
-//! Read [`tour`] from top to bottom: each block brings one thing. [`agent`] is the loop that every agent has, [`tools`] are this agent's own,
-//! [`simulated`] stands where a provider would be.
+//! Read [`tour`] from top to bottom: each block brings one thing. [`agent`] is the loop that every
+//! agent has, [`tools`] are this agent's own, [`simulated`] stands where a provider would be.
 
 pub mod agent;
 pub mod simulated;
@@ -33,19 +34,27 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
     if let Some(maintenance) = store.maintenance() {
         let erased = maintenance.erase_user(&USER.into(), &CancelSignal::never()).await?;
         if erased.remaining > 0 {
-            return Err(Error::new(ErrorKind::Conflict, "tour", "another tour is running in this store"));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "tour",
+                "another tour is running in this store",
+            ));
         }
     }
 
     // A chat: fragments become its prompt, messages its history. Nothing is written yet.
     let mut chat = ContextEngine::builder(store.clone()).user(USER).chat("lisbon").open().await?;
-    chat.set([role("You plan trips. Look things up before you answer."), hint("Prices are in EUR.")]);
+    chat.set([
+        role("You plan trips. Look things up before you answer."),
+        hint("Prices are in EUR."),
+    ]);
     say(&format!("the prompt:\n{}\n", chat.resolve().await?.system_prompt));
 
     // A runtime: what every call of the model goes through. One serves all users and chats.
     let runtime = DefaultContextRuntime::builder()
         .model(MODEL)
-        .compaction([microcompact(), snip(), truncate_head()]) // gentle to harsh, when the window fills up
+        // gentle to harsh, when the window fills up
+        .compaction([microcompact(), snip(), truncate_head()])
         .spill(store.clone()) // outputs that are too large are kept here
         .memory(episodic(&store)?) // what was said comes back in later chats
         .build()?;
@@ -55,16 +64,21 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
     let this = AgentRef::main(USER, "lisbon");
     let agent = Agent::new(runtime)?;
 
-    // The loop: tools, an output that is far too large, and a provider whose window is smaller than anybody thought.
+    // The loop: tools, an output that is far too large, and a provider whose window is smaller than
+    // anybody thought.
     say("— a question");
     let round = trajectories.begin(&this).await?;
-    let answer = agent.answer(&mut chat, &round, "Which ferry do I take on Friday?", &mut say).await?;
+    let answer =
+        agent.answer(&mut chat, &round, "Which ferry do I take on Friday?", &mut say).await?;
     say(&format!("  the agent: {answer}\n"));
 
-    // A fork: back to what the user asked first, which is asked otherwise. The old branch stays as it was.
+    // A fork: back to what the user asked first, which is asked otherwise. The old branch stays as
+    // it was.
     say("— back to the question, and asked otherwise");
-    let first =
-        chat.first_user_message().await?.ok_or_else(|| Error::not_found("tour", "message", "first"))?;
+    let first = chat
+        .first_user_message()
+        .await?
+        .ok_or_else(|| Error::not_found("tour", "message", "first"))?;
     let fork = chat.rewind(&first.id).await?;
     let round = trajectories.begin(&this).await?;
     let question = "I get seasick. Is there a train instead?";
@@ -75,7 +89,8 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
         say(&format!("  branch {}{is_new}", branch.name));
     }
 
-    // A memory: another chat, another day. Captures are kept behind the turn; `flush` waits for them.
+    // A memory: another chat, another day. Captures are kept behind the turn; `flush` waits for
+    // them.
     say("\n— another chat");
     agent.runtime.flush().await?;
     let mut next = ContextEngine::builder(store.clone()).user(USER).chat("porto").open().await?;

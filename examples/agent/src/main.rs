@@ -14,7 +14,8 @@ use std::path::Path;
 async fn main() -> context_runtime::Result<()> {
     let named = env::args().nth(1).or_else(|| env::var("CONTEXT_STORE").ok());
     let store = context_runtime::open(named.as_deref().unwrap_or("sqlite:agent.db")).await?;
-    let toured = agent::tour(store.clone(), Path::new("agent.html"), |line| println!("{line}")).await;
+    let toured =
+        agent::tour(store.clone(), Path::new("agent.html"), |line| println!("{line}")).await;
     // Else the log of a file may stay beside it.
     let closed = store.close().await;
     toured.and(closed)

@@ -1,5 +1,6 @@
-//! The provider, within the process: it checks every request against the published rules, counts its tokens, refuses with the real words,
-//! and has a model that says what is written here. A program has its HTTP client in the place of it, or `model_http::HttpModel`.
+//! The provider, within the process: it checks every request against the published rules, counts
+//! its tokens, refuses with the real words, and has a model that says what is written here. A
+//! program has its HTTP client in the place of it, or `model_http::HttpModel`.
 
 use std::sync::Arc;
 
@@ -9,9 +10,12 @@ use context_runtime::tokens::ModelCounter;
 use context_runtime::{Message, READ_SPILLED};
 use serde_json::json;
 
-/// A provider whose window is far smaller than the runtime believes: a proxy, a trial account, a table that is out of date.
+/// A provider whose window is far smaller than the runtime believes: a proxy, a trial account, a
+/// table that is out of date.
 pub fn client(codec: Arc<dyn ModelCodec>) -> Simulator {
-    Simulator::new(codec, Arc::new(ModelCounter::for_model(crate::MODEL))).window(5_000).behaviour(says)
+    Simulator::new(codec, Arc::new(ModelCounter::for_model(crate::MODEL)))
+        .window(5_000)
+        .behaviour(says)
 }
 
 /// What the model says to a request: it goes by what was asked and by what it called last.
@@ -22,7 +26,9 @@ fn says(request: &ModelRequest) -> Vec<Say> {
     let answer = request.messages.last().map(|message| results(message)).unwrap_or_default();
     if said.contains("Douro") {
         return vec![Say::text(match said.contains("Is there a train") {
-            true => "You told me that you get seasick. The river is calm, but take the train along it.",
+            true => {
+                "You told me that you get seasick. The river is calm, but take the train along it."
+            }
             false => "I do not know.",
         })];
     }
@@ -37,7 +43,8 @@ fn says(request: &ModelRequest) -> Vec<Say> {
         }
         Some("count_words") => vec![Say::call("timetable", json!({"days": 365}))],
         Some("timetable") => {
-            let blob = answer.find("blob:").and_then(|at| answer.get(at..at + 69)).unwrap_or("blob:none");
+            let blob =
+                answer.find("blob:").and_then(|at| answer.get(at..at + 69)).unwrap_or("blob:none");
             vec![Say::call(READ_SPILLED, json!({"reference": blob, "start": 1_100, "end": 1_900}))]
         }
         Some(_) => {

@@ -11,9 +11,11 @@ use serde_json::json;
 /// Where the notes are.
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/notes");
 
-/// What the model may call. With the last one it reads back what was too long to show, a part at a time.
+/// What the model may call. With the last one it reads back what was too long to show, a part at a
+/// time.
 pub fn offered() -> [FunctionTool; 4] {
-    let named = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let named =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let days = json!({"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]});
     [
         FunctionTool::new("read_note", named.clone()).description("Reads a note of the user."),
@@ -37,7 +39,9 @@ struct Days {
 pub fn run(call: &ToolCall) -> ToolResult {
     let answered = match &*call.name {
         "read_note" => call.input.parse().map_err(|error| error.to_string()).and_then(note),
-        "count_words" => call.input.parse().map_err(|error| error.to_string()).and_then(note).map(count),
+        "count_words" => {
+            call.input.parse().map_err(|error| error.to_string()).and_then(note).map(count)
+        }
         "timetable" => call.input.parse().map_err(|error| error.to_string()).map(timetable),
         other => Err(format!("there is no tool {other}")),
     };
@@ -61,7 +65,8 @@ fn count(note: String) -> String {
 }
 
 fn timetable(Days { days }: Days) -> String {
-    const WEEK: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    const WEEK: [&str; 7] =
+        ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
     let mut printed = String::new();
     for day in 0..days.min(366) {
         for ferry in 0..12 {

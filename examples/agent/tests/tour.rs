@@ -17,9 +17,12 @@ async fn told(store: Arc<dyn Store>) -> Tested {
         assert_eq!(said, include_str!("tour.txt"), "what is said is not what tests/tour.txt says");
     }
     let page = std::fs::read_to_string(&page)?;
-    for shown in
-        ["Which ferry do I take on Friday?", "timetable", "day 5, Friday, 07:00", "Yes, over the bridge."]
-    {
+    for shown in [
+        "Which ferry do I take on Friday?",
+        "timetable",
+        "day 5, Friday, 07:00",
+        "Yes, over the bridge.",
+    ] {
         assert!(page.contains(shown), "the page does not show {shown:?}");
     }
     Ok(())
@@ -36,7 +39,9 @@ async fn on_sqlite() -> Tested {
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn on_postgres() -> Tested {
-    let Some(server) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return Ok(()) };
+    let Some(server) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else {
+        return Ok(());
+    };
     let url = format!("{server}?schema=agent_{}", std::process::id());
     told(context_runtime::open(&url).await?).await
 }

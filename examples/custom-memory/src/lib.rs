@@ -1,19 +1,24 @@
-//! A provider of memories of your own: what was said, word for word, kept in any store, on `context-core` alone.
+//! A provider of memories of your own: what was said, word for word, kept in any store, on
+//! `context-core` alone.
 //!
-//! Copy this package and change what is worth keeping. [`MemoryProvider`] asks for three calls: recall before a turn, capture behind it, and
-//! forget. A store's [`MemoryRecordStore`] does the rest: it keeps records apart by scope, finds them by words, writes each once, and keeps forgotten what
-//! was forgotten. `tests/conformance.rs` proves the whole.
+//! Copy this package and change what is worth keeping. [`MemoryProvider`] asks for three calls:
+//! recall before a turn, capture behind it, and forget. A store's [`MemoryRecordStore`] does the
+//! rest: it keeps records apart by scope, finds them by words, writes each once, and keeps
+//! forgotten what was forgotten. `tests/conformance.rs` proves the whole.
 //!
 //! Four decisions are a provider's own, and each is a function here:
 //!
-//! * [`filed`]: under which part of a turn's scope a memory stands, and so from where it comes back. Here: from all sessions in the same
-//!   project with the same agent.
+//! * [`filed`]: under which part of a turn's scope a memory stands, and so from where it comes
+//!   back. Here: from all sessions in the same project with the same agent.
 //! * [`words`]: by which words it is found. Both sides of a comparison have to be cut the same way.
-//! * [`id`]: the name of a memory. It depends on the message alone, so a message that is told twice counts once.
+//! * [`id`]: the name of a memory. It depends on the message alone, so a message that is told twice
+//!   counts once.
 //! * [`Verbatim::recall`]: what is worth telling, the best first, within the budget.
 //!
-//! To use it, hand it to the runtime: `DefaultContextRuntime::builder().memory(Verbatim::new(store)?)`; `tests/runtime.rs`
-//! does. What it captures is written when the call returns; `context_memory::Queued` around it lets no turn wait for that.
+//! To use it, hand it to the runtime:
+//! `DefaultContextRuntime::builder().memory(Verbatim::new(store)?)`; `tests/runtime.rs` does. What
+//! it captures is written when the call returns; `context_memory::Queued` around it lets no turn
+//! wait for that.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -23,9 +28,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::{
     CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryFind,
-    MemoryForget, MemoryId, MemoryOutcome, MemoryProvider, MemoryRecord, MemoryRecordStore, MemoryScope,
-    MemorySource, MemoryWrite, RecallQuery, Recalled, RecalledMemory, Result, Role, SessionId, Store, limits,
-    search,
+    MemoryForget, MemoryId, MemoryOutcome, MemoryProvider, MemoryRecord, MemoryRecordStore,
+    MemoryScope, MemorySource, MemoryWrite, RecallQuery, Recalled, RecalledMemory, Result, Role,
+    SessionId, Store, limits, search,
 };
 
 /// The kind of its records, so that others may keep theirs in the same store.
@@ -76,7 +81,8 @@ fn id(session: &SessionId, said: &CapturedMessage) -> MemoryId {
     MemoryId::derived(KIND, &[session.as_str(), said.id.as_str()])
 }
 
-/// What is kept of a message; nothing if it is no talk, or was only shown because it was remembered.
+/// What is kept of a message; nothing if it is no talk, or was only shown because it was
+/// remembered.
 fn record(turn: &CapturedTurn, session: &SessionId, said: &CapturedMessage) -> Option<MemoryWrite> {
     let message = &said.message;
     if message.is_synthetic() || !matches!(message.role, Role::User | Role::Assistant) {
@@ -106,7 +112,8 @@ impl MemoryProvider for Verbatim {
         if find.words.is_empty() {
             return Ok(Recalled::default());
         }
-        let mut left = query.max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(BYTES_OF_TOKEN));
+        let mut left =
+            query.max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(BYTES_OF_TOKEN));
         let mut memories = Vec::new();
         for hit in self.records("recall")?.find_memories(&find).await?.hits {
             let record = hit.stored.record;
@@ -123,22 +130,28 @@ impl MemoryProvider for Verbatim {
 
     fn check(&self, turn: &CapturedTurn) -> Result<()> {
         turn.scope.check("capture")?;
-        turn.messages.iter().try_for_each(|said| limits::check_id("capture", "message", said.id.as_str()))
+        turn.messages
+            .iter()
+            .try_for_each(|said| limits::check_id("capture", "message", said.id.as_str()))
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         self.check(turn)?;
         cancel.check("capture")?;
         let session = turn.scope.session.as_ref().ok_or_else(|| {
-            // Refused, and not filed under something wider: a message has its name within its session.
+            // Refused, and not filed under something wider: a message has its name within its
+            // session.
             Error::new(ErrorKind::Unsupported, "capture", "the scope of the turn names no session")
         })?;
         let mut seen = BTreeSet::new();
         let once = turn.messages.iter().filter(|said| seen.insert(&said.id));
-        let writes: Vec<MemoryWrite> = once.filter_map(|said| record(turn, session, said)).collect();
+        let writes: Vec<MemoryWrite> =
+            once.filter_map(|said| record(turn, session, said)).collect();
         for batch in writes.chunks(100) {
-            // What is there stays as it is, and what was forgotten stays so: `MemoryWrite::new` says so.
-            let MemoryOutcome::Applied(_) = self.records("capture")?.write_memories(batch).await? else {
+            // What is there stays as it is, and what was forgotten stays so: `MemoryWrite::new`
+            // says so.
+            let MemoryOutcome::Applied(_) = self.records("capture")?.write_memories(batch).await?
+            else {
                 return Err(Error::new(
                     ErrorKind::Bug,
                     "capture",

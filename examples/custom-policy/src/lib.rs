@@ -1,16 +1,22 @@
-//! A compaction policy of your own: what was looked up again is shown once, on `context-core` alone.
+//! A compaction policy of your own: what was looked up again is shown once, on `context-core`
+//! alone.
 //!
-//! An agent reads the same file five times while it edits it. Four of the five results are out of date, and yet they are sent with every call. This
-//! policy leaves a note in their place and keeps the newest, so nothing that is still true is lost.
+//! An agent reads the same file five times while it edits it. Four of the five results are out of
+//! date, and yet they are sent with every call. This policy leaves a note in their place and keeps
+//! the newest, so nothing that is still true is lost.
 //!
-//! Copy this package and change which parts give way to what. [`CompactionPolicy`] asks for two calls: a name, and a
-//! [plan](CompactionPolicy::plan), which is data. [`Plan::new`] counts it and refuses one that would part calls from their results, drop a request of the user or
-//! save nothing. `tests/conformance.rs` proves the rest: that the policy is pure, honest and comes to an end.
+//! Copy this package and change which parts give way to what. [`CompactionPolicy`] asks for two
+//! calls: a name, and a [plan](CompactionPolicy::plan), which is data. [`Plan::new`] counts it and
+//! refuses one that would part calls from their results, drop a request of the user or save
+//! nothing. `tests/conformance.rs` proves the rest: that the policy is pure, honest and comes to an
+//! end.
 //!
-//! A policy does not decide when it is asked, does not send or wait, and shortens all it can at once: each change of an old message makes a
-//! provider read again all that follows it, so one large change is cheaper than many small ones.
+//! A policy does not decide when it is asked, does not send or wait, and shortens all it can at
+//! once: each change of an old message makes a provider read again all that follows it, so one
+//! large change is cheaper than many small ones.
 //!
-//! To use it, make a stage of it: `DefaultContextRuntime::builder().compaction([Stage::new(Superseded::by(["read_file"]))])`;
+//! To use it, make a stage of it:
+//! `DefaultContextRuntime::builder().compaction([Stage::new(Superseded::by(["read_file"]))])`;
 //! `tests/runtime.rs` does.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -19,7 +25,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, Proposal, Role, ToolNames,
+    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, Proposal, Role,
+    ToolNames,
 };
 
 /// Leaves of the results of equal calls the newest.
@@ -37,8 +44,8 @@ impl Superseded {
     /// The name of the policy.
     pub const NAME: &'static str = "superseded";
 
-    /// For tools that only look: another call with the same input makes the result of the earlier one worthless. A failed call replaces
-    /// nothing.
+    /// For tools that only look: another call with the same input makes the result of the earlier
+    /// one worthless. A failed call replaces nothing.
     pub fn by<N: AsRef<str>>(tools: impl IntoIterator<Item = N>) -> Self {
         Self { tools: ToolNames::new(tools) }
     }
@@ -56,7 +63,8 @@ impl Superseded {
                     }
                     Part::ToolResult(result) if !result.is_error => {
                         let asked = calls.get(result.call_id.as_str());
-                        let Some(asked) = asked.filter(|(tool, _)| self.tools.contains(tool)) else {
+                        let Some(asked) = asked.filter(|(tool, _)| self.tools.contains(tool))
+                        else {
                             continue;
                         };
                         let earlier = newest.insert(*asked, (at, part_at));
@@ -84,8 +92,9 @@ impl CompactionPolicy for Superseded {
             let mut short = Message::clone(&view.messages()[*at]);
             for ((_, part), tool) in of_message {
                 if let Part::ToolResult(result) = &mut short.parts[*part] {
-                    result.output =
-                        vec![Part::text(format!("[superseded: {tool} was called again with this input]"))];
+                    result.output = vec![Part::text(format!(
+                        "[superseded: {tool} was called again with this input]"
+                    ))];
                 }
             }
             // Also so that a plan is made once: a note is no shorter than itself.

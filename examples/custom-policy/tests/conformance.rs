@@ -23,7 +23,9 @@ fn step(id: &str, path: &str, content: &str) -> [Arc<Message>; 2] {
 
 fn plan(messages: &[Arc<Message>]) -> Option<Plan> {
     let goal = Goal::new(Budget::new(200_000, 8_000), 0, 0);
-    Superseded::by(["read_file"]).plan(&HistoryView::new(messages, &QuarterCounter), &goal).into_plan()
+    Superseded::by(["read_file"])
+        .plan(&HistoryView::new(messages, &QuarterCounter), &goal)
+        .into_plan()
 }
 
 fn texts(messages: &[Arc<Message>]) -> Vec<String> {
@@ -33,7 +35,8 @@ fn texts(messages: &[Arc<Message>]) -> Vec<String> {
 
 #[test]
 fn the_newest_result_of_equal_calls_stays() {
-    let [old, other, new] = ["fn old() {}\n", "fn other() {}\n", "fn new() {}\n"].map(|line| line.repeat(20));
+    let [old, other, new] =
+        ["fn old() {}\n", "fn other() {}\n", "fn new() {}\n"].map(|line| line.repeat(20));
     let mut messages = vec![Arc::new(Message::from("Rename it."))];
     for (id, path, content) in [("a", "a.rs", &old), ("b", "b.rs", &other), ("c", "a.rs", &new)] {
         messages.extend(step(id, path, content));
@@ -42,7 +45,10 @@ fn the_newest_result_of_equal_calls_stays() {
     assert_eq!(plan.what, "1 results superseded");
     let left = plan.apply(&messages).expect("a plan for these messages").messages;
     let shown = texts(&left);
-    assert!(shown[0].contains("[superseded: read_file was called again with this input]"), "{shown:?}");
+    assert!(
+        shown[0].contains("[superseded: read_file was called again with this input]"),
+        "{shown:?}"
+    );
     assert!(shown[1].contains("fn other") && shown[2].contains("fn new"), "{shown:?}");
     assert_eq!(self::plan(&left), None, "there is nothing more to do");
 }

@@ -21,7 +21,8 @@ async fn a_runtime_asks_it_when_the_window_fills_up() -> Result<(), Box<dyn std:
     for id in ["a", "b"] {
         let call = Part::tool_call(id, "read_file", json!({ "path": "a.rs" }));
         history.push(Message::new(Role::Assistant, [call]));
-        history.push(Message::new(Role::Tool, [Part::tool_result(id, "fn main() {}\n".repeat(400))]));
+        history
+            .push(Message::new(Role::Tool, [Part::tool_result(id, "fn main() {}\n".repeat(400))]));
     }
     history.push(Message::text(Role::Assistant, "It is renamed."));
 

@@ -1,13 +1,16 @@
 //! A renderer of your own: prompts as YAML outlines, on `context-core` alone.
 //!
-//! Copy this package and change what is said in YAML. [`Renderer`] asks for two calls: a name, and [pieces](Renderer::render_pieces), one for each fragment,
-//! so that an engine renders again only what has changed. `tests/conformance.rs` proves the whole.
+//! Copy this package and change what is said in YAML. [`Renderer`] asks for two calls: a name, and
+//! [pieces](Renderer::render_pieces), one for each fragment, so that an engine renders again only
+//! what has changed. `tests/conformance.rs` proves the whole.
 //!
 //! A format decides four things, and each has a place here:
 //!
-//! * How fragments stand beside each other: as entries of one list, so two of the same name may follow each other and each piece stands
-//!   for itself. A format where they depend on their neighbours implements [`Renderer::arrange`] as well.
-//! * How a tree is walked: `outline.rs`, with a stack of its own, since trees can be deeper than a thread's.
+//! * How fragments stand beside each other: as entries of one list, so two of the same name may
+//!   follow each other and each piece stands for itself. A format where they depend on their
+//!   neighbours implements [`Renderer::arrange`] as well.
+//! * How a tree is walked: `outline.rs`, with a stack of its own, since trees can be deeper than a
+//!   thread's.
 //! * How a text keeps its place, whatever it says: `scalar.rs`.
 //! * How a model is told that somebody else wrote something: the tag `!untrusted`.
 //!
@@ -30,7 +33,8 @@
 //! # Ok::<_, context_core::RenderError>(())
 //! ```
 //!
-//! To use it, hand it to the engine: `ContextEngine::builder(store).renderer(YamlRenderer)`; `tests/engine.rs` does.
+//! To use it, hand it to the engine: `ContextEngine::builder(store).renderer(YamlRenderer)`;
+//! `tests/engine.rs` does.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -4,8 +4,8 @@ use context_core::{Fragment, FragmentData, RenderError};
 
 use crate::scalar;
 
-/// How many levels are indented. What is deeper stands on one line, in braces and brackets, or the indentation of a deep tree would grow with
-/// the square of its depth.
+/// How many levels are indented. What is deeper stands on one line, in braces and brackets, or the
+/// indentation of a deep tree would grow with the square of its depth.
 const LEVELS: usize = 32;
 
 /// What is still to be written. A stack of these stands in for recursion.
@@ -38,14 +38,18 @@ pub(crate) fn write(fragment: &Fragment, out: &mut String) -> Result<(), RenderE
                 let block = level <= LEVELS;
                 match data {
                     FragmentData::Null => out.push_str(" null"),
-                    FragmentData::Bool(value) => out.push_str(if *value { " true" } else { " false" }),
+                    FragmentData::Bool(value) => {
+                        out.push_str(if *value { " true" } else { " false" })
+                    }
                     FragmentData::Number(number) => scalar::number(*number, out),
                     FragmentData::Text(text) => scalar::text(text, block.then_some(level), out),
                     FragmentData::List(list) if block && !list.as_slice().is_empty() => {
                         for data in list {
                             steps.push(Step::Line(level));
                             match data {
-                                FragmentData::Fragment(fragment) => item(fragment, level, &mut steps)?,
+                                FragmentData::Fragment(fragment) => {
+                                    item(fragment, level, &mut steps)?
+                                }
                                 data => {
                                     steps.push(Step::Text("-"));
                                     steps.push(Step::Value {
@@ -62,7 +66,12 @@ pub(crate) fn write(fragment: &Fragment, out: &mut String) -> Result<(), RenderE
                         steps.push(Step::Text(" ["));
                         for (place, data) in list.iter().enumerate() {
                             steps.push(Step::Text(if place > 0 { "," } else { "" }));
-                            steps.push(Step::Value { name, data, untrusted: false, level: level + 1 });
+                            steps.push(Step::Value {
+                                name,
+                                data,
+                                untrusted: false,
+                                level: level + 1,
+                            });
                         }
                         steps.push(Step::Text("]"));
                     }
@@ -74,7 +83,9 @@ pub(crate) fn write(fragment: &Fragment, out: &mut String) -> Result<(), RenderE
                     FragmentData::Fragment(fragment) => {
                         entry_list(std::iter::once((fragment.name(), data)), level, &mut steps)?;
                     }
-                    FragmentData::Lazy(_) => return Err(RenderError::NotLoaded { name: name.to_owned() }),
+                    FragmentData::Lazy(_) => {
+                        return Err(RenderError::NotLoaded { name: name.to_owned() });
+                    }
                     // A kind of data younger than this renderer: better refused than lost.
                     _ => return Err(RenderError::NotData { name: name.to_owned() }),
                 }
@@ -86,7 +97,11 @@ pub(crate) fn write(fragment: &Fragment, out: &mut String) -> Result<(), RenderE
 }
 
 /// A fragment as an item of a block list: `- name: value`.
-fn item<'a>(fragment: &'a Fragment, level: usize, steps: &mut Vec<Step<'a>>) -> Result<(), RenderError> {
+fn item<'a>(
+    fragment: &'a Fragment,
+    level: usize,
+    steps: &mut Vec<Step<'a>>,
+) -> Result<(), RenderError> {
     steps.push(Step::Text("- "));
     // The key begins behind the dash, one level further in; what belongs to it, one more.
     entry(fragment.name(), fragment, level + 1, steps)
@@ -106,7 +121,8 @@ fn entry<'a>(
     Ok(())
 }
 
-/// The entries of a map, one a line or all on one. One that holds a fragment of the same name is that fragment.
+/// The entries of a map, one a line or all on one. One that holds a fragment of the same name is
+/// that fragment.
 fn entry_list<'a>(
     entries: impl ExactSizeIterator<Item = (&'a str, &'a FragmentData)>,
     level: usize,
@@ -123,7 +139,9 @@ fn entry_list<'a>(
             (false, _) => steps.push(Step::Text(", ")),
         }
         match data {
-            FragmentData::Fragment(fragment) if fragment.name() == key => entry(key, fragment, level, steps)?,
+            FragmentData::Fragment(fragment) if fragment.name() == key => {
+                entry(key, fragment, level, steps)?
+            }
             data => {
                 steps.push(Step::Key(key, level));
                 steps.push(Step::Value { name: key, data, untrusted: false, level: level + 1 });

@@ -1,4 +1,5 @@
-//! Texts, keys and numbers, so that a parser of YAML 1.2 reads back what was written, and nothing else.
+//! Texts, keys and numbers, so that a parser of YAML 1.2 reads back what was written, and nothing
+//! else.
 
 use std::fmt::Write;
 
@@ -31,8 +32,8 @@ pub(crate) fn key(key: &str, level: Option<usize>, out: &mut String) {
     out.push(':');
 }
 
-/// A text as it is if nothing in it can be mistaken, its lines below each other if there are several, else in quotes. `level` says
-/// where lines begin; on a line of many there is none.
+/// A text as it is if nothing in it can be mistaken, its lines below each other if there are
+/// several, else in quotes. `level` says where lines begin; on a line of many there is none.
 pub(crate) fn text(text: &str, level: Option<usize>, out: &mut String) {
     out.push(' ');
     match level {
@@ -60,7 +61,8 @@ pub(crate) fn number(number: Number, out: &mut String) {
     });
 }
 
-/// Words and simple punctuation that begin with a letter: less than YAML allows, and never a truth value.
+/// Words and simple punctuation that begin with a letter: less than YAML allows, and never a truth
+/// value.
 fn is_plain(text: &str) -> bool {
     const OTHER: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     text.starts_with(char::is_alphabetic)
@@ -69,9 +71,11 @@ fn is_plain(text: &str) -> bool {
         && !OTHER.iter().any(|other| text.eq_ignore_ascii_case(other))
 }
 
-/// Several lines that a block of lines can hold: none begins or ends the block with white space, none has to be escaped.
+/// Several lines that a block of lines can hold: none begins or ends the block with white space,
+/// none has to be escaped.
 fn is_lines(text: &str) -> bool {
-    let is_line = |line: &str| line.is_empty() || (!line.trim().is_empty() && !line.chars().any(is_escaped));
+    let is_line =
+        |line: &str| line.is_empty() || (!line.trim().is_empty() && !line.chars().any(is_escaped));
     text.contains('\n')
         && !text.starts_with([' ', '\n'])
         && !text.ends_with('\n')

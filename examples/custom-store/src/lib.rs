@@ -1,10 +1,12 @@
 //! A store of your own: chats in a redb file, one value per chat.
 //!
-//! Copy this package and change what is said to redb. [`StateStore`] asks for three calls; chats, branches,
-//! checkpoints, fragments, commits and search come with it. `tests/conformance.rs` proves the whole.
+//! Copy this package and change what is said to redb. [`StateStore`] asks for three calls; chats,
+//! branches, checkpoints, fragments, commits and search come with it. `tests/conformance.rs` proves
+//! the whole.
 //!
-//! A backend that keeps rows, because its chats are long or shared between processes, implements [`HistoryStore`]
-//! and [`FragmentStore`] itself. This store does neither: a write costs the whole chat, and redb locks its file.
+//! A backend that keeps rows, because its chats are long or shared between processes, implements
+//! [`HistoryStore`] and [`FragmentStore`] itself. This store does neither: a write costs the whole
+//! chat, and redb locks its file.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -16,8 +18,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{
-    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, Result,
-    SearchStore, StateStore, Store, StoreInfo, UserId,
+    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance,
+    Result, SearchStore, StateStore, Store, StoreInfo, UserId,
 };
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
@@ -26,7 +28,8 @@ const CHATS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("ch
 /// One number: how many chats were ever created.
 const CREATED: TableDefinition<'_, (), u64> = TableDefinition::new("created");
 
-/// A store in a redb file. Clones are handles to the same file, which only one process can have open.
+/// A store in a redb file. Clones are handles to the same file, which only one process can have
+/// open.
 #[derive(Clone, Debug)]
 pub struct RedbStore {
     db: Arc<Database>,
@@ -46,8 +49,8 @@ impl RedbStore {
     }
 }
 
-/// A process that ends while redb lays out a new file leaves one that cannot be opened. So the file gets its name
-/// when it is whole, unless somebody else was faster.
+/// A process that ends while redb lays out a new file leaves one that cannot be opened. So the file
+/// gets its name when it is whole, unless somebody else was faster.
 fn create(path: &Path) -> Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
@@ -128,12 +131,14 @@ impl StateStore for RedbStore {
     {
         let (db, chat) = (Arc::clone(&self.db), chat.clone());
         blocking("write", move || {
-            // Waits until it is the only one that writes. Whatever returns before the commit leaves nothing.
+            // Waits until it is the only one that writes. Whatever returns before the commit leaves
+            // nothing.
             let transaction = db.begin_write().map_err(failed("write"))?;
             let done = {
                 let mut chats = transaction.open_table(CHATS).map_err(failed("write"))?;
                 let mut counter = transaction.open_table(CREATED).map_err(failed("write"))?;
-                let mut created = counter.get(()).map_err(failed("write"))?.map_or(0, |n| n.value());
+                let mut created =
+                    counter.get(()).map_err(failed("write"))?.map_or(0, |n| n.value());
                 let value = chats.get(key(&chat)).map_err(failed("write"))?;
                 let mut state = value.map(|value| parse(value.value())).transpose()?;
                 let done = change(&mut state, &mut created)?;
@@ -160,24 +165,30 @@ fn parse(value: &[u8]) -> Result<ChatState> {
     ChatState::from_bytes(value.to_vec())
 }
 
-/// redb waits for the disk and for other writers, which a thread that drives futures must not. What has begun here
-/// goes on when the caller drops the future, so a transaction is never torn.
+/// redb waits for the disk and for other writers, which a thread that drives futures must not. What
+/// has begun here goes on when the caller drops the future, so a transaction is never torn.
 async fn blocking<T: Send + 'static>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let panicked = |error| Error::new(ErrorKind::Bug, operation, "the work panicked").with_source(error);
+    let panicked =
+        |error| Error::new(ErrorKind::Bug, operation, "the work panicked").with_source(error);
     tokio::task::spawn_blocking(work).await.map_err(panicked)?
 }
 
-/// The one place where redb's errors become ours. Its texts are about files and pages, not about content.
+/// The one place where redb's errors become ours. Its texts are about files and pages, not about
+/// content.
 fn failed<E: Into<redb::Error>>(operation: &'static str) -> impl FnOnce(E) -> Error {
     move |error| {
         let error = error.into();
         let (kind, message) = match &error {
             redb::Error::Corrupted(_) => (ErrorKind::Corrupt, "the file is damaged"),
-            redb::Error::ValueTooLarge(_) => (ErrorKind::Invalid, "the chat is larger than a value may be"),
-            redb::Error::DatabaseAlreadyOpen => (ErrorKind::Unavailable, "another process has the file open"),
+            redb::Error::ValueTooLarge(_) => {
+                (ErrorKind::Invalid, "the chat is larger than a value may be")
+            }
+            redb::Error::DatabaseAlreadyOpen => {
+                (ErrorKind::Unavailable, "another process has the file open")
+            }
             _ => (ErrorKind::Unavailable, "the file cannot be used"),
         };
         Error::new(kind, operation, message).with_source(error)

@@ -1,4 +1,5 @@
-//! Looking after the file: three calls that [`StateStore`] answers. Whoever copies this store may leave it out.
+//! Looking after the file: three calls that [`StateStore`] answers. Whoever copies this store may
+//! leave it out.
 
 use async_trait::async_trait;
 use context_core::{

@@ -42,7 +42,8 @@ async fn it_opens_by_its_url() -> Result<()> {
     drop(chat);
 
     let store = registry.open(&url).await?;
-    let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").existing().open().await?;
+    let mut chat =
+        ContextEngine::builder(store).user("ada").chat("lisbon").existing().open().await?;
     assert_eq!(chat.resolve().await?.messages.len(), 1, "what was saved is there");
     Ok(())
 }

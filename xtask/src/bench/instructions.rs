@@ -1,8 +1,9 @@
 //! `cargo xtask bench instructions`: what hot paths execute, beside the counts that are kept.
 //!
-//! A count of instructions hardly depends on how busy the machine is, so a growth of a few percent can be seen, where a time would
-//! have to be measured for long. It says nothing of waiting, of caches, or of other processors. Counts are made by valgrind's
-//! callgrind ([`callgrind`]) of the facade's program `instructions`, and kept in a file ([`counts`]).
+//! A count of instructions hardly depends on how busy the machine is, so a growth of a few percent
+//! can be seen, where a time would have to be measured for long. It says nothing of waiting, of
+//! caches, or of other processors. Counts are made by valgrind's callgrind ([`callgrind`]) of the
+//! facade's program `instructions`, and kept in a file ([`counts`]).
 
 mod callgrind;
 mod counts;
@@ -57,15 +58,24 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut kept = Counts::read(&file)?;
     let toolchain = format!("{}, {valgrind}", machine::compiler());
     if let Some(other) = kept.toolchain.as_ref().filter(|other| **other != toolchain) {
-        println!("the counts are of {other}; this is {toolchain}, which may account for differences");
+        println!(
+            "the counts are of {other}; this is {toolchain}, which may account for differences"
+        );
     }
     let folder = workspace.target_folder().join("instructions");
     std::fs::create_dir_all(&folder)?;
     let callgrind = Callgrind::new(&program, &folder);
     let wanted = |case: &Case| args.case.as_ref().is_none_or(|part| case.name.contains(part));
     let cases: Vec<Case> = cases(&program)?.into_iter().filter(wanted).collect();
-    ensure!(!cases.is_empty(), "no case has {:?} in its name", args.case.as_deref().unwrap_or_default());
-    println!("{:<44} {:>14} {:>14} {:>8} {:>8}", "case", "instructions", "kept", "change", "spread");
+    ensure!(
+        !cases.is_empty(),
+        "no case has {:?} in its name",
+        args.case.as_deref().unwrap_or_default()
+    );
+    println!(
+        "{:<44} {:>14} {:>14} {:>8} {:>8}",
+        "case", "instructions", "kept", "change", "spread"
+    );
     let mut grown = Vec::new();
     for case in &cases {
         let mut counted = Vec::new();
@@ -118,7 +128,8 @@ fn warn(grown: &[String], folder: &Path) {
 
 /// What cases the program has.
 fn cases(program: &Path) -> Result<Vec<Case>> {
-    let output = Command::new(program).arg("--list").output().context("the cases could not be listed")?;
+    let output =
+        Command::new(program).arg("--list").output().context("the cases could not be listed")?;
     ensure!(output.status.success(), "the cases could not be listed: {}", output.status);
     String::from_utf8_lossy(&output.stdout).lines().map(parse).collect()
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-/// The processors, the memory and the kernel, for example `1 of 2 cores (AMD EPYC), 23 GB, Linux 6.18`.
+/// The processors, the memory and the kernel, for example
+/// `1 of 2 cores (AMD EPYC), 23 GB, Linux 6.18`.
 pub(crate) fn describe() -> String {
     let usable = std::thread::available_parallelism().map_or(0, |cores| cores.get());
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -29,8 +30,9 @@ pub(crate) fn today() -> String {
 
 /// The compiler, for example `rustc 1.95.0`, without its commit.
 pub(crate) fn compiler() -> String {
-    let version =
-        said(Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("--version"));
+    let version = said(
+        Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("--version"),
+    );
     let version = version.unwrap_or_else(|| "an unknown compiler".to_owned());
     version.split(" (").next().unwrap_or_default().to_owned()
 }
@@ -67,13 +69,19 @@ mod tests {
     fn lines_of_the_system_are_read() {
         let text = "processor\t: 0\nmodel name\t: A Processor\nMemTotal:       24662712 kB\n";
         assert_eq!(value(text, "model name").as_deref(), Some("A Processor"));
-        assert_eq!(value(text, "MemTotal").and_then(|memory| gigabytes(&memory)).as_deref(), Some("24 GB"));
+        assert_eq!(
+            value(text, "MemTotal").and_then(|memory| gigabytes(&memory)).as_deref(),
+            Some("24 GB")
+        );
         assert_eq!(value(text, "absent"), None);
     }
 
     #[test]
     fn being_pinned_is_said() {
         let two = "processor\t: 0\nmodel name\t: A Processor\nprocessor\t: 1\n";
-        assert_eq!([of_all(1, two), of_all(2, two), of_all(4, "")], ["1 of 2 cores", "2 cores", "4 cores"]);
+        assert_eq!(
+            [of_all(1, two), of_all(2, two), of_all(4, "")],
+            ["1 of 2 cores", "2 cores", "4 cores"]
+        );
     }
 }

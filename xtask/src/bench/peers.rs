@@ -1,8 +1,9 @@
 //! `cargo xtask bench peers`: other libraries race ours on the same work, in one run.
 //!
-//! Each library has a driver of its own in `xtask/peers`; ours is the facade's measuring program `peers`. Drivers speak the same
-//! lines ([`driver`]). Rounds are paired ([`race`]), and a peer is compared with ours at the durability it really has. Whatever cannot
-//! be installed or run is said and left out: another library's fault fails nothing here.
+//! Each library has a driver of its own in `xtask/peers`; ours is the facade's measuring program
+//! `peers`. Drivers speak the same lines ([`driver`]). Rounds are paired ([`race`]), and a peer is
+//! compared with ours at the durability it really has. Whatever cannot be installed or run is said
+//! and left out: another library's fault fails nothing here.
 
 mod driver;
 mod install;
@@ -50,7 +51,9 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, json: bool) -> Result<Verd
     let ours = super::build(workspace, PROGRAM)?;
     let folder = workspace.target_folder().join("peers");
     let mut report = Report::new();
-    for peer in Peer::ALL.into_iter().filter(|peer| args.only.is_empty() || args.only.contains(peer)) {
+    for peer in
+        Peer::ALL.into_iter().filter(|peer| args.only.is_empty() || args.only.contains(peer))
+    {
         match race(workspace, &folder, &ours, peer, args) {
             Ok((rows, setup)) => report.add(rows, setup),
             Err(error) => {
@@ -66,7 +69,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, json: bool) -> Result<Verd
     println!("{}", report.markdown());
     if args.save {
         let page = workspace.root().join(PAGE);
-        let text = std::fs::read_to_string(&page).with_context(|| format!("could not read {PAGE}"))?;
+        let text =
+            std::fs::read_to_string(&page).with_context(|| format!("could not read {PAGE}"))?;
         let text = table::replace(&text, &report.markdown())
             .with_context(|| format!("{PAGE} has no place for tables"))?;
         std::fs::write(&page, text)?;

@@ -1,30 +1,37 @@
-//! What is too slow for every day: many more cases, large data, faults, fuzzing, coverage, mutants, the public API.
+//! What is too slow for every day: many more cases, large data, faults, fuzzing, coverage, mutants,
+//! the public API.
 
 use super::{LONG_CASES, Run, Step, cargo_step, needing, prepared};
 use crate::process::Cargo;
 use crate::workspace::FACADE;
 use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
-/// Tests that are ignored because they are large: package, test program, and what is part of their names.
+/// Tests that are ignored because they are large: package, test program, and what is part of their
+/// names.
 const LARGE: [(&str, &str, &str); 4] = [
     ("context-runtime", "it", "large"),
     ("context-store-sqlite", "life", "scale"),
     ("context-trajectory", "it", "read_back"),
     ("context-trajectory", "it", "browser"),
 ];
-/// Tests whose random cases are many more in `--long`, or which say whether another checker is there: package, test
-/// program, module, and how many cases each property has.
+/// Tests whose random cases are many more in `--long`, or which say whether another checker is
+/// there: package, test program, module, and how many cases each property has.
 const WIRE: [(&str, &str, &str, &str); 3] = [
     ("context-runtime", "it", "wire_properties", "10000"),
     ("context-runtime", "it", "recorded_chats", "1"),
     ("context-conformance", "wire", "differential", LONG_CASES),
 ];
-/// The facade's test program of faults and of writers that compete, and how much of both `--long` asks for.
+/// The facade's test program of faults and of writers that compete, and how much of both `--long`
+/// asks for.
 const FAULTS: &str = "faults";
-const LONG_FAULTS: [(&str, &str); 3] =
-    [("CONTEXT_FAULT_RUNS", "1000"), ("CONTEXT_FAULT_RESTARTS", "50"), ("CONTEXT_CONTENTION", "10000")];
+const LONG_FAULTS: [(&str, &str); 3] = [
+    ("CONTEXT_FAULT_RUNS", "1000"),
+    ("CONTEXT_FAULT_RESTARTS", "50"),
+    ("CONTEXT_CONTENTION", "10000"),
+];
 
-/// How long each parser and renderer is fuzzed. libFuzzer goes on from what it had reached the last time.
+/// How long each parser and renderer is fuzzed. libFuzzer goes on from what it had reached the last
+/// time.
 const FUZZ_MINUTES: u64 = 1;
 /// The part of the mutants that is tried.
 const SHARD: &str = "0/64";
@@ -34,7 +41,8 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     let workspace = run.workspace;
     let mut steps = Vec::new();
     for (package, test, module) in LARGE {
-        let which = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
+        let which =
+            ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
         let args = [&which[..], &["--", "--ignored", "--test-threads=1"]].concat();
         steps.push(cargo_step(run, workspace, "test", &args));
     }
@@ -72,10 +80,20 @@ fn wire_step<'a>(run: Run<'a>, [package, test, module]: [&'a str; 3], cases: &'a
 
 /// Breaks every store in every way, many times, and shows the table.
 fn faults_step(run: Run<'_>) -> Step<'_> {
-    let args =
-        ["--release", "--locked", "--all-features", "-p", FACADE, "--test", FAULTS, "--", "--nocapture"];
+    let args = [
+        "--release",
+        "--locked",
+        "--all-features",
+        "-p",
+        FACADE,
+        "--test",
+        FAULTS,
+        "--",
+        "--nocapture",
+    ];
     let much: Vec<_> = LONG_FAULTS.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let step =
-        move || prepared(Cargo::new(run.workspace.root(), "test").args(args), run).envs(&LONG_FAULTS).run();
+    let step = move || {
+        prepared(Cargo::new(run.workspace.root(), "test").args(args), run).envs(&LONG_FAULTS).run()
+    };
     Step { name: format!("test {FACADE} {FAULTS}, {}", much.join(" ")), run: Box::new(step) }
 }

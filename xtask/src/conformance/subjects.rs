@@ -1,4 +1,5 @@
-//! Which crates are to be proven, by which test programs. A plug-in that says nothing is not overlooked but reported.
+//! Which crates are to be proven, by which test programs. A plug-in that says nothing is not
+//! overlooked but reported.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +8,8 @@ use cargo_metadata::Package;
 
 use crate::services::need::{self, Need};
 
-/// What the names of crates begin with that are plug-ins whole; renderers and memories share a crate, and codecs are asked where all of
-/// them are, in the facade.
+/// What the names of crates begin with that are plug-ins whole; renderers and memories share a
+/// crate, and codecs are asked where all of them are, in the facade.
 const PLUG_INS: [&str; 2] = ["context-store-", "context-policy-"];
 /// The suites of what is pure.
 const PURE: [&str; 3] = ["renderer", "codec", "policy"];
@@ -31,8 +32,9 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Whether this is the one that was asked for: by the crate's name or what that ends with (`sqlite`), by what its program's name
-    /// ends with (`conformance_cluster` is `cluster`), or by both (`redis-cluster`).
+    /// Whether this is the one that was asked for: by the crate's name or what that ends with
+    /// (`sqlite`), by what its program's name ends with (`conformance_cluster` is `cluster`), or by
+    /// both (`redis-cluster`).
     pub fn is(&self, asked: Option<&str>) -> bool {
         let Some(asked) = asked else { return true };
         let program = self.program.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('_'));
@@ -63,7 +65,8 @@ fn of(
     table: Option<&serde_json::Value>,
     needs: &BTreeSet<Need>,
 ) -> Result<Option<Vec<Subject>>> {
-    let Some(suite) = table.and_then(|table| table.get("suite")).and_then(|suite| suite.as_str()) else {
+    let Some(suite) = table.and_then(|table| table.get("suite")).and_then(|suite| suite.as_str())
+    else {
         return Ok(None);
     };
     let programs = match table.and_then(|table| table.get("tests")) {
@@ -122,21 +125,33 @@ mod tests {
             ["conformance", "conformance_cluster"]
         );
         assert!(two.iter().all(|subject| subject.needs == needs));
-        assert!(of("x", Some(&json!({ "suite": "store", "tests": "conformance" })), &none).is_err());
+        assert!(
+            of("x", Some(&json!({ "suite": "store", "tests": "conformance" })), &none).is_err()
+        );
         let table = json!({ "suite": "policy", "tests": ["it"], "filter": "contract" });
         let policy = of("x", Some(&table), &needs).unwrap().unwrap();
-        assert!(policy[0].needs.is_empty(), "a policy needs no server, whatever else its crate tests");
-        assert_eq!((policy[0].program.as_str(), policy[0].filter.as_deref()), ("it", Some("contract")));
+        assert!(
+            policy[0].needs.is_empty(),
+            "a policy needs no server, whatever else its crate tests"
+        );
+        assert_eq!(
+            (policy[0].program.as_str(), policy[0].filter.as_deref()),
+            ("it", Some("contract"))
+        );
     }
 
     #[test]
     fn a_subject_is_found_by_the_end_of_its_name() {
         let sqlite = subject("context-store-sqlite", "conformance");
-        assert!(sqlite.is(None) && sqlite.is(Some("sqlite")) && sqlite.is(Some("context-store-sqlite")));
+        assert!(
+            sqlite.is(None) && sqlite.is(Some("sqlite")) && sqlite.is(Some("context-store-sqlite"))
+        );
         assert!(!sqlite.is(Some("lite")) && !sqlite.is(Some("conformance")));
         let cluster = subject("context-store-redis", "conformance_cluster");
         assert!(
-            cluster.is(Some("redis")) && cluster.is(Some("cluster")) && cluster.is(Some("redis-cluster"))
+            cluster.is(Some("redis"))
+                && cluster.is(Some("cluster"))
+                && cluster.is(Some("redis-cluster"))
         );
         assert!(!cluster.is(Some("sqlite-cluster")) && !cluster.is(Some("-cluster")));
     }

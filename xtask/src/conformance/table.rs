@@ -1,6 +1,8 @@
-//! The table: groups by subjects, then what was skipped and why, then what failed and how to see it again.
+//! The table: groups by subjects, then what was skipped and why, then what failed and how to see it
+//! again.
 //!
-//! A column is as wide as what stands in it. Subjects that do not fit beside the others stand below them.
+//! A column is as wide as what stands in it. Subjects that do not fit beside the others stand below
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,8 +78,9 @@ impl<'a> Table<'a> {
     fn block(&self, f: &mut fmt::Formatter<'_>, columns: &[(usize, Vec<String>)]) -> fmt::Result {
         let version = self.lines.first().map_or(0, |line| line.suite_version);
         let corner = format!("suite v{version}");
-        let names =
-            std::iter::once(corner.as_str()).chain(self.groups.iter().copied()).chain(["total", "provision"]);
+        let names = std::iter::once(corner.as_str())
+            .chain(self.groups.iter().copied())
+            .chain(["total", "provision"]);
         for (row, name) in names.enumerate() {
             write!(f, "{name:<NAMES$}")?;
             for (width, cells) in columns {
@@ -108,7 +111,11 @@ impl<'a> Table<'a> {
     fn failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in self.lines.iter().filter(|line| line.outcome == Outcome::Fail) {
             let Line { subject, group, case, seed, .. } = line;
-            writeln!(f, "FAILED {subject} {group}::{case}: {}", line.reason.as_deref().unwrap_or_default())?;
+            writeln!(
+                f,
+                "FAILED {subject} {group}::{case}: {}",
+                line.reason.as_deref().unwrap_or_default()
+            )?;
             write!(f, "  again: cargo xtask conformance --group {group}")?;
             if !SUITES.contains(&group.as_str()) {
                 write!(f, " --case {case}")?;

@@ -24,7 +24,8 @@ const FLAGS: [&str; 7] = [
 /// An input that takes longer, or makes the process larger, is a finding: in seconds and MB.
 const LONGEST: u32 = 10;
 const LARGEST: u32 = 1024;
-/// The longest input, in bytes. What is longer than the documents that it begins with shows little more.
+/// The longest input, in bytes. What is longer than the documents that it begins with shows little
+/// more.
 const LENGTH: u32 = 16 << 10;
 
 /// The built program and where its inputs lie.
@@ -36,9 +37,15 @@ pub(super) struct Driver {
 /// Builds it. Nothing where there is no compiler of C++, which it is said.
 pub(super) fn build(workspace: &Workspace) -> Result<Option<Driver>> {
     let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let there = Command::new(&compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let there = Command::new(&compiler)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     if !there.is_ok_and(|status| status.success()) {
-        println!("there is no {compiler}, a compiler of C++: documents are damaged without libFuzzer");
+        println!(
+            "there is no {compiler}, a compiler of C++: documents are damaged without libFuzzer"
+        );
         return Ok(None);
     }
     let folder = workspace.target_folder().join("fuzz");
@@ -59,13 +66,16 @@ pub(super) fn build(workspace: &Workspace) -> Result<Option<Driver>> {
 }
 
 fn host() -> Result<String> {
-    let output =
-        Command::new("rustc").args(["--print", "host-tuple"]).output().context("rustc does not run")?;
+    let output = Command::new("rustc")
+        .args(["--print", "host-tuple"])
+        .output()
+        .context("rustc does not run")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 impl Driver {
-    /// Asks a target for so long, beginning with its documents and with what reached something new the last time.
+    /// Asks a target for so long, beginning with its documents and with what reached something new
+    /// the last time.
     pub(super) fn run(&self, target: &str, time: Duration) -> Result<Verdict> {
         let [seeds, corpus, found] =
             ["seeds", "corpus", "found"].map(|kind| self.folder.join(kind).join(target));
@@ -91,7 +101,8 @@ impl Driver {
             println!("{target}: a finding after {seconds} s, in {}", found.display());
             return Ok(Verdict::Failed);
         }
-        let runs = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+        let runs =
+            said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
         println!("{target}: {} inputs in {seconds} s, no finding", runs.map_or("?", str::trim));
         Ok(Verdict::Passed)
     }

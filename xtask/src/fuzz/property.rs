@@ -117,7 +117,9 @@ impl Program {
     /// Rounds of so many cases until the time is up, with new seeds each.
     pub(super) fn rounds(&self, time: Duration, cases: u32) -> Result<Verdict> {
         // Proptest draws new seeds by itself; the conformance kit begins at one that it is given.
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).context("a clock before 1970")?;
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .context("a clock before 1970")?;
         let first = now.as_secs() << 20;
         let start = Instant::now();
         let mut rounds = 0_u64;

@@ -57,11 +57,13 @@ impl Graph {
 }
 
 impl Package {
-    /// Whether a feature turns the optional dependency on. A feature of the dependency's own name, which cargo
-    /// makes up when nothing says `dep:`, does not count.
+    /// Whether a feature turns the optional dependency on. A feature of the dependency's own name,
+    /// which cargo makes up when nothing says `dep:`, does not count.
     pub fn enables(&self, dependency: &str) -> bool {
         let marker = format!("dep:{dependency}");
-        self.features.iter().any(|(feature, brings)| feature != dependency && brings.contains(&marker))
+        self.features
+            .iter()
+            .any(|(feature, brings)| feature != dependency && brings.contains(&marker))
     }
 }
 
@@ -78,7 +80,12 @@ pub(crate) fn read(workspace: &Workspace) -> Result<Graph> {
             },
             optional: dependency.optional,
         });
-        Ok(Package { name, dependencies: dependencies.collect(), features: package.features.clone(), tree })
+        Ok(Package {
+            name,
+            dependencies: dependencies.collect(),
+            features: package.features.clone(),
+            tree,
+        })
     });
     Ok(Graph { packages: packages.collect::<Result<_>>()? })
 }

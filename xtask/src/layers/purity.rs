@@ -14,7 +14,8 @@ const EFFECTS: [&str; 8] = [
     "std::thread::spawn",
     "rand::",
 ];
-/// What a plain function does not do; core has the traits of the effectful seams, so it may say `async`.
+/// What a plain function does not do; core has the traits of the effectful seams, so it may say
+/// `async`.
 const ASYNC: [&str; 2] = ["async fn", ".await"];
 
 const PURE: [&str; 3] = ["context-render/", "context-policy-", "context-codec-"];

@@ -92,8 +92,8 @@ pub(crate) fn hint(programs: &[Program]) -> String {
     }
 }
 
-/// Installs without being asked, if this is Debian or Ubuntu, we are root, and nothing forbids it. Says so before. What is
-/// still not there afterwards is the caller's to find.
+/// Installs without being asked, if this is Debian or Ubuntu, we are root, and nothing forbids it.
+/// Says so before. What is still not there afterwards is the caller's to find.
 pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
     let system = System::this();
     let forbidden = env::var_os(FORBID).is_some_and(|value| !value.is_empty() && value != "0");
@@ -101,7 +101,11 @@ pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
         return Ok(());
     }
     let commands = system.commands(programs);
-    eprintln!("{} not installed; running `{}` ({FORBID}=1 forbids that)", names(programs), line(&commands));
+    eprintln!(
+        "{} not installed; running `{}` ({FORBID}=1 forbids that)",
+        names(programs),
+        line(&commands)
+    );
     if execute(&commands)? == Verdict::Failed {
         eprintln!("installing failed");
     }
@@ -110,7 +114,8 @@ pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
 
 /// `cargo xtask services install`.
 pub(crate) fn run() -> Result<Verdict> {
-    let absent: Vec<_> = [Program::Postgres, Program::Redis].into_iter().filter(|p| !p.is_there()).collect();
+    let absent: Vec<_> =
+        [Program::Postgres, Program::Redis].into_iter().filter(|p| !p.is_there()).collect();
     if absent.is_empty() {
         println!("PostgreSQL {} and Redis {} are there", Postgres::version()?, Redis::version()?);
         return Ok(Verdict::Passed);

@@ -36,7 +36,8 @@ impl Need {
 pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
     let list = package.metadata.get("context-conformance").and_then(|table| table.get("needs"));
     let Some(list) = list else { return Ok(BTreeSet::new()) };
-    let words = list.as_array().with_context(|| format!("`needs` of {} is no list", package.name))?;
+    let words =
+        list.as_array().with_context(|| format!("`needs` of {} is no list", package.name))?;
     let need = |word: &serde_json::Value| match word.as_str().and_then(Need::parse) {
         Some(need) => Ok(need),
         None => bail!("{} needs {word}; known are folder, postgres and redis", package.name),
@@ -45,7 +46,9 @@ pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
 }
 
 /// What the tests of several crates need.
-pub(crate) fn of_all<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Result<BTreeSet<Need>> {
+pub(crate) fn of_all<'a>(
+    packages: impl IntoIterator<Item = &'a Package>,
+) -> Result<BTreeSet<Need>> {
     let mut all = BTreeSet::new();
     for package in packages {
         all.extend(of(package)?);

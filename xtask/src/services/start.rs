@@ -80,13 +80,16 @@ impl Running {
 
     /// What it is and where its files are, for people.
     fn notes(&self) -> Vec<String> {
-        let of_redis = |what: &str, server: &Redis| format!("{what}: {}", server.folder().display());
+        let of_redis =
+            |what: &str, server: &Redis| format!("{what}: {}", server.folder().display());
         match self {
             Self::Postgres(server) => vec![format!("PostgreSQL: {}", server.folder().display())],
             Self::Redis(server) => vec![of_redis("Redis", server)],
-            Self::Cluster(cluster) => {
-                cluster.nodes().iter().map(|node| of_redis("a node of Redis Cluster", node)).collect()
-            }
+            Self::Cluster(cluster) => cluster
+                .nodes()
+                .iter()
+                .map(|node| of_redis("a node of Redis Cluster", node))
+                .collect(),
         }
     }
 }
@@ -103,12 +106,14 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Provides what is needed: takes what the environment names, starts what is installed, and installs where that may be done unasked.
+    /// Provides what is needed: takes what the environment names, starts what is installed, and
+    /// installs where that may be done unasked.
     ///
-    /// What is still missing is an error if it has to be there, and where `CI` or `CONTEXT_REQUIRE_SERVICES` says so;
-    /// else [`missing`](Self::missing) says it.
+    /// What is still missing is an error if it has to be there, and where `CI` or
+    /// `CONTEXT_REQUIRE_SERVICES` says so; else [`missing`](Self::missing) says it.
     pub(crate) fn start(needs: &BTreeSet<Need>, required: bool) -> Result<Self> {
-        let wanted: Vec<Server> = needs.iter().flat_map(|need| Server::of(*need)).copied().collect();
+        let wanted: Vec<Server> =
+            needs.iter().flat_map(|need| Server::of(*need)).copied().collect();
         let (given, own): (Vec<_>, Vec<_>) =
             wanted.iter().copied().partition(|server| server.given().is_some());
         install::unasked(&absent(&own))?;
@@ -117,11 +122,14 @@ impl Services {
             bail!("there is no {}; run {}", names(&absent), install::hint(&absent));
         }
         let missing = (!absent.is_empty()).then(|| missing(&absent));
-        let own: Vec<_> = own.into_iter().filter(|server| !absent.contains(&server.program())).collect();
+        let own: Vec<_> =
+            own.into_iter().filter(|server| !absent.contains(&server.program())).collect();
         let running = start_all(&own)?;
-        let mut addresses: Vec<_> = given.iter().filter_map(|s| Some((s.variable(), s.given()?))).collect();
-        addresses
-            .extend(own.iter().zip(&running).map(|(server, running)| (server.variable(), running.url())));
+        let mut addresses: Vec<_> =
+            given.iter().filter_map(|s| Some((s.variable(), s.given()?))).collect();
+        addresses.extend(
+            own.iter().zip(&running).map(|(server, running)| (server.variable(), running.url())),
+        );
         let provisions = provisions(needs, &given, &own)?;
         Ok(Self { addresses, provisions, missing, running })
     }
@@ -131,7 +139,8 @@ impl Services {
         &self.addresses
     }
 
-    /// What tests find in their environment: the addresses, and whether all that is needed is there.
+    /// What tests find in their environment: the addresses, and whether all that is needed is
+    /// there.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let all = !self.addresses.is_empty() && self.missing.is_none();
         let require = all.then(|| (REQUIRE, "1".to_owned()));
@@ -155,7 +164,8 @@ impl Services {
 }
 
 fn absent(servers: &[Server]) -> Vec<Program> {
-    let programs = servers.iter().map(|server| server.program()).filter(|program| !program.is_there());
+    let programs =
+        servers.iter().map(|server| server.program()).filter(|program| !program.is_there());
     let mut programs: Vec<_> = programs.collect();
     programs.dedup();
     programs
@@ -167,13 +177,17 @@ fn names(programs: &[Program]) -> String {
 
 fn missing(absent: &[Program]) -> String {
     let hint = install::hint(absent);
-    format!("SKIPPED: what needs a server, for there is no {}; to have it run, run {hint}", names(absent))
+    format!(
+        "SKIPPED: what needs a server, for there is no {}; to have it run, run {hint}",
+        names(absent)
+    )
 }
 
 /// Whether nobody is there to read what was skipped.
 fn promised() -> bool {
-    let is_set =
-        |variable| env::var(variable).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    let is_set = |variable| {
+        env::var(variable).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+    };
     is_set("CI") || is_set(REQUIRE)
 }
 
@@ -184,9 +198,13 @@ fn start_all(servers: &[Server]) -> Result<Vec<Running>> {
     }
     let begin = Instant::now();
     let running = thread::scope(|scope| {
-        let starting: Vec<_> = servers.iter().map(|server| scope.spawn(|| server.start())).collect();
+        let starting: Vec<_> =
+            servers.iter().map(|server| scope.spawn(|| server.start())).collect();
         let joined = starting.into_iter().map(|thread| {
-            thread.join().map_err(|_| anyhow!("starting a server panicked"))?.map_err(anyhow::Error::from)
+            thread
+                .join()
+                .map_err(|_| anyhow!("starting a server panicked"))?
+                .map_err(anyhow::Error::from)
         });
         joined.collect::<Result<Vec<_>>>()
     });
@@ -196,7 +214,11 @@ fn start_all(servers: &[Server]) -> Result<Vec<Running>> {
     Ok(running)
 }
 
-fn provisions(needs: &BTreeSet<Need>, given: &[Server], own: &[Server]) -> Result<BTreeMap<Need, String>> {
+fn provisions(
+    needs: &BTreeSet<Need>,
+    given: &[Server],
+    own: &[Server],
+) -> Result<BTreeMap<Need, String>> {
     let mut provisions = BTreeMap::new();
     for need in needs {
         let servers = Server::of(*need);

@@ -58,12 +58,18 @@ fn a_wide_table_goes_on_below_and_equal_skips_share_a_line() {
     ];
     let mut lines = Vec::new();
     for name in names {
-        lines.extend((0..57).map(|n| line(name, "commit", &format!("case-{n}"), Outcome::Pass, None)));
-        let search = |case: &str| line(name, "search", case, Outcome::Skip, Some("no full-text search"));
+        lines.extend(
+            (0..57).map(|n| line(name, "commit", &format!("case-{n}"), Outcome::Pass, None)),
+        );
+        let search =
+            |case: &str| line(name, "search", case, Outcome::Skip, Some("no full-text search"));
         lines.extend(["words", "phrases", "pages", "ranks"].map(search));
     }
     let text = Table::new(&lines).to_string();
-    assert!(text.lines().all(|line| line.len() <= 120 || line.starts_with("skipped by ")), "{text}");
+    assert!(
+        text.lines().all(|line| line.len() <= 120 || line.starts_with("skipped by ")),
+        "{text}"
+    );
     let heads: Vec<_> = text.lines().filter(|line| line.starts_with("suite v1")).collect();
     let shown: Vec<_> = heads.iter().flat_map(|head| head.split_whitespace().skip(2)).collect();
     assert_eq!(shown, names, "every subject once, in their order");

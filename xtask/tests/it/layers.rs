@@ -30,8 +30,13 @@ fn sound() -> Graph {
     let tasks = package("xtask", &["clap", "context-servers"]);
     let codec = package("context-codec-x", &["context-core"]);
     let client = package("context-http", &["context-core", "reqwest"]);
-    let models = package("context-model-http", &["context-core", "context-http", "context-codec-x"]);
-    Graph { packages: vec![core, store, facade, render, kit, command, servers, tasks, codec, client, models] }
+    let models =
+        package("context-model-http", &["context-core", "context-http", "context-codec-x"]);
+    Graph {
+        packages: vec![
+            core, store, facade, render, kit, command, servers, tasks, codec, client, models,
+        ],
+    }
 }
 
 /// Breaks the sound workspace in one package and expects exactly this.
@@ -39,7 +44,11 @@ fn sound() -> Graph {
 fn check_broken(name: &str, break_it: impl FnOnce(&mut Package), expect: &[&str]) {
     let mut graph = sound();
     break_it(
-        graph.packages.iter_mut().find(|package| package.name == name).expect("a package of the fixture"),
+        graph
+            .packages
+            .iter_mut()
+            .find(|package| package.name == name)
+            .expect("a package of the fixture"),
     );
     let found: Vec<_> = check(&graph).iter().map(ToString::to_string).collect();
     assert_eq!(found, expect);
@@ -77,7 +86,9 @@ fn rule_2_a_plug_in_depends_on_no_sibling() {
 fn rule_2_plug_ins_share_the_client_of_http_and_nobody_else_does() {
     check_broken(
         "context-store-x",
-        |store| store.dependencies.push(Dependency { optional: true, ..dependency("context-http") }),
+        |store| {
+            store.dependencies.push(Dependency { optional: true, ..dependency("context-http") })
+        },
         &[],
     );
     check_broken(
@@ -125,7 +136,9 @@ fn rule_2_the_facade_takes_plug_ins_by_feature_only() {
     );
     check_broken(
         "context-runtime",
-        |facade| facade.dependencies.push(Dependency { optional: true, ..dependency("context-render") }),
+        |facade| {
+            facade.dependencies.push(Dependency { optional: true, ..dependency("context-render") })
+        },
         &["rule 2: context-runtime depends on context-render: no feature brings it"],
     );
 }
@@ -168,13 +181,17 @@ fn rule_3_the_kit_is_for_tests_and_not_those_of_core() {
 fn rule_3_servers_are_for_tests_and_know_nothing_of_ours() {
     check_broken(
         "context-runtime",
-        |facade| facade.dependencies.push(Dependency { optional: true, ..dependency("context-servers") }),
+        |facade| {
+            facade.dependencies.push(Dependency { optional: true, ..dependency("context-servers") })
+        },
         &["rule 3: context-runtime depends on context-servers: servers are for tests and tasks"],
     );
     check_broken(
         "context-conformance",
         |kit| kit.dependencies.push(dependency("context-servers")),
-        &["rule 3: context-conformance depends on context-servers: servers are for tests and tasks"],
+        &[
+            "rule 3: context-conformance depends on context-servers: servers are for tests and tasks",
+        ],
     );
     let dev = Dependency { kind: Kind::Dev, ..dependency("context-core") };
     check_broken(
@@ -195,30 +212,53 @@ fn check_source(path: &str, text: &str, expect: &[&str]) {
 #[test]
 fn rule_4_core_and_the_pure_plug_ins_touch_nothing() {
     let text = "//! Uses `std::fs`.\nfn now() {\n    std::time::SystemTime::now();\n}\n";
-    check_source("context-core/src/a.rs", text, &["rule 4: context-core/src/a.rs:3 uses SystemTime"]);
+    check_source(
+        "context-core/src/a.rs",
+        text,
+        &["rule 4: context-core/src/a.rs:3 uses SystemTime"],
+    );
     check_source("context-store-x/src/a.rs", text, &[]);
     check_source("context-core/tests/a.rs", text, &[]);
-    check_source("context-core/src/a.rs", &format!("#[cfg(test)]\nmod tests {{\n{text}\n}}\n"), &[]);
+    check_source(
+        "context-core/src/a.rs",
+        &format!("#[cfg(test)]\nmod tests {{\n{text}\n}}\n"),
+        &[],
+    );
 
     let text = "trait T {\n    async fn f();\n}\nfn operand::x() {}\n";
     check_source("context-core/src/a.rs", text, &[]);
-    check_source("context-render/src/a.rs", text, &["rule 4: context-render/src/a.rs:2 uses async fn"]);
-    check_source("context-codec-x/src/a.rs", text, &["rule 4: context-codec-x/src/a.rs:2 uses async fn"]);
+    check_source(
+        "context-render/src/a.rs",
+        text,
+        &["rule 4: context-render/src/a.rs:2 uses async fn"],
+    );
+    check_source(
+        "context-codec-x/src/a.rs",
+        text,
+        &["rule 4: context-codec-x/src/a.rs:2 uses async fn"],
+    );
 }
 
 #[test]
 fn rule_5_a_feature_changes_no_public_enum() {
-    let gated = "pub enum E {\n    A,\n    #[cfg(all(unix, feature = \"b\"))]\n    B { x: u8 },\n}\n";
+    let gated =
+        "pub enum E {\n    A,\n    #[cfg(all(unix, feature = \"b\"))]\n    B { x: u8 },\n}\n";
     let broken = "rule 5: context-x/src/a.rs:3 puts a variant of a public enum behind a feature";
     check_source("context-x/src/a.rs", gated, &[broken]);
     check_source("context-x/src/a.rs", &gated.replace("pub enum", "enum"), &[]);
-    check_source("context-x/src/a.rs", "pub enum E { A }\n#[cfg(feature = \"b\")]\npub struct B;\n", &[]);
+    check_source(
+        "context-x/src/a.rs",
+        "pub enum E { A }\n#[cfg(feature = \"b\")]\npub struct B;\n",
+        &[],
+    );
 }
 
 #[test]
 fn rule_3_nobody_depends_on_what_asks_parsers_anything() {
     let mut graph = sound();
-    graph.packages.push(package("context-fuzz", &["context-core", "context-runtime", "context-render"]));
+    graph
+        .packages
+        .push(package("context-fuzz", &["context-core", "context-runtime", "context-render"]));
     assert_eq!(check(&graph), []);
     let broken = &mut graph.packages[1];
     broken.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-fuzz") });

@@ -10,11 +10,16 @@ use context_servers::{Postgres, Redis};
 /// The program, in an environment that names no server.
 fn xtask(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    for variable in ["CONTEXT_TEST_POSTGRES_URL", "CONTEXT_TEST_REDIS_URL", "CONTEXT_TEST_REDIS_CLUSTER_URL"]
+    for variable in
+        ["CONTEXT_TEST_POSTGRES_URL", "CONTEXT_TEST_REDIS_URL", "CONTEXT_TEST_REDIS_CLUSTER_URL"]
     {
         command.env_remove(variable);
     }
-    command.args(args).env("CONTEXT_NO_INSTALL", "1").env_remove("CI").env_remove("CONTEXT_REQUIRE_SERVICES");
+    command
+        .args(args)
+        .env("CONTEXT_NO_INSTALL", "1")
+        .env_remove("CI")
+        .env_remove("CONTEXT_REQUIRE_SERVICES");
     command
 }
 
@@ -46,12 +51,19 @@ fn check(signal: &str) {
             None => exports.push(line),
         }
     }
-    assert_eq!((exports.len(), folders.len()), (3, 5), "three addresses, of five servers: {exports:?}");
+    assert_eq!(
+        (exports.len(), folders.len()),
+        (3, 5),
+        "three addresses, of five servers: {exports:?}"
+    );
     assert!(
         exports[0].starts_with("export CONTEXT_TEST_POSTGRES_URL='postgres://ctx@127.0.0.1:"),
         "{exports:?}"
     );
-    assert!(exports[1].starts_with("export CONTEXT_TEST_REDIS_URL='redis://127.0.0.1:"), "{exports:?}");
+    assert!(
+        exports[1].starts_with("export CONTEXT_TEST_REDIS_URL='redis://127.0.0.1:"),
+        "{exports:?}"
+    );
     assert!(
         exports[2].starts_with("export CONTEXT_TEST_REDIS_CLUSTER_URL='redis://127.0.0.1:"),
         "{exports:?}"
@@ -61,7 +73,10 @@ fn check(signal: &str) {
     assert!(servers.iter().all(|server| TcpStream::connect(server).is_ok()));
     assert!(folders.iter().all(|folder| folder.is_dir()));
 
-    let kill = Command::new("sh").args(["-c", &format!("kill -s {signal} {}", child.id())]).status().unwrap();
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill -s {signal} {}", child.id())])
+        .status()
+        .unwrap();
     assert!(kill.success());
     child.wait().unwrap();
     // What keeps the servers writes to it too: its end is theirs.

@@ -5,8 +5,10 @@ use xtask::tidy::{MAX_LINES, Names, check, check_ours};
 
 #[track_caller]
 fn check_file(path: &str, text: &str, expect: &[&str]) {
-    let names =
-        Names { crates: ["context-core".to_string()].into(), features: ["sqlite".to_string()].into() };
+    let names = Names {
+        crates: ["context-core".to_string()].into(),
+        features: ["sqlite".to_string()].into(),
+    };
     let found = check(&[SourceFile::new(path, text)], &names);
     assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
 }
@@ -42,7 +44,11 @@ fn unwrap_is_for_tests() {
     check_file("a/src/a.rs", text, &[expect]);
     check_file("a/tests/it/a.rs", text, &[]);
     check_file("a/src/a/tests.rs", text, &[]);
-    check_file("a/src/a.rs", "//! A.\n#[cfg(test)]\nmod tests {\n    fn f() { x.unwrap() }\n}\n", &[]);
+    check_file(
+        "a/src/a.rs",
+        "//! A.\n#[cfg(test)]\nmod tests {\n    fn f() { x.unwrap() }\n}\n",
+        &[],
+    );
 }
 
 #[test]

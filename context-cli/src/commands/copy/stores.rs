@@ -1,4 +1,5 @@
-//! `copy` from store to store: chat by chat, each compared with what was sent, so that it may be stopped and repeated.
+//! `copy` from store to store: chat by chat, each compared with what was sent, so that it may be
+//! stopped and repeated.
 
 use std::sync::Arc;
 
@@ -23,8 +24,9 @@ struct MigratedRecord<'a> {
     v: u32,
     user: &'a str,
     chat: &'a str,
-    /// `copied`, `would_copy` with `--dry-run`, `unchanged` if it was there already, `different` if something else of
-    /// its name was there, `unfinished` if it is not complete in the store it comes from.
+    /// `copied`, `would_copy` with `--dry-run`, `unchanged` if it was there already, `different` if
+    /// something else of its name was there, `unfinished` if it is not complete in the store it
+    /// comes from.
     status: &'static str,
     /// How many messages, if it was copied; else how many it has.
     messages: u64,
@@ -105,7 +107,8 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
 /// Whoever has a chat there.
 async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
     let named = |error: Error| error.with("store", from.info().name);
-    let missing = || named(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"));
+    let missing =
+        || named(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"));
     let maintenance = from.maintenance().ok_or_else(missing)?;
     let (mut all, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("users", "user");
@@ -123,8 +126,11 @@ async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
 async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     let shown = |chat: &ChatRef| {
-        let name =
-            if users.len() > 1 { format!("{}/{}", chat.user, chat.chat) } else { chat.chat.to_string() };
+        let name = if users.len() > 1 {
+            format!("{}/{}", chat.user, chat.chat)
+        } else {
+            chat.chat.to_string()
+        };
         clean(&name).into_owned()
     };
     for user in users {
@@ -171,11 +177,13 @@ async fn all(
         interrupt.check("copy")?;
         let mut progress = |sent| bar.reach(before + sent);
         let migrated =
-            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut progress).await;
+            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut progress)
+                .await;
         match migrated {
             Ok(migrated) => bar.pausing(|| tell(args, app, next, &migrated, tally))?,
             // It was deleted since it was listed.
-            Err(error) if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
+            Err(error)
+                if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
             Err(error) => return Err(about(error, &next.chat).into()),
         }
         before += next.messages;
@@ -229,9 +237,11 @@ fn tell(
             app.out.note(format_args!("{name}: not complete in the store it comes from; left out"));
         }
         (_, Some(part)) => {
-            let part = if part == "chat" { "title, metadata, active branch or times" } else { part };
-            let text =
-                format_args!("{name}: there is another chat of this name, its {part} differ; left as it is");
+            let part =
+                if part == "chat" { "title, metadata, active branch or times" } else { part };
+            let text = format_args!(
+                "{name}: there is another chat of this name, its {part} differ; left as it is"
+            );
             app.out.note(text);
         }
         _ => {}
@@ -281,11 +291,13 @@ impl Tally {
             said.push(format!("{} would be copied", count(self.missing, "chat")));
         } else {
             let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
-            let mut what = format!("{}, {}", count(self.copied, "chat"), number(self.messages, "message"));
+            let mut what =
+                format!("{}, {}", count(self.copied, "chat"), number(self.messages, "message"));
             if self.blobs > 0 {
                 what = format!("{what}, {}", number(self.blobs, "blob"));
             }
-            let verified = if args.no_verify || self.copied == 0 { "" } else { ", read back and compared" };
+            let verified =
+                if args.no_verify || self.copied == 0 { "" } else { ", read back and compared" };
             said.push(format!("{} {what}{verified}", app.out.paint(Style::Green, "copied")));
         }
         if self.unchanged > 0 {
@@ -299,7 +311,9 @@ impl Tally {
             let names: Vec<_> = users.iter().map(UserId::to_string).collect();
             app.out.note(match names.is_empty() {
                 true => "nobody has chats there".into(),
-                false => clean(&format!("user {} has no chats there", names.join(", "))).into_owned(),
+                false => {
+                    clean(&format!("user {} has no chats there", names.join(", "))).into_owned()
+                }
             });
         }
         Ok(())

@@ -15,19 +15,19 @@ use crate::progress::Progress;
 use crate::text::clean;
 use crate::transcript::{Broken, BrokenLines, Wire};
 
-/// The longest first line that is looked at to find out what a file is, in bytes: that of a chat with the largest
-/// metadata is shorter.
+/// The longest first line that is looked at to find out what a file is, in bytes: that of a chat
+/// with the largest metadata is shorter.
 const FIRST_LINE: u64 = 4 << 20;
 
-/// The most that is read of standard input, or of a pipe, in bytes: chats are read twice, so it is put into a temporary
-/// file.
+/// The most that is read of standard input, or of a pipe, in bytes: chats are read twice, so it is
+/// put into a temporary file.
 const MAX_PIPED: u64 = 16 << 30;
 
 /// How what the export writes begins.
 const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
 
-/// Whether a file is of this form. A pipe is only if it is said, since it cannot be read twice; of standard input the
-/// beginning can be looked at without taking it.
+/// Whether a file is of this form. A pipe is only if it is said, since it cannot be read twice; of
+/// standard input the beginning can be looked at without taking it.
 pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
     if args.from == Wire::Auto && is_stdin(path) {
         return Ok(io::stdin().lock().fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINS)));
@@ -73,7 +73,8 @@ pub(super) async fn write(
     let input = FileName::of(path);
     let working = Progress::counter(&app.out, clean(&input.shown).into_owned());
     let mut progress = |messages| working.reach(messages);
-    let imported = transfer::import_jsonl(store, &mut open(path)?, &options, interrupt, &mut progress).await;
+    let imported =
+        transfer::import_jsonl(store, &mut open(path)?, &options, interrupt, &mut progress).await;
     let imported = imported.map_err(|error| error.with("file", &input.shown))?;
     working.done();
     let broken = |broken: BrokenLine| {
@@ -93,7 +94,9 @@ pub(super) async fn write(
             ChatOutcome::Refused => Status::Refused,
             _ => {
                 let name = clean(name);
-                app.out.note(format_args!("{name}: there is a chat of this name; it was left as it is"));
+                app.out.note(format_args!(
+                    "{name}: there is a chat of this name; it was left as it is"
+                ));
                 Status::Unchanged
             }
         };

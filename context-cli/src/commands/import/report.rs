@@ -128,11 +128,21 @@ impl Report {
     }
 
     /// A file could not be imported.
-    pub(super) fn failed(&mut self, app: &mut App, file: &str, failure: &Failure) -> Result<(), Failure> {
+    pub(super) fn failed(
+        &mut self,
+        app: &mut App,
+        file: &str,
+        failure: &Failure,
+    ) -> Result<(), Failure> {
         self.failed += 1;
         let problem = failure.problem();
         if app.out.is_json() {
-            return app.out.record(&FileRecord { v: 1, file, status: "failed", problem: Some(problem) });
+            return app.out.record(&FileRecord {
+                v: 1,
+                file,
+                status: "failed",
+                problem: Some(problem),
+            });
         }
         app.out.note(format_args!("{}: not imported: {}", clean(file), clean(&problem)));
         Ok(())
@@ -161,7 +171,10 @@ impl Report {
             let (file, lines) = (clean(&input.shown), count(broken.count(), "broken line"));
             let (line, problem) = (first.line, first.failure.problem());
             let first = if broken.count() == 1 { "it is" } else { "the first is" };
-            app.out.note(format_args!("{file}: {lines} left out; {first} line {line}: {}", clean(&problem)));
+            app.out.note(format_args!(
+                "{file}: {lines} left out; {first} line {line}: {}",
+                clean(&problem)
+            ));
         }
         if app.out.is_json() && self.list_broken {
             for Broken { line, failure } in broken.listed() {
@@ -248,7 +261,10 @@ impl Report {
                 [file] => clean(file).into_owned(),
                 files => count(files.len(), "file"),
             };
-            facts.push(format!("unchanged: {} of {files} stored before", count(self.unchanged, "chat")));
+            facts.push(format!(
+                "unchanged: {} of {files} stored before",
+                count(self.unchanged, "chat")
+            ));
         } else {
             let done = app.out.paint(Style::Green, "imported").to_string();
             facts.push(format!("{done} {}", count(self.imported, "chat")));
@@ -284,10 +300,14 @@ impl Report {
         for (file, broken) in &self.listed {
             let file = clean(file);
             for Broken { line, failure } in broken.listed() {
-                app.out.line(format_args!("  {file} line {line}: {}", clean(&failure.problem())))?;
+                app.out
+                    .line(format_args!("  {file} line {line}: {}", clean(&failure.problem())))?;
             }
             if broken.unlisted() > 0 {
-                app.out.line(format_args!("  {file}: {}", count(broken.unlisted(), "more broken line")))?;
+                app.out.line(format_args!(
+                    "  {file}: {}",
+                    count(broken.unlisted(), "more broken line")
+                ))?;
             }
         }
         Ok(())

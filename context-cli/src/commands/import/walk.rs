@@ -10,7 +10,8 @@ const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
 /// A file that is to be read.
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    /// What its chat is called, if it lies in a folder that was named: its path from there, without its ending.
+    /// What its chat is called, if it lies in a folder that was named: its path from there, without
+    /// its ending.
     pub(super) name: Option<String>,
 }
 
@@ -25,9 +26,9 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Looks at what was named. Folders are gone through in the order of names, files before what lies deeper. What
-    /// begins with a dot is passed over, as are links to folders, so that no walk goes in a circle, and what is
-    /// neither a file nor a folder.
+    /// Looks at what was named. Folders are gone through in the order of names, files before what
+    /// lies deeper. What begins with a dot is passed over, as are links to folders, so that no walk
+    /// goes in a circle, and what is neither a file nor a folder.
     pub(super) fn of(named: &[PathBuf]) -> Self {
         let mut walk = Self::default();
         for path in named {
@@ -42,28 +43,32 @@ impl Walk {
     fn folder(&mut self, root: &Path) {
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            let entries = match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
-                Ok(entries) => entries,
-                Err(error) => {
-                    self.failed.push((folder, error));
-                    continue;
-                }
-            };
+            let entries =
+                match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+                    Ok(entries) => entries,
+                    Err(error) => {
+                        self.failed.push((folder, error));
+                        continue;
+                    }
+                };
             let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
             paths.sort();
             let mut deeper = Vec::new();
             for path in paths {
-                let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+                let hidden =
+                    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
                 let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
                 let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
                 let known = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
                 match () {
                     () if hidden => self.skipped.push(path),
                     () if is_folder => deeper.push(path),
-                    // A file, or a link to one; and what cannot be looked at, which reading will tell.
+                    // A file, or a link to one; and what cannot be looked at, which reading will
+                    // tell.
                     () if known && fs::metadata(&path).map_or(true, |found| found.is_file()) => {
                         let name = path.strip_prefix(root).unwrap_or(&path).with_extension("");
-                        let parts = name.components().map(|part| part.as_os_str().to_string_lossy());
+                        let parts =
+                            name.components().map(|part| part.as_os_str().to_string_lossy());
                         let name = parts.collect::<Vec<_>>().join("/");
                         self.found.push(Found { path, name: Some(name) });
                     }

@@ -60,11 +60,13 @@ pub(super) struct Args {
     /// The id of the message it is [default: made of the text]
     #[arg(long, value_name = "ID", conflicts_with_all = ["block", "from", "chat"])]
     message: Option<String>,
-    /// The session in which it was said, also if it is remembered elsewhere [default: that of --session, else `cli`]
+    /// The session in which it was said, also if it is remembered elsewhere [default: that of
+    /// --session, else `cli`]
     #[arg(long = "in", id = "in_session", value_name = "SESSION", conflicts_with_all = ["block", "chat"])]
     in_session: Option<String>,
     /// A fact instead of a text
-    #[arg(long, num_args = 3, value_names = ["SUBJECT", "RELATION", "OBJECT"], conflicts_with_all = ["block", "from", "chat"])]
+    #[arg(long, num_args = 3, value_names = ["SUBJECT", "RELATION", "OBJECT"],
+        conflicts_with_all = ["block", "from", "chat"])]
     fact: Vec<String>,
     /// The fact ends another of its subject and relation: there is one at a time
     #[arg(long, requires = "fact")]
@@ -115,13 +117,15 @@ struct MemoryAddAllRecord<'a> {
     added: usize,
     /// Messages that were remembered before.
     there: usize,
-    /// Messages that are not: they say nothing, neither a person nor a model says them, or they were forgotten.
+    /// Messages that are not: they say nothing, neither a person nor a model says them, or they
+    /// were forgotten.
     left_out: usize,
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
-    let elsewhere =
-        |session: &SessionId| args.in_session.as_deref().is_some_and(|named| named != session.as_str());
+    let elsewhere = |session: &SessionId| {
+        args.in_session.as_deref().is_some_and(|named| named != session.as_str())
+    };
     if scope.session.as_ref().is_some_and(elsewhere) {
         let usage = "what is filed under a session was said in it: leave --in out, or --session";
         return Err(Failure::Usage(usage.to_owned()));
@@ -163,12 +167,20 @@ async fn text(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Fa
         Counts { there: 1.., .. } => "there",
         _ => "left_out",
     };
-    let ids =
-        known(records_of(&*store)?, scope, source.clone()).await?.into_values().next().unwrap_or_default();
+    let ids = known(records_of(&*store)?, scope, source.clone())
+        .await?
+        .into_values()
+        .next()
+        .unwrap_or_default();
     told(app, EPISODE, &ids, scope, Some(&source), status)
 }
 
-async fn file(args: &Args, path: &Path, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+async fn file(
+    args: &Args,
+    path: &Path,
+    scope: &MemoryScope,
+    app: &mut App,
+) -> Result<Done, Failure> {
     let input = Input::read(path)?;
     let session = session(args, scope, &input.stem());
     let said = lines::read(&input, &session, scope.session.is_some(), app.now())?;
@@ -192,8 +204,10 @@ async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Res
         let message = Arc::clone(node.message().ok()?);
         Some(CapturedMessage::new(node.id.clone(), message).at(node.created_at))
     };
-    let said =
-        vec![Said { session: SessionId::from(name), messages: chain.iter().filter_map(message).collect() }];
+    let said = vec![Said {
+        session: SessionId::from(name),
+        messages: chain.iter().filter_map(message).collect(),
+    }];
     all(app, &store, name, &scope, said).await
 }
 
@@ -215,7 +229,8 @@ async fn remember(
     Ok(done)
 }
 
-/// Remembers all that a file or a chat says, and tells how much that was, also if it was interrupted.
+/// Remembers all that a file or a chat says, and tells how much that was, also if it was
+/// interrupted.
 async fn all(
     app: &mut App,
     store: &Arc<dyn Store>,

@@ -1,4 +1,5 @@
-//! Remembering many messages, session by session: each once, in batches that are whole when it is interrupted.
+//! Remembering many messages, session by session: each once, in batches that are whole when it is
+//! interrupted.
 
 use std::collections::HashSet;
 
@@ -38,7 +39,8 @@ pub(super) struct Counts {
     pub(super) added: usize,
     /// Remembered before.
     pub(super) there: usize,
-    /// Not remembered: they say nothing, neither a person nor a model says them, or they were forgotten before.
+    /// Not remembered: they say nothing, neither a person nor a model says them, or they were
+    /// forgotten before.
     pub(super) left_out: usize,
 }
 
@@ -133,7 +135,10 @@ mod tests {
         };
         let said = |session: &str, messages: std::ops::Range<usize>| {
             let message = |i: usize| {
-                CapturedMessage::new(format!("m{i}"), Message::text(Role::User, format!("Note {i}.")))
+                CapturedMessage::new(
+                    format!("m{i}"),
+                    Message::text(Role::User, format!("Note {i}.")),
+                )
             };
             Said { session: session.into(), messages: messages.map(message).collect() }
         };

@@ -80,7 +80,9 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
             let source = MemorySource::message(session.as_str(), message.as_str());
             MemoryForget::source(scope.clone(), source)
         }
-        (_, _, Some(session)) => MemoryForget::source(scope.clone(), MemorySource::session(session.as_str())),
+        (_, _, Some(session)) => {
+            MemoryForget::source(scope.clone(), MemorySource::session(session.as_str()))
+        }
         _ if args.all => MemoryForget::Scope(scope.clone()),
         _ => MemoryForget::ids(scope.clone(), args.id.iter().map(String::as_str)),
     };
@@ -99,7 +101,10 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
             app.out.record(&proof)?;
         } else {
             let head = app.out.paint(Style::Bold, "would go").to_string();
-            app.out.line(format_args!("{head}: {} of {named}; nothing was changed", memories(would_go)))?;
+            app.out.line(format_args!(
+                "{head}: {} of {named}; nothing was changed",
+                memories(would_go)
+            ))?;
         }
         return Ok(Done::Fine);
     }
@@ -116,7 +121,13 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     }
     let (removed, remaining) = (forgotten.removed, forgotten.remaining);
     if app.out.is_json() {
-        app.out.record(&MemoryForgetRecord { v: 1, scope: &scope, would_go: None, removed, remaining })?;
+        app.out.record(&MemoryForgetRecord {
+            v: 1,
+            scope: &scope,
+            would_go: None,
+            removed,
+            remaining,
+        })?;
     } else {
         let done = app.out.paint(Style::Green, "forgot").to_string();
         let style = if remaining == 0 { Style::Green } else { Style::Red };

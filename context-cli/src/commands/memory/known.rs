@@ -11,7 +11,8 @@ use context_runtime::{
 
 use crate::error::Failure;
 
-/// The messages from there of which something is filed under exactly this scope, each with the names of its memories, first part first.
+/// The messages from there of which something is filed under exactly this scope, each with the
+/// names of its memories, first part first.
 pub(super) async fn known(
     records: &dyn MemoryRecordStore,
     scope: &MemoryScope,

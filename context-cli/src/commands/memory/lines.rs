@@ -1,4 +1,5 @@
-//! Texts to remember, read from JSON Lines. A file is read as a whole before anything of it is written.
+//! Texts to remember, read from JSON Lines. A file is read as a whole before anything of it is
+//! written.
 
 use std::collections::HashMap;
 
@@ -28,7 +29,8 @@ struct Line {
     message: Option<String>,
 }
 
-/// What the lines of a file say, session by session. Lines without a session are of `session`; if it is `only`, there may be no other.
+/// What the lines of a file say, session by session. Lines without a session are of `session`; if
+/// it is `only`, there may be no other.
 pub(super) fn read(
     input: &Input,
     session: &SessionId,
@@ -41,7 +43,8 @@ pub(super) fn read(
         if text.trim().is_empty() {
             continue;
         }
-        let broken = |problem: String| Failure::Line { file: input.shown.clone(), line: number, problem };
+        let broken =
+            |problem: String| Failure::Line { file: input.shown.clone(), line: number, problem };
         let line: Line = serde_json::from_str(text).map_err(|error| broken(reason(&error)))?;
         let own = line.session.as_deref().map_or_else(|| session.clone(), SessionId::from);
         if only && own != *session {
@@ -68,8 +71,8 @@ pub(super) fn read(
 /// How often the same was said in a session.
 type Names = HashMap<(SessionId, MessageHash), u32>;
 
-/// A text as a message. One without a name is named after what it says, and after how many before it in its session say the
-/// same, as turns name theirs: so it has the same name each time.
+/// A text as a message. One without a name is named after what it says, and after how many before
+/// it in its session say the same, as turns name theirs: so it has the same name each time.
 pub(super) fn message(
     session: &SessionId,
     text: String,

@@ -106,14 +106,16 @@ impl Shown<'_> {
         let mut facts = vec![out.paint(Style::Bold, clean(self.kind)).to_string()];
         facts.extend(self.at.map(|at| out.paint(Style::Dim, short_time(at)).to_string()));
         facts.extend(self.source.map(|source| {
-            let message = source.message.as_ref().map(|message| format!(" {}", clean(message.as_str())));
+            let message =
+                source.message.as_ref().map(|message| format!(" {}", clean(message.as_str())));
             format!("{}{}", clean(source.session.as_str()), message.unwrap_or_default())
         }));
         facts.extend(self.speaker.map(|speaker| clean(speaker).into_owned()));
         facts.extend(self.scope.and_then(within).map(|scope| clean(&scope).into_owned()));
         facts.extend(self.id.map(|id| out.paint(Style::Yellow, clean(id.as_str())).to_string()));
         out.line(facts.join(" · "))?;
-        let text = if self.text.is_empty() { "(empty)".to_owned() } else { preview(self.text, SHOWN) };
+        let text =
+            if self.text.is_empty() { "(empty)".to_owned() } else { preview(self.text, SHOWN) };
         out.line(format_args!("    {text}"))
     }
 }
@@ -125,7 +127,9 @@ fn within(scope: &MemoryScope) -> Option<String> {
         ("agent", scope.agent.as_deref()),
         ("session", scope.session.as_ref().map(AsRef::as_ref)),
     ];
-    let named: Vec<_> =
-        named.iter().filter_map(|(what, name)| name.map(|name: &str| format!("{what} {name}"))).collect();
+    let named: Vec<_> = named
+        .iter()
+        .filter_map(|(what, name)| name.map(|name: &str| format!("{what} {name}")))
+        .collect();
     (!named.is_empty()).then(|| named.join(", "))
 }

@@ -38,7 +38,14 @@ enum MemoryStatsRecord<'a> {
         bytes: u64,
     },
     /// All of them.
-    Total { v: u32, scopes: usize, records: u64, kinds: &'a BTreeMap<String, u64>, vectors: u64, bytes: u64 },
+    Total {
+        v: u32,
+        scopes: usize,
+        records: u64,
+        kinds: &'a BTreeMap<String, u64>,
+        vectors: u64,
+        bytes: u64,
+    },
 }
 
 pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
@@ -65,7 +72,10 @@ pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Res
             })?;
         } else {
             let head = app.out.paint(Style::Bold, clean(&stats.scope.to_string())).to_string();
-            app.out.line(format_args!("{head}: {}", words(&stats.kinds, stats.vectors, stats.bytes)))?;
+            app.out.line(format_args!(
+                "{head}: {}",
+                words(&stats.kinds, stats.vectors, stats.bytes)
+            ))?;
         }
     }
     let records = kinds.values().sum();

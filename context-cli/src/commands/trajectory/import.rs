@@ -67,15 +67,23 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.note(clean(finding));
     }
     let done = app.out.paint(Style::Green, "imported").to_string();
-    let before =
-        if there > 0 { format!(" · {} there before", count(there, "round")) } else { String::new() };
-    app.out.line(format_args!("{done} {} of {}{before}", count(imported, "round"), clean(&session)))?;
+    let before = if there > 0 {
+        format!(" · {} there before", count(there, "round"))
+    } else {
+        String::new()
+    };
+    app.out.line(format_args!(
+        "{done} {} of {}{before}",
+        count(imported, "round"),
+        clean(&session)
+    ))?;
     Ok(Done::Fine)
 }
 
 type Imported = (usize, usize, Vec<String>);
 
-/// A round is written as a whole, so that what is interrupted goes on where it was when it is begun again.
+/// A round is written as a whole, so that what is interrupted goes on where it was when it is begun
+/// again.
 fn begin(app: &mut App, path: &Path, rounds: usize) -> (CancelSignal, Progress) {
     app.out.outlive_reader();
     let shown = clean(&path.display().to_string()).into_owned();
@@ -97,7 +105,8 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
     let (mut imported, mut there) = (0, 0);
     for record in &read.rounds {
         interrupt.check("import")?;
-        // The files have no times, so a round that was imported before is another one at each import.
+        // The files have no times, so a round that was imported before is another one at each
+        // import.
         if known.contains(&record.head.round) {
             there += 1;
         } else {
@@ -112,8 +121,9 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
 
 async fn file(app: &mut App, path: &Path, session: &str) -> Result<Imported, Failure> {
     let input = Input::read(path)?;
-    let rounds = read_atif(&input.text, app.user.clone(), session)
-        .map_err(|error| Failure::NoRounds { file: input.shown.clone(), problem: error.to_string() })?;
+    let rounds = read_atif(&input.text, app.user.clone(), session).map_err(|error| {
+        Failure::NoRounds { file: input.shown.clone(), problem: error.to_string() }
+    })?;
     let store = app.store_or_new().await?;
     let recorder = recorder(app, &store)?;
     let (interrupt, bar) = begin(app, path, rounds.len());

@@ -60,7 +60,9 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         write(app, head, state)?;
     }
     if heads.is_empty() {
-        app.out.note("no rounds; programs record them, and so does `context import FILE --trajectory`");
+        app.out.note(
+            "no rounds; programs record them, and so does `context import FILE --trajectory`",
+        );
     }
     Ok(Done::Fine)
 }
@@ -87,6 +89,7 @@ fn write(app: &mut App, head: &RoundHead, state: RoundState) -> Result<(), Failu
     let when = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
     let (state, nodes) = (state.as_str(), count(head.nodes as usize, "node"));
     let place = format!("{agent}round {}", head.round.round);
-    let line = format!("  {place:9} {state:11} {nodes:>9}  {when}  {}", preview(&head.title, QUESTION));
+    let line =
+        format!("  {place:9} {state:11} {nodes:>9}  {when}  {}", preview(&head.title, QUESTION));
     app.out.line(line.trim_end())
 }

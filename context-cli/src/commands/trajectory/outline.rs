@@ -70,17 +70,28 @@ fn heading(app: &App, agent: u32, round: RoundGraph<'_>) -> String {
     if let Some(parent) = head.parent {
         name = format!("{name}, called by {}", AgentNode::from(parent));
     }
-    let facts =
-        [round.state().as_str().to_owned(), count(round.round().len(), "node"), short_time(head.created_at)]
-            .join(" · ");
+    let facts = [
+        round.state().as_str().to_owned(),
+        count(round.round().len(), "node"),
+        short_time(head.created_at),
+    ]
+    .join(" · ");
     format!("{} · {facts}", app.out.paint(Style::Bold, name))
 }
 
-fn line(app: &mut App, agent: u32, graph: &SessionGraph, round: &Round, node: &Node) -> Result<(), Failure> {
+fn line(
+    app: &mut App,
+    agent: u32,
+    graph: &SessionGraph,
+    round: &Round,
+    node: &Node,
+) -> Result<(), Failure> {
     let end = if round.endpoints().any(|id| id == node.id) { "*" } else { " " };
     let id = app.out.paint(Style::Yellow, format!("{:6}", node.id.to_string())).to_string();
-    let before: Vec<String> = round.predecessors(node.id).map(|edge| edge.from.to_string()).collect();
-    let before = if before.is_empty() { String::new() } else { format!("  ← {}", before.join(", ")) };
+    let before: Vec<String> =
+        round.predecessors(node.id).map(|edge| edge.from.to_string()).collect();
+    let before =
+        if before.is_empty() { String::new() } else { format!("  ← {}", before.join(", ")) };
     let dead = if graph.is_active(AgentNode::new(agent, node.id)) { "" } else { "  (dead branch)" };
     let beside = app.out.paint(Style::Dim, format!("{before}{dead}")).to_string();
     let kind = node.kind().as_str();
@@ -96,9 +107,11 @@ fn said(node: &Node) -> String {
             false => headline.to_owned(),
         };
     }
-    let json = |name: &str| node.body.get(name).map(|value| value.to_json()).unwrap_or_else(|| "".into());
+    let json =
+        |name: &str| node.body.get(name).map(|value| value.to_json()).unwrap_or_else(|| "".into());
     let params = json("params");
-    let params = if params.as_str() == "{}" { String::new() } else { format!(" {}", params.as_str()) };
+    let params =
+        if params.as_str() == "{}" { String::new() } else { format!(" {}", params.as_str()) };
     let output = json("output");
     let output = output.to_text().unwrap_or_else(|| output.as_str().to_owned());
     let failed = match node.body.get("success").map(|value| value.to_json()) {

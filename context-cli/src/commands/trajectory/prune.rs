@@ -61,8 +61,8 @@ struct TrajectoryPruneRecord<'a> {
     updated_at: String,
     /// `idle`, `count` or `dead_branch`.
     reason: &'static str,
-    /// `would_go`, `removed`, `kept`: it was last written to no earlier than a round that stays, or `in_use`: somebody wrote to it after it was
-    /// listed.
+    /// `would_go`, `removed`, `kept`: it was last written to no earlier than a round that stays, or
+    /// `in_use`: somebody wrote to it after it was listed.
     status: &'static str,
 }
 
@@ -129,14 +129,20 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let head = if args.dry_run { "would go" } else { "removed" };
         let head = app.out.paint(Style::Bold, head).to_string();
         let tail = if args.dry_run { "; nothing was changed" } else { "" };
-        let dead = if nodes > 0 { format!(", {}", count(nodes, "dead node")) } else { String::new() };
+        let dead =
+            if nodes > 0 { format!(", {}", count(nodes, "dead node")) } else { String::new() };
         app.out.line(format_args!("{head}: {}{dead}{tail}", count(rounds, "round")))?;
     }
     Ok(Done::Fine)
 }
 
-/// Which rounds of an agent are to go, and up to which time they can: stores remove by time, and no round that is to stay goes.
-fn plan<'a>(args: &Args, now: Timestamp, heads: &[&'a RoundHead]) -> (Vec<Going<'a>>, Option<Timestamp>) {
+/// Which rounds of an agent are to go, and up to which time they can: stores remove by time, and no
+/// round that is to stay goes.
+fn plan<'a>(
+    args: &Args,
+    now: Timestamp,
+    heads: &[&'a RoundHead],
+) -> (Vec<Going<'a>>, Option<Timestamp>) {
     let idle_until = args.older_than.map(|age| {
         let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
         Timestamp::from_micros(now.as_micros().saturating_sub(age))
@@ -149,7 +155,8 @@ fn plan<'a>(args: &Args, now: Timestamp, heads: &[&'a RoundHead]) -> (Vec<Going<
         } else if place < surplus {
             going.push(Going { head, reason: "count" });
         } else {
-            first_kept = Some(first_kept.map_or(head.updated_at, |first| first.min(head.updated_at)));
+            first_kept =
+                Some(first_kept.map_or(head.updated_at, |first| first.min(head.updated_at)));
         }
     }
     let fits = |at: &Timestamp| first_kept.is_none_or(|kept| *at < kept);
@@ -172,7 +179,8 @@ async fn prune_dead(
     if dry_run || dead.is_empty() {
         return Ok(dead.len());
     }
-    let context = recorder(app, store)?.open(reference, OpenOptions::new()).await.map_err(Error::from)?;
+    let context =
+        recorder(app, store)?.open(reference, OpenOptions::new()).await.map_err(Error::from)?;
     let before = context.round().len();
     for node in dead {
         if context.round().node(node).is_some() {

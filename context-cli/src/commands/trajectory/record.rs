@@ -40,7 +40,8 @@ pub(in crate::commands) async fn record(
     chat: &str,
 ) -> Result<(), Failure> {
     let reference = app.chat(chat);
-    // What somebody did since is on other branches, and the beginning of a session stays what it is.
+    // What somebody did since is on other branches, and the beginning of a session stays what it
+    // is.
     let (branches, main) = (store.history().branches(&reference).await?, BranchName::main());
     let active = branches.iter().find(|branch| branch.active);
     let end = match branches.iter().find(|branch| branch.name == main).or(active) {
@@ -73,7 +74,14 @@ pub(in crate::commands) async fn record(
     }
     let (rounds, skipped) = (rounds.len(), transcript.skipped.len());
     if app.out.is_json() {
-        return app.out.record(&RecordedRecord { v: 1, session: chat, rounds, recorded, taken, skipped });
+        return app.out.record(&RecordedRecord {
+            v: 1,
+            session: chat,
+            rounds,
+            recorded,
+            taken,
+            skipped,
+        });
     }
     if skipped > 0 {
         app.out.note(format_args!(

@@ -54,15 +54,22 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 
 fn side(graph: &SessionGraph, agent: u32) -> Result<AgentGraph<'_>, Failure> {
     let found = graph.agents().find(|side| side.number() == agent);
-    Ok(found.ok_or_else(|| Error::not_found("find", "agent", agent).with("session", graph.session()))?)
+    Ok(found
+        .ok_or_else(|| Error::not_found("find", "agent", agent).with("session", graph.session()))?)
 }
 
 /// A session of one round of one agent, told as what it is in the whole.
-fn of_round(app: &App, graph: &SessionGraph, agent: u32, number: u32) -> Result<SessionGraph, Failure> {
+fn of_round(
+    app: &App,
+    graph: &SessionGraph,
+    agent: u32,
+    number: u32,
+) -> Result<SessionGraph, Failure> {
     let side = side(graph, agent)?;
     let round = side.trajectory().round(number);
-    let round =
-        round.ok_or_else(|| Error::not_found("find", "round", number).with("session", graph.session()))?;
+    let round = round.ok_or_else(|| {
+        Error::not_found("find", "round", number).with("session", graph.session())
+    })?;
     let mut round = Arc::clone(round);
     let state = side.rounds().find(|shown| shown.number() == number).map(|shown| shown.state());
     // Alone, it would not be known that a later one has begun.
@@ -77,12 +84,14 @@ fn of_round(app: &App, graph: &SessionGraph, agent: u32, number: u32) -> Result<
 fn node(app: &mut App, graph: &SessionGraph, agent: u32, text: &str) -> Result<(), Failure> {
     let side = side(graph, agent)?;
     let trajectory = side.trajectory();
-    let node =
-        trajectory.resolve(text).map_err(|error| error.during("find").with("session", graph.session()))?;
+    let node = trajectory
+        .resolve(text)
+        .map_err(|error| error.during("find").with("session", graph.session()))?;
     if app.out.is_json() {
         return outline::record(app, graph, side, node);
     }
-    let by = node.author.as_ref().map(|author| format!(" · by {}", clean(author))).unwrap_or_default();
+    let by =
+        node.author.as_ref().map(|author| format!(" · by {}", clean(author))).unwrap_or_default();
     let id = app.out.paint(Style::Yellow, named(node)).to_string();
     app.out.line(format_args!("{id} · {}{by}", time(node.created_at)))?;
     if !node.description.is_empty() {
@@ -95,7 +104,8 @@ fn node(app: &mut App, graph: &SessionGraph, agent: u32, text: &str) -> Result<(
     for edge in trajectory.successors(node.id) {
         app.out.line(format_args!("  leads to {} ({})", name(edge.to), clean(&edge.name)))?;
     }
-    let own = trajectory.round(node.id.round).into_iter().flat_map(|round| round.edges_from(node.id));
+    let own =
+        trajectory.round(node.id.round).into_iter().flat_map(|round| round.edges_from(node.id));
     for edge in own.filter(|edge| edge.relation() == Relation::Reference) {
         app.out.line(format_args!("  read {}", name(edge.to)))?;
     }
@@ -110,11 +120,17 @@ fn fields(app: &mut App, node: &Node) -> Result<(), Failure> {
     if let Some(measures) = node.value("measures").filter(|_| node.measures.is_some()) {
         app.out.line(format_args!("  measures {}", measures.to_json().as_str()))?;
     }
-    for (field, value) in node.body.iter().filter(|(_, value)| !value.as_text().is_some_and(str::is_empty)) {
+    for (field, value) in
+        node.body.iter().filter(|(_, value)| !value.as_text().is_some_and(str::is_empty))
+    {
         write_field(app, "", field.name, value)?;
     }
     for version in &node.versions {
-        let by = version.author.as_ref().map(|author| format!(", by {}", clean(author))).unwrap_or_default();
+        let by = version
+            .author
+            .as_ref()
+            .map(|author| format!(", by {}", clean(author)))
+            .unwrap_or_default();
         let until = format!("\nversion {} until {}{by} was:", version.number, time(version.at));
         let until = app.out.paint(Style::Dim, until).to_string();
         app.out.line(until)?;

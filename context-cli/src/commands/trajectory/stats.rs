@@ -47,13 +47,15 @@ struct RoundStatsRecord<'a> {
     input_tokens: u64,
     output_tokens: u64,
     cache_read_tokens: u64,
-    /// Which part of the input came from the provider's cache, from 0 to 1; null if no input was counted.
+    /// Which part of the input came from the provider's cache, from 0 to 1; null if no input was
+    /// counted.
     cache_hit_rate: Option<f64>,
     cost_usd: f64,
-    /// From the beginning of the round to the last node or result, in seconds; null if that is not known, because all
-    /// of it was recorded at one time.
+    /// From the beginning of the round to the last node or result, in seconds; null if that is not
+    /// known, because all of it was recorded at one time.
     seconds: Option<f64>,
-    /// Spent in calls, in seconds; calls that ran side by side count each. Null if it is not known of any.
+    /// Spent in calls, in seconds; calls that ran side by side count each. Null if it is not known
+    /// of any.
     call_seconds: Option<f64>,
 }
 
@@ -83,8 +85,9 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
         session,
         agent: head.round.agent.agent,
         round: head.round.round,
-        seconds: (head.updated_at > head.created_at)
-            .then(|| seconds(head.updated_at.as_micros().saturating_sub(head.created_at.as_micros()))),
+        seconds: (head.updated_at > head.created_at).then(|| {
+            seconds(head.updated_at.as_micros().saturating_sub(head.created_at.as_micros()))
+        }),
         ..RoundStatsRecord::default()
     };
     let mut seen = HashSet::new();
@@ -127,9 +130,11 @@ fn call(stats: &mut RoundStatsRecord<'_>, node: &Node, seen: &mut HashSet<(Strin
 fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
     let agent = if stats.agent == 0 { String::new() } else { format!("agent {} ", stats.agent) };
     let head = app.out.paint(Style::Bold, format!("{agent}round {}", stats.round)).to_string();
-    let kinds = stats.nodes.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ");
-    let took =
-        stats.seconds.map_or_else(|| "times not known".to_owned(), |seconds| format!("{seconds:.1} s"));
+    let kinds =
+        stats.nodes.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ");
+    let took = stats
+        .seconds
+        .map_or_else(|| "times not known".to_owned(), |seconds| format!("{seconds:.1} s"));
     app.out.line(format_args!("{head} of {} · {kinds} · {took}", clean(stats.session)))?;
     if stats.calls > 0 {
         let mut facts = vec![count(stats.calls, "call")];
@@ -145,8 +150,9 @@ fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
     if stats.input_tokens + stats.output_tokens > 0 {
         let cached = stats.cache_hit_rate.unwrap_or(0.0) * 100.0;
         let (input, output) = (stats.input_tokens, stats.output_tokens);
-        app.out
-            .line(format_args!("  {input} tokens read, {cached:.0}% from the cache · {output} written"))?;
+        app.out.line(format_args!(
+            "  {input} tokens read, {cached:.0}% from the cache · {output} written"
+        ))?;
     }
     if stats.cost_usd > 0.0 {
         app.out.line(format_args!("  ${:.4}", stats.cost_usd))?;

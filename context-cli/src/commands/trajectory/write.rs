@@ -1,4 +1,5 @@
-//! `trajectory graph` and `trajectory export`: a session as a drawing, or in the format of another tool.
+//! `trajectory graph` and `trajectory export`: a session as a drawing, or in the format of another
+//! tool.
 
 use std::fs;
 use std::io;
@@ -9,8 +10,8 @@ use context_runtime::ErrorKind;
 use context_runtime::trajectory::TrajectoryError;
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::export::{
-    AgentNode, AtifOptions, DiagramOptions, Selection, SessionGraph, write_atif, write_chrome_trace,
-    write_dot, write_html, write_mermaid, write_prov_json,
+    AgentNode, AtifOptions, DiagramOptions, Selection, SessionGraph, write_atif,
+    write_chrome_trace, write_dot, write_html, write_mermaid, write_prov_json,
 };
 use context_runtime::trajectory::peer::{Generation, export_folder};
 use serde::Serialize;
@@ -94,7 +95,8 @@ pub(super) struct ExportArgs {
     /// Let traces hold what was asked, said and done
     #[arg(long)]
     content: bool,
-    /// Write to this file, which must not exist; for peer, to this folder, which must not hold these files
+    /// Write to this file, which must not exist; for peer, to this folder, which must not hold
+    /// these files
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
 }
@@ -150,7 +152,8 @@ struct WrittenRecord<'a> {
 
 fn select(graph: SessionGraph, part: &Part) -> Result<SessionGraph, Failure> {
     let session = graph.session().clone();
-    let refused = |error: TrajectoryError| Failure::Store(error.during("find").with("session", &session));
+    let refused =
+        |error: TrajectoryError| Failure::Store(error.during("find").with("session", &session));
     let selection = match (part.active, part.round, &part.around) {
         (true, _, _) => Selection::ActiveBranches,
         (_, Some(round), _) => Selection::Round(round),
@@ -246,18 +249,28 @@ fn put(app: &mut App, session: &str, output: Option<&Path>, text: &[u8]) -> Resu
     told(app, session, file, None, Vec::new())
 }
 
-fn to_folder(app: &mut App, session: &str, graph: &SessionGraph, folder: &Path) -> Result<Done, Failure> {
+fn to_folder(
+    app: &mut App,
+    session: &str,
+    graph: &SessionGraph,
+    folder: &Path,
+) -> Result<Done, Failure> {
     let cannot_write = |source| Failure::WriteFile { file: folder.display().to_string(), source };
     fs::create_dir_all(folder).map_err(cannot_write)?;
     let sides: Vec<_> = graph.agents().collect();
     let rounds = sides.iter().flat_map(|side| side.trajectory().rounds());
     let records: Vec<_> = rounds.map(|round| round.to_record()).collect();
     let done =
-        export_folder(folder, &records, Generation::default()).map_err(|error| match error.get("file") {
-            Some(file) if error.kind() == ErrorKind::Invalid => Failure::Exists { file: file.to_owned() },
-            _ => error.into(),
+        export_folder(folder, &records, Generation::default()).map_err(|error| {
+            match error.get("file") {
+                Some(file) if error.kind() == ErrorKind::Invalid => {
+                    Failure::Exists { file: file.to_owned() }
+                }
+                _ => error.into(),
+            }
         })?;
-    let left_out = done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
+    let left_out =
+        done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
     let left_out = left_out.collect();
     told(app, session, folder.display().to_string(), Some(done.rounds), left_out)
 }
@@ -274,7 +287,8 @@ fn told(
         return Ok(Done::Fine);
     }
     let done = app.out.paint(Style::Green, "wrote").to_string();
-    let what = rounds.map_or_else(|| "session".to_owned(), |rounds| format!("{} of", count(rounds, "round")));
+    let what = rounds
+        .map_or_else(|| "session".to_owned(), |rounds| format!("{} of", count(rounds, "round")));
     app.out.line(format_args!("{done} {what} {} to {}", clean(session), clean(&output)))?;
     for what in &left_out {
         app.out.note(clean(what));

@@ -13,9 +13,12 @@ use crate::text::time;
 /// Lines and where they stood.
 type Lines = Vec<(usize, Json)>;
 
-/// The lines of a session with their numbers, in order. What was added since follows; what was amended by
-/// somebody who knows nothing of lines stands behind what was stored before it.
-pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diagnostic>), Failure> {
+/// The lines of a session with their numbers, in order. What was added since follows; what was
+/// amended by somebody who knows nothing of lines stands behind what was stored before it.
+pub(in super::super) fn back(
+    source: &Source,
+    nodes: &[Placed],
+) -> Result<(Lines, Vec<Diagnostic>), Failure> {
     let mut lines: Vec<_> = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
     let (mut diagnostics, mut session, mut last) = (Vec::new(), None, 0);
     for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
@@ -70,8 +73,10 @@ fn added(placed: &Placed, message: &Message, session: Option<&Json>) -> JsonMap 
         Role::System => "system",
         Role::User | Role::Tool => "user",
     };
-    let parent =
-        placed.parent.as_ref().map_or_else(|| serde_json::Value::Null.into(), |id| text(id.as_str()));
+    let parent = placed
+        .parent
+        .as_ref()
+        .map_or_else(|| serde_json::Value::Null.into(), |id| text(id.as_str()));
     let entries = [
         ("parentUuid", Some(parent)),
         ("isSidechain", Some(serde_json::Value::Bool(false).into())),

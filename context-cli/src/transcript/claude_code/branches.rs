@@ -1,20 +1,21 @@
 //! The branches of a session.
 //!
-//! The main thread is what is no side chain; a side chain, the thread of a sub-agent, begins where a line is
-//! marked so and what it follows is not. Every line that nothing follows is the end of a branch. `main` ends at
-//! the last message of the main thread and what was noted behind it; the other ends of the main thread are
-//! `main-v2`, `main-v3` and so on, in the order of the file. Side chains are `agent-1`, `agent-2` and so on by
-//! their first lines, each with versions like `main`.
+//! The main thread is what is no side chain; a side chain, the thread of a sub-agent, begins where
+//! a line is marked so and what it follows is not. Every line that nothing follows is the end of a
+//! branch. `main` ends at the last message of the main thread and what was noted behind it; the
+//! other ends of the main thread are `main-v2`, `main-v3` and so on, in the order of the file. Side
+//! chains are `agent-1`, `agent-2` and so on by their first lines, each with versions like `main`.
 //!
-//! The tree is what `parentUuid` says: also where a session begins anew without a parent, as it does behind a
-//! compaction.
+//! The tree is what `parentUuid` says: also where a session begins anew without a parent, as it
+//! does behind a compaction.
 
 use std::collections::BTreeMap;
 
 use super::Item;
 
-/// Puts each line behind the one before it, those of side chains behind each other: for a session in which no line
-/// says what it follows. Read by the letter it would be as many conversations as lines.
+/// Puts each line behind the one before it, those of side chains behind each other: for a session
+/// in which no line says what it follows. Read by the letter it would be as many conversations as
+/// lines.
 pub(super) fn chain(items: &mut [Item]) {
     let mut last = [None; 2];
     for (index, item) in items.iter_mut().enumerate() {
@@ -98,7 +99,8 @@ pub(super) fn named(items: &[Item]) -> Vec<(String, usize)> {
         let others = members.iter().copied().filter(|index| is_leaf[*index] && *index != head);
         let heads = std::iter::once(head).chain(others);
         for (version, head) in heads.enumerate() {
-            let name = if version == 0 { first.clone() } else { format!("{first}-v{}", version + 1) };
+            let name =
+                if version == 0 { first.clone() } else { format!("{first}-v{}", version + 1) };
             branches.push((name, head));
         }
     }
@@ -111,7 +113,9 @@ fn head(items: &[Item], members: &[usize], thread: &[Option<usize>]) -> usize {
     let mut head = last.or(members.last().copied()).unwrap_or_default();
     let mut last_child: BTreeMap<usize, usize> = BTreeMap::new();
     for index in members {
-        if let Some(parent) = items[*index].parent.filter(|parent| thread[*parent] == thread[*index]) {
+        if let Some(parent) =
+            items[*index].parent.filter(|parent| thread[*parent] == thread[*index])
+        {
             last_child.insert(parent, *index);
         }
     }

@@ -65,7 +65,8 @@ impl Entry {
     /// Everything but the message, with null in its place.
     pub(super) fn rest(&self) -> JsonMap {
         let value = |(key, value): (&String, &Json)| {
-            let value = if key == "message" { serde_json::Value::Null.into() } else { value.compact() };
+            let value =
+                if key == "message" { serde_json::Value::Null.into() } else { value.compact() };
             (key.clone(), value)
         };
         self.map.iter().map(value).collect()
@@ -99,8 +100,9 @@ pub(super) fn free_id(line: usize, taken: &HashSet<String>) -> String {
     id
 }
 
-/// The lines by session, sessions and lines in the order of the file. A line that names no session goes with the
-/// line it is about (a summary names one), else with the line before it, else with the first session.
+/// The lines by session, sessions and lines in the order of the file. A line that names no session
+/// goes with the line it is about (a summary names one), else with the line before it, else with
+/// the first session.
 pub(super) fn by_session(all: Vec<Entry>) -> Vec<Vec<Entry>> {
     let own: Vec<Option<String>> = all.iter().map(|entry| entry.text("sessionId")).collect();
     let mut numbers: HashMap<&str, usize> = HashMap::new();
@@ -116,7 +118,8 @@ pub(super) fn by_session(all: Vec<Entry>) -> Vec<Vec<Entry>> {
         }
     }
     let count = numbers.len().max(1);
-    let (mut sessions, mut last): (Vec<Vec<Entry>>, usize) = ((0..count).map(|_| Vec::new()).collect(), 0);
+    let (mut sessions, mut last): (Vec<Vec<Entry>>, usize) =
+        ((0..count).map(|_| Vec::new()).collect(), 0);
     let places: Vec<usize> = all
         .iter()
         .zip(&own)

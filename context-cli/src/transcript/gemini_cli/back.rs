@@ -12,9 +12,13 @@ use crate::error::Failure;
 use crate::text::time;
 
 /// The session; what was added since follows.
-pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Json, Vec<Diagnostic>), Failure> {
+pub(in super::super) fn back(
+    source: &Source,
+    nodes: &[Placed],
+) -> Result<(Json, Vec<Diagnostic>), Failure> {
     let (mut records, mut diagnostics) = (Vec::new(), Vec::new());
-    let nodes: Vec<_> = nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary).collect();
+    let nodes: Vec<_> =
+        nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary).collect();
     let mut at = 0;
     while at < nodes.len() {
         let from = at;
@@ -53,7 +57,11 @@ pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Json,
         }
         if first.role == Role::Tool {
             let id = nodes[from].node.id.to_string();
-            diagnostics.push(note(DiagnosticCode::Unpaired, id, "left out: results without their calls"));
+            diagnostics.push(note(
+                DiagnosticCode::Unpaired,
+                id,
+                "left out: results without their calls",
+            ));
             continue;
         }
         records.push(added(nodes[from], &plain));
@@ -71,8 +79,9 @@ fn message(placed: &Placed) -> Result<(&Message, Option<Mark>), Failure> {
 /// The record, if the difference to it still fits what is said.
 fn restored(group: &[&Message], plain: &Json, patch: Json) -> Option<Json> {
     let source = JsonPatch::from(patch).apply(plain)?;
-    let (again, _) =
-        record::read(&serde_json::from_str::<Box<serde_json::value::RawValue>>(source.as_str()).ok()?)?;
+    let (again, _) = record::read(
+        &serde_json::from_str::<Box<serde_json::value::RawValue>>(source.as_str()).ok()?,
+    )?;
     let same = again.len() == group.len()
         && again.iter().zip(group).all(|(again, message)| says_the_same(again, message));
     same.then_some(source)
@@ -81,8 +90,10 @@ fn restored(group: &[&Message], plain: &Json, patch: Json) -> Option<Json> {
 /// A record that was in no file, or is not as it was there.
 fn added(placed: &Placed, plain: &Json) -> Json {
     let entries = [("id", placed.node.id.to_string()), ("timestamp", time(placed.node.created_at))];
-    let mut record: JsonMap =
-        entries.into_iter().map(|(key, value)| (key.to_owned(), Json::from(value.as_str()))).collect();
+    let mut record: JsonMap = entries
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), Json::from(value.as_str())))
+        .collect();
     record.extend(plain.parse::<JsonMap>().unwrap_or_default());
     Json::from_serialize(&record).expect("text keys and JSON values")
 }

@@ -2,8 +2,8 @@
 
 use context_runtime::gemini::generate;
 use context_runtime::{
-    Json, JsonMap, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall, ToolInput,
-    ToolResult,
+    Json, JsonMap, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall,
+    ToolInput, ToolResult,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value as Tree, json};
@@ -11,8 +11,8 @@ use serde_json::{Value as Tree, json};
 use super::super::{entries, first, text_of, value_of};
 use super::Mark;
 
-/// The messages of a record, and how its content is written; nothing if it is none of a conversation, or not as we
-/// know it.
+/// The messages of a record, and how its content is written; nothing if it is none of a
+/// conversation, or not as we know it.
 pub(super) fn read(raw: &RawValue) -> Option<(Vec<Message>, Mark)> {
     let record = entries(raw)?;
     let content = record.get("content").copied().filter(|content| content.get() != "null");
@@ -36,11 +36,12 @@ pub(super) fn read(raw: &RawValue) -> Option<(Vec<Message>, Mark)> {
                 let call = entries(call)?;
                 let text = |key: &str| call.get(key).and_then(|value| text_of(value));
                 let (id, name) = (text("id")?, text("name")?);
-                let input =
-                    call.get("args").map_or_else(|| json!({}).into(), |args| Json::from((*args).to_owned()));
+                let input = call
+                    .get("args")
+                    .map_or_else(|| json!({}).into(), |args| Json::from((*args).to_owned()));
                 if let Some(result) = call.get("result").filter(|result| first(result) == '[') {
-                    let is_error =
-                        ["error", "cancelled"].contains(&text("status").unwrap_or_default().as_str());
+                    let is_error = ["error", "cancelled"]
+                        .contains(&text("status").unwrap_or_default().as_str());
                     results.push(Part::ToolResult(ToolResult {
                         call_id: id.clone(),
                         name: Some(name.clone()),
@@ -50,7 +51,12 @@ pub(super) fn read(raw: &RawValue) -> Option<(Vec<Message>, Mark)> {
                     }));
                 }
                 let input = ToolInput::Json(input.compact());
-                parts.push(Part::ToolCall(ToolCall { id, name, input, metadata: Metadata::default() }));
+                parts.push(Part::ToolCall(ToolCall {
+                    id,
+                    name,
+                    input,
+                    metadata: Metadata::default(),
+                }));
             }
             if parts.is_empty() {
                 parts.push(Part::text(""));
@@ -81,7 +87,8 @@ fn said(content: &RawValue, role: Role) -> Option<Message> {
     let whole = format!(r#"{{"role":"user","parts":{}}}"#, content.get());
     let message = generate::lift(&Json::from_text(whole).ok()?).ok()?.message;
     // Calls and results stand elsewhere in a record.
-    let is_plain = message.parts.iter().all(|part| !matches!(part, Part::ToolCall(_) | Part::ToolResult(_)));
+    let is_plain =
+        message.parts.iter().all(|part| !matches!(part, Part::ToolCall(_) | Part::ToolResult(_)));
     (is_plain && first(content) == '[').then(|| message.with_role(role))
 }
 
@@ -131,7 +138,8 @@ pub(super) fn written(messages: &[&Message], as_parts: bool) -> Json {
     for part in &message.parts {
         match part {
             Part::Reasoning(thought) => {
-                let (subject, description) = thought.text.split_once('\n').unwrap_or((&thought.text, ""));
+                let (subject, description) =
+                    thought.text.split_once('\n').unwrap_or((&thought.text, ""));
                 thoughts.push(json!({"subject": subject, "description": description}).into());
             }
             Part::ToolCall(call) => calls.push(self::call(call, messages)),
@@ -147,13 +155,15 @@ pub(super) fn written(messages: &[&Message], as_parts: bool) -> Json {
 }
 
 fn content(message: &Message, as_parts: bool) -> Json {
-    let spoken = message.parts.iter().filter(|part| !matches!(part, Part::Reasoning(_) | Part::ToolCall(_)));
+    let spoken =
+        message.parts.iter().filter(|part| !matches!(part, Part::Reasoning(_) | Part::ToolCall(_)));
     let spoken: Vec<_> = spoken.cloned().collect();
     if !as_parts && spoken.iter().all(|part| matches!(part, Part::Text(_))) {
         return message.plain_text().as_ref().into();
     }
     // Written as what a user says, so that nothing of it is taken for the model's own.
-    let content = generate::lower_source(&Message::new(Role::User, spoken)).messages.into_iter().next();
+    let content =
+        generate::lower_source(&Message::new(Role::User, spoken)).messages.into_iter().next();
     let parts = content.and_then(|content| content.parse::<JsonMap>().ok()?.shift_remove("parts"));
     parts.unwrap_or_else(|| json!([]).into())
 }
@@ -174,7 +184,8 @@ fn call(call: &ToolCall, messages: &[&Message]) -> Json {
     });
     if let Some(result) = result {
         written.insert("result".to_owned(), self::result(call, result));
-        written.insert("status".to_owned(), if result.is_error { "error" } else { "success" }.into());
+        written
+            .insert("status".to_owned(), if result.is_error { "error" } else { "success" }.into());
     }
     Json::from_serialize(&written).expect("text keys and JSON values")
 }
@@ -186,7 +197,8 @@ fn result(call: &ToolCall, result: &ToolResult) -> Json {
     });
     let text = texts.collect::<Vec<_>>().join("\n");
     let key = if result.is_error { "error" } else { "output" };
-    let response = json!({"functionResponse": {"id": call.id, "name": call.name, "response": {key: text}}});
+    let response =
+        json!({"functionResponse": {"id": call.id, "name": call.name, "response": {key: text}}});
     let media = result.output.iter().filter_map(|part| match part {
         Part::Image(media) | Part::Audio(media) | Part::Document(media) => match &media.source {
             MediaSource::Base64(data) => {

@@ -1,4 +1,5 @@
-//! Answer trees of ToolBench: which messages and branches they become, and that the file comes back.
+//! Answer trees of ToolBench: which messages and branches they become, and that the file comes
+//! back.
 
 use serde_json::{Value, json};
 
@@ -37,7 +38,8 @@ fn chat(file: &Value) -> Stored {
 }
 
 fn shown(chat: &Stored, branch: &str) -> Vec<String> {
-    let message = |id: &String| chat.nodes.iter().find(|placed| placed.node.id == id.as_str()).unwrap();
+    let message =
+        |id: &String| chat.nodes.iter().find(|placed| placed.node.id == id.as_str()).unwrap();
     let ids = chat.chain(branch);
     ids.iter().map(message).map(|placed| crate::text::node_preview(&placed.node)).collect()
 }
@@ -58,11 +60,17 @@ fn thought_action_and_input_are_one_message_and_the_answer_another() {
 #[test]
 fn forks_inside_a_triple_are_branches_too() {
     let inputs = vec![answered("{\"a\": 1}", vec![]), answered("{broken", vec![])];
-    let thought =
-        node("Thought", "Both.", vec![node("Action", "f", inputs), node("Thought", "Or not.", vec![])]);
+    let thought = node(
+        "Thought",
+        "Both.",
+        vec![node("Action", "f", inputs), node("Thought", "Or not.", vec![])],
+    );
     let chat = chat(&file_of(vec![thought], "{broken"));
-    let branches: Vec<_> =
-        chat.heads.iter().map(|(name, _)| format!("{name}: {:?}", &shown(&chat, name)[2..])).collect();
+    let branches: Vec<_> = chat
+        .heads
+        .iter()
+        .map(|(name, _)| format!("{name}: {:?}", &shown(&chat, name)[2..]))
+        .collect();
     insta::assert_snapshot!(branches.join("\n"), @r#"
     main: ["Both.", "[data toolbench.Action]", "→ f {broken", "← call_4 seen"]
     main-v2: ["Both.", "[data toolbench.Action]", "→ f {\"a\": 1}", "← call_3 seen"]
@@ -74,7 +82,8 @@ fn forks_inside_a_triple_are_branches_too() {
 fn main_is_the_path_that_won() {
     let mut won = node("Thought", "the answer", vec![]);
     won["finished"] = json!(true);
-    let children = || vec![node("Thought", "early", vec![]), won.clone(), node("Thought", "late", vec![])];
+    let children =
+        || vec![node("Thought", "early", vec![]), won.clone(), node("Thought", "late", vec![])];
     assert_eq!(shown(&chat(&file_of(children(), "late")), "main")[2], "the answer");
     let mut none = children();
     none[1]["finished"] = json!(false);
@@ -95,9 +104,13 @@ fn several_trees_and_large_files_come_back() {
 
 #[test]
 fn a_tree_that_is_none_is_refused() {
-    let refused = |file: Value| pass(&input("a", file.to_string()), Wire::Toolbench).err().unwrap().problem();
+    let refused =
+        |file: Value| pass(&input("a", file.to_string()), Wire::Toolbench).err().unwrap().problem();
     assert_eq!(refused(json!({"tree": {"tree": 7}})), "an object has no tree of nodes");
-    assert_eq!(refused(json!({"tree": {"tree": {"children": [7]}}})), "a node of its tree is no object");
+    assert_eq!(
+        refused(json!({"tree": {"tree": {"children": [7]}}})),
+        "a node of its tree is no object"
+    );
     let mut deep = "{\"children\": [".repeat(1200);
     deep += &"]}".repeat(1200);
     let text = format!("{{\"tree\": {{\"tree\": {deep}}}}}");
@@ -110,7 +123,9 @@ fn what_was_added_and_amended_since_is_in_the_tree() {
     let call = || node("Action", "f", vec![answered("{}", vec![])]);
     let file = file_of(vec![node("Thought", "one", vec![]), call()], "");
     let (back, said) = changed(&file.to_string(), |nodes| {
-        let last = |nodes: &[Placed], id: &str| nodes.iter().position(|placed| placed.node.id == id).unwrap();
+        let last = |nodes: &[Placed], id: &str| {
+            nodes.iter().position(|placed| placed.node.id == id).unwrap()
+        };
         let (one, seen) = (last(nodes, "t1"), last(nodes, "t2-result"));
         nodes[one] = amended(&nodes[one], "another");
         let more = context_runtime::Message::text(Role::Assistant, "more");
@@ -139,7 +154,12 @@ fn any_node() -> impl Strategy<Value = Value> {
         proptest::option::of(prop_oneof![Just(json!("seen")), Just(Value::Null)]),
         any::<bool>(),
     );
-    let of = |(kind, description, observation, finished): (Value, Option<Value>, Option<Value>, bool)| {
+    let of = |(kind, description, observation, finished): (
+        Value,
+        Option<Value>,
+        Option<Value>,
+        bool,
+    )| {
         let mut node = json!({"node_type": kind, "finished": finished, "Elo": 1.50});
         for (key, value) in [("description", description), ("observation", observation)] {
             if let Some(value) = value {

@@ -77,7 +77,9 @@ fn the_messages_of_each_provider_are_told_apart() {
 
 #[test]
 fn a_turn_becomes_messages_and_is_itself_again() {
-    let passed = |file: Parsed| pass(&input("a.json", file.to_string()), Wire::Auto).unwrap().chats.remove(0);
+    let passed = |file: Parsed| {
+        pass(&input("a.json", file.to_string()), Wire::Auto).unwrap().chats.remove(0)
+    };
     let turn = [Role::User, Role::Assistant, Role::Tool, Role::Assistant];
     for file in [items(), contents(), ui()] {
         let stored = passed(file);
@@ -90,11 +92,13 @@ fn a_turn_becomes_messages_and_is_itself_again() {
 #[test]
 fn lines_of_messages_are_one_conversation() {
     for file in [items(), contents(), ui()] {
-        let lines: String = file.as_array().unwrap().iter().map(|item| format!("{item}\n")).collect();
+        let lines: String =
+            file.as_array().unwrap().iter().map(|item| format!("{item}\n")).collect();
         same("a.jsonl", &lines, 1);
         same("a.json", &format!("[{file}, {file}]"), 2);
     }
-    let (good, bad) = (&ui()[1], r#"{"id": "b", "role": "assistant", "parts": [{"type": "text"}]}"#);
+    let (good, bad) =
+        (&ui()[1], r#"{"id": "b", "role": "assistant", "parts": [{"type": "text"}]}"#);
     let passed = pass(&input("a.jsonl", format!("{good}\n{bad}\n{good}\n")), Wire::Auto).unwrap();
     assert_eq!(passed.broken, [(2, "messages[0].parts[0].text is missing".to_owned())]);
     assert_eq!(values(&passed.text), [good.clone(), good.clone()]);
@@ -131,7 +135,8 @@ fn a_trajectory_of_swe_agent_keeps_what_is_around_its_history() {
         {"role": "system", "content": "You fix code.", "agent": "main", "message_type": "system_prompt"},
         {"role": "assistant", "content": "I look.", "thought": "I look.", "action": "ls", "agent": "main", "tool_calls": [
             {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{\"command\": \"ls\"}"}}]},
-        {"role": "tool", "content": "a.txt", "agent": "main", "tool_call_ids": ["c"], "is_demo": true},
+        {"role": "tool", "content": "a.txt", "agent": "main", "tool_call_ids": ["c"],
+            "is_demo": true},
     ]);
     let whole = json!({"environment": "e", "trajectory": [{"action": "ls"}], "history": history, "info": {"n": 1.50}});
     assert_eq!(codec("a.traj", &whole), Codec::SweAgent);
@@ -191,7 +196,11 @@ fn what_changed_in_a_session_of_the_gemini_cli_goes_out_as_it_is_now() {
     let mut nodes = pass(&input, Wire::Auto).unwrap().chats.remove(0).nodes;
     nodes[0] = amended(&nodes[0], "Who is here?");
     nodes.push(Placed::new(
-        Node::new("new", context_runtime::Message::text(Role::Assistant, "Nobody."), Timestamp::default()),
+        Node::new(
+            "new",
+            context_runtime::Message::text(Role::Assistant, "Nobody."),
+            Timestamp::default(),
+        ),
         None,
         9,
     ));
@@ -227,7 +236,9 @@ fn any_value() -> impl Strategy<Value = Parsed> {
         Just(json!([{"subject": "s", "description": "d", "timestamp": "t"}])),
         Just(json!([{"subject": "s\nt", "description": ""}])),
     ];
-    leaf.prop_recursive(1, 4, 2, |inner| proptest::collection::vec(inner, 0..3).prop_map(Parsed::from))
+    leaf.prop_recursive(1, 4, 2, |inner| {
+        proptest::collection::vec(inner, 0..3).prop_map(Parsed::from)
+    })
 }
 
 fn object(keys: &'static [&'static str]) -> impl Strategy<Value = Parsed> {
@@ -243,20 +254,20 @@ fn record() -> impl Strategy<Value = Parsed> {
     });
     let calls = proptest::option::of(proptest::collection::vec(call, 0..3));
     let kind = proptest::sample::select(vec!["user", "gemini", "info", "later"]);
-    (object(&["id", "timestamp", "content", "thoughts", "toolCalls", "tokens"]), calls, kind).prop_map(
-        |(mut record, calls, kind)| {
+    (object(&["id", "timestamp", "content", "thoughts", "toolCalls", "tokens"]), calls, kind)
+        .prop_map(|(mut record, calls, kind)| {
             record["type"] = kind.into();
             if let Some(calls) = calls {
                 record["toolCalls"] = calls.into();
             }
             record
-        },
-    )
+        })
 }
 
 proptest! {
     #[test]
-    fn every_session_of_the_gemini_cli_comes_back(records in proptest::collection::vec(record(), 0..6), name: bool) {
+    fn every_session_of_the_gemini_cli_comes_back(records in proptest::collection::vec(record(),
+        0..6), name: bool) {
         let mut session = json!({"sessionId": "s", "startTime": "t", "messages": records});
         if name {
             session["summary"] = "x".into();

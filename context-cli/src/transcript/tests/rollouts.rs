@@ -36,7 +36,10 @@ fn rollout() -> Vec<Parsed> {
             "session_meta",
             json!({"id": "s", "cwd": "/work", "originator": "codex_exec", "cli_version": "0.46.0", "git": {}}),
         ),
-        line("event_msg", json!({"type": "user_message", "message": "what is 2+2?", "kind": "plain"})),
+        line(
+            "event_msg",
+            json!({"type": "user_message", "message": "what is 2+2?", "kind": "plain"}),
+        ),
         line("turn_context", json!({"cwd": "/work", "model": "gpt-5-codex"})),
     ];
     lines.extend(items().into_iter().map(item));
@@ -67,12 +70,20 @@ fn a_rollout_comes_back_and_is_a_chat_of_its_items() {
 
 #[test]
 fn calls_of_one_turn_stay_together() {
-    let call =
-        |id: &str| item(json!({"type": "function_call", "name": "f", "arguments": "{}", "call_id": id}));
-    let output = |id: &str| item(json!({"type": "function_call_output", "call_id": id, "output": "x"}));
+    let call = |id: &str| {
+        item(json!({"type": "function_call", "name": "f", "arguments": "{}", "call_id": id}))
+    };
+    let output =
+        |id: &str| item(json!({"type": "function_call_output", "call_id": id, "output": "x"}));
     let tokens = line("event_msg", json!({"type": "token_count"}));
-    let lines =
-        [item(said("user", "input_text", "go")), call("a"), tokens, call("b"), output("a"), output("b")];
+    let lines = [
+        item(said("user", "input_text", "go")),
+        call("a"),
+        tokens,
+        call("b"),
+        output("a"),
+        output("b"),
+    ];
     assert_eq!(same("rollout.jsonl", &text(&lines), 1), [Codec::Codex]);
     let stored = pass(&input("rollout.jsonl", text(&lines)), Wire::Auto).unwrap().chats.remove(0);
     assert_eq!(stored.chain("main"), ["line-1", "line-2", "line-5"]);
@@ -80,7 +91,8 @@ fn calls_of_one_turn_stay_together() {
 
 #[test]
 fn older_rollouts_are_items_on_lines() {
-    let mut lines = vec![json!({"id": "s", "timestamp": "2025-07-01T00:00:00Z", "instructions": null})];
+    let mut lines =
+        vec![json!({"id": "s", "timestamp": "2025-07-01T00:00:00Z", "instructions": null})];
     lines.push(json!({"record_type": "state"}));
     lines.extend(items());
     assert_eq!(same("rollout.jsonl", &text(&lines), 1), [Codec::Codex]);
@@ -104,18 +116,24 @@ fn what_is_no_item_keeps_its_place() {
     ];
     let passed = pass(&input("rollout.jsonl", text(&lines)), Wire::Auto).unwrap();
     assert_eq!(values(&passed.text), lines);
-    let notes = passed.chats[0].nodes.iter().filter(|placed| is_note(placed.node.message().unwrap())).count();
+    let notes = passed.chats[0]
+        .nodes
+        .iter()
+        .filter(|placed| is_note(placed.node.message().unwrap()))
+        .count();
     assert_eq!(notes, passed.chats[0].diagnostics.len());
     assert!(notes > 0);
-    let broken = pass(&input("rollout.jsonl", format!("{}7\n", text(&lines))), Wire::Auto).unwrap().broken;
+    let broken =
+        pass(&input("rollout.jsonl", format!("{}7\n", text(&lines))), Wire::Auto).unwrap().broken;
     assert_eq!(broken, [(5, "a line is no object".to_owned())]);
 }
 
 #[test]
 fn much_beside_the_items_goes_on_a_branch() {
     let mut lines = rollout();
-    let event =
-        |n: usize| line("event_msg", json!({"type": "agent_message", "message": "x".repeat(1000), "n": n}));
+    let event = |n: usize| {
+        line("event_msg", json!({"type": "agent_message", "message": "x".repeat(1000), "n": n}))
+    };
     lines.extend((0..100).map(event));
     let file = text(&lines);
     assert_eq!(same("rollout.jsonl", &file, 1), [Codec::Codex]);
@@ -136,7 +154,10 @@ fn what_was_changed_and_added_goes_out_as_a_line() {
     assert!(back[4].to_string().contains("what is 3+3?"), "{}", back[4]);
     assert_eq!((&back[..4], &back[5..original.len()]), (&original[..4], &original[5..]));
     let last = &back[original.len()];
-    assert_eq!((&last["type"], &last["payload"]["role"]), (&json!("response_item"), &json!("user")));
+    assert_eq!(
+        (&last["type"], &last["payload"]["role"]),
+        (&json!("response_item"), &json!("user"))
+    );
     assert!(last.to_string().contains("Thanks."));
 }
 
@@ -155,7 +176,8 @@ fn any_item() -> impl Strategy<Value = Parsed> {
 
 proptest! {
     #[test]
-    fn every_rollout_comes_back(items in proptest::collection::vec(any_item(), 0..12), other in 0..6_usize) {
+    fn every_rollout_comes_back(items in proptest::collection::vec(any_item(), 0..12),
+        other in 0..6_usize) {
         let mut lines = vec![rollout()[0].clone()];
         lines.extend(items.into_iter().map(item));
         lines.insert(other.min(lines.len() - 1) + 1, rollout()[1].clone());

@@ -89,7 +89,8 @@ fn lines_that_are_no_messages_keep_their_place() {
         line.as_object_mut().unwrap().remove("message");
         line
     };
-    let snapshot = json!({"type": "file-history-snapshot", "messageId": "a", "snapshot": {"x": null}});
+    let snapshot =
+        json!({"type": "file-history-snapshot", "messageId": "a", "snapshot": {"x": null}});
     let chat = check(
         &[
             snapshot.clone(),
@@ -109,19 +110,22 @@ fn lines_that_are_no_messages_keep_their_place() {
 #[test]
 fn a_message_has_the_time_and_role_of_its_line() {
     let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": "42"}]);
-    let more = json!({"message": {"role": "user", "content": result}, "toolUseResult": {"stdout": "42"}});
+    let more =
+        json!({"message": {"role": "user", "content": result}, "toolUseResult": {"stdout": "42"}});
     let untimed = line("b", Some("a"), json!({"timestamp": null}));
     let chat = check(&[line("a", None, more), untimed], &[("main", "a b")]);
     let roles: Vec<_> = chat.nodes.iter().map(|placed| placed.node.role().unwrap()).collect();
     assert_eq!(roles, [Role::Tool, Role::User]);
-    let times: Vec<_> = chat.nodes.iter().map(|placed| placed.node.created_at.as_micros()).collect();
+    let times: Vec<_> =
+        chat.nodes.iter().map(|placed| placed.node.created_at.as_micros()).collect();
     assert_eq!(times, [1_749_895_200_500_000; 2]);
     assert_eq!(chat.title.as_deref(), Some("b"));
 }
 
 #[test]
 fn a_summary_is_the_title_of_the_session_it_is_about() {
-    let summary = |leaf: &str, text: &str| json!({"type": "summary", "summary": text, "leafUuid": leaf});
+    let summary =
+        |leaf: &str, text: &str| json!({"type": "summary", "summary": text, "leafUuid": leaf});
     let other = line("z", None, json!({"sessionId": "t"}));
     let lines = [
         summary("elsewhere", "of another file"),
@@ -176,14 +180,21 @@ fn sessions_of_one_file_are_chats_and_their_lines_stay_mixed() {
         other("d", Some("a")),
     ];
     let chats = chats(&lines);
-    assert_eq!(chats.iter().map(|chat| chat.chain("main").join(" ")).collect::<Vec<_>>(), ["a b", "a d"]);
-    assert_eq!(chats[1].diagnostics, ["line 4: what it follows is not in its session: it begins anew"]);
+    assert_eq!(
+        chats.iter().map(|chat| chat.chain("main").join(" ")).collect::<Vec<_>>(),
+        ["a b", "a d"]
+    );
+    assert_eq!(
+        chats[1].diagnostics,
+        ["line 4: what it follows is not in its session: it begins anew"]
+    );
 }
 
 /// More than the metadata of a chat takes, and than is read with every listing.
 #[test]
 fn many_snapshots_go_to_a_branch() {
-    let snapshot = |i: i32| json!({"type": "file-history-snapshot", "n": i, "x": "y".repeat(40_000)});
+    let snapshot =
+        |i: i32| json!({"type": "file-history-snapshot", "n": i, "x": "y".repeat(40_000)});
     let mut lines = vec![said("line-2", None)];
     lines.extend((0..50).map(snapshot));
     lines.push(said("b", Some("line-2")));
@@ -195,7 +206,8 @@ fn many_snapshots_go_to_a_branch() {
 #[test]
 fn a_streamed_answer_stays_in_its_pieces() {
     let piece = |uuid, parent, block: Value| {
-        let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [block]});
+        let message =
+            json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [block]});
         line(uuid, Some(parent), json!({"type": "assistant", "message": message}))
     };
     let (text, call) = (
@@ -223,7 +235,13 @@ fn what_was_added_and_amended_since_follows() {
         lines[0].clone(),
         around("b", "a", "user", "2025-06-14T10:00:00.5Z", json!("other")),
         lines[2].clone(),
-        around("n", "c", "assistant", "1970-01-01T00:00:01.5Z", json!([{"type": "text", "text": "new"}])),
+        around(
+            "n",
+            "c",
+            "assistant",
+            "1970-01-01T00:00:01.5Z",
+            json!([{"type": "text", "text": "new"}]),
+        ),
     ];
     assert_eq!(values(&back), expected);
 }
@@ -235,7 +253,8 @@ fn any_lines() -> impl Strategy<Value = Vec<Result<Value, String>>> {
     let kind = prop_oneof!["user", "assistant", "system", "progress", "summary"];
     let message = prop_oneof![
         4 => "\\PC{0,5}".prop_map(|text| json!({"role": "user", "content": text})),
-        2 => Just(json!({"role": "assistant", "content": [{"type": "text", "text": "x", "n": 1.50}]})),
+        2 => Just(json!({"role": "assistant",
+            "content": [{"type": "text", "text": "x", "n": 1.50}]})),
         1 => Just(json!({"role": "odd"})),
         1 => Just(Value::Null),
     ];
@@ -249,7 +268,8 @@ fn any_lines() -> impl Strategy<Value = Vec<Result<Value, String>>> {
         let text: Vec<char> = line.to_string().chars().collect();
         text[..1 + at.index(text.len() - 2)].iter().collect::<String>()
     });
-    let broken = prop_oneof![cut, Just("[1]".to_owned()), Just("null".to_owned()), Just("?".to_owned())];
+    let broken =
+        prop_oneof![cut, Just("[1]".to_owned()), Just("null".to_owned()), Just("?".to_owned())];
     let line = prop_oneof![6 => good.prop_map(Ok), 1 => broken.prop_map(Err)];
     proptest::collection::vec(line, 1..40)
 }
@@ -264,17 +284,21 @@ proptest! {
             Err(broken) => format!("{broken}\n"),
         }).collect();
         let good: Vec<_> = lines.iter().filter_map(|line| line.as_ref().ok().cloned()).collect();
-        let bad: Vec<_> = (1..).zip(&lines).filter(|(_, line)| line.is_err()).map(|(number, _)| number).collect();
+        let bad: Vec<_> = (1..).zip(&lines).filter(|(_, line)| line.is_err()).map(|(number,
+            _)| number).collect();
         match pass(&input("a.jsonl", text), Wire::ClaudeCode) {
             Err(_) => prop_assert!(good.is_empty()),
             Ok(passed) => {
                 prop_assert_eq!(values(&passed.text), good);
-                prop_assert_eq!(passed.broken.iter().map(|(line, _)| *line).collect::<Vec<_>>(), bad);
+                prop_assert_eq!(passed.broken.iter().map(|(line, _)| *line).collect::<Vec<_>>(),
+                    bad);
                 for chat in &passed.chats {
                     // Every message that nothing follows is the end of a branch.
-                    let parents: Vec<_> = chat.nodes.iter().filter_map(|placed| placed.parent.as_ref()).collect();
+                    let parents: Vec<_> =
+                        chat.nodes.iter().filter_map(|placed| placed.parent.as_ref()).collect();
                     for placed in &chat.nodes {
-                        let is_head = chat.heads.iter().any(|(_, head)| placed.node.id == head.as_str());
+                        let is_head = chat.heads.iter().any(|(_,
+                            head)| placed.node.id == head.as_str());
                         prop_assert!(is_head || parents.contains(&&placed.node.id));
                     }
                 }

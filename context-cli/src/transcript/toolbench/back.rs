@@ -22,14 +22,21 @@ struct Grown {
 }
 
 /// The file of an answer tree.
-pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Json, Vec<Diagnostic>), Failure> {
+pub(in super::super) fn back(
+    source: &Source,
+    nodes: &[Placed],
+) -> Result<(Json, Vec<Diagnostic>), Failure> {
     let mut kept: Vec<_> = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
     let (mut grown, mut diagnostics): (Vec<Grown>, _) = (Vec::new(), Vec::new());
     // The node each message ends with; none for what comes before the root.
     let mut ends: HashMap<&MessageId, Option<usize>> = HashMap::new();
     for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
         let message = placed.node.message().map_err(Error::from)?;
-        let mark = message.metadata.get(KEY).and_then(|json| json.parse::<Mark>().ok()).unwrap_or_default();
+        let mark = message
+            .metadata
+            .get(KEY)
+            .and_then(|json| json.parse::<Mark>().ok())
+            .unwrap_or_default();
         if let Some(entry) = of_file(message) {
             kept.push((mark.place.unwrap_or(usize::MAX), entry));
             continue;
@@ -39,7 +46,9 @@ pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Json,
             Role::System => parent,
             Role::Tool => {
                 if let Some(node) = parent.and_then(|parent| grown.get_mut(parent)) {
-                    node.map.extend(original(message, mark.patch).parse::<JsonMap>().unwrap_or_default());
+                    node.map.extend(
+                        original(message, mark.patch).parse::<JsonMap>().unwrap_or_default(),
+                    );
                 }
                 parent
             }
@@ -50,7 +59,8 @@ pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Json,
             }
             _ => {
                 let (place, mut end) = (mark.place.unwrap_or(usize::MAX), parent);
-                for map in original(message, mark.patch).parse::<Vec<JsonMap>>().unwrap_or_default() {
+                for map in original(message, mark.patch).parse::<Vec<JsonMap>>().unwrap_or_default()
+                {
                     let index = grown.len();
                     if let Some(parent) = end {
                         grown[parent].children.push(index);
@@ -87,7 +97,8 @@ fn root(mut grown: Vec<Grown>) -> Json {
         let mut children = std::mem::take(&mut grown[index].children);
         children.sort_by_key(|child| grown[*child].place);
         if !children.is_empty() {
-            let children: Vec<_> = children.into_iter().filter_map(|child| written[child].take()).collect();
+            let children: Vec<_> =
+                children.into_iter().filter_map(|child| written[child].take()).collect();
             grown[index].map.insert("children".to_owned(), array(&children));
         }
         written[index] = Some(from_map(&grown[index].map));
@@ -103,7 +114,8 @@ fn file(mut kept: Vec<(usize, Json)>, root: Json) -> Json {
     for (_, entry) in kept {
         file.extend(entry.parse::<JsonMap>().unwrap_or_default());
     }
-    let mut holder: JsonMap = file.get("tree").and_then(|tree| tree.parse().ok()).unwrap_or_default();
+    let mut holder: JsonMap =
+        file.get("tree").and_then(|tree| tree.parse().ok()).unwrap_or_default();
     holder.insert("tree".to_owned(), root);
     file.insert("tree".to_owned(), from_map(&holder));
     from_map(&file)

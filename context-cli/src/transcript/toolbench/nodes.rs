@@ -106,7 +106,8 @@ impl Arena {
         parent.filter(|parent| parent.kind == "Action").map_or("", |parent| &parent.description)
     }
 
-    /// The nodes of a group as they were, without children; the answer of the last one may be elsewhere.
+    /// The nodes of a group as they were, without children; the answer of the last one may be
+    /// elsewhere.
     pub(super) fn originals(&self, group: &Group, without_answer: bool) -> Json {
         let nodes: Vec<_> = group
             .nodes
@@ -121,8 +122,9 @@ impl Arena {
         array(&nodes)
     }
 
-    /// The nodes nothing follows, from left to right, but the one with the final answer first: one that is
-    /// finished and says it, else one that is finished, else one that says it, else the last one.
+    /// The nodes nothing follows, from left to right, but the one with the final answer first: one
+    /// that is finished and says it, else one that is finished, else one that says it, else the
+    /// last one.
     pub(super) fn leaves(&self, answer: Option<&str>) -> Vec<usize> {
         let mut leaves: Vec<_> =
             (0..self.nodes.len()).filter(|i| self.nodes[*i].children.is_empty()).collect();
@@ -144,7 +146,8 @@ impl TreeNode {
     }
 }
 
-/// What a message says of its nodes by itself: a list of them, or for the answer of a tool some keys of one.
+/// What a message says of its nodes by itself: a list of them, or for the answer of a tool some
+/// keys of one.
 pub(super) fn plain(message: &Message) -> Json {
     match message.role {
         Role::Tool => object([("observation", Json::from(answer_text(message).as_str()))]),

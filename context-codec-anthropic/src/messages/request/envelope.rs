@@ -67,10 +67,15 @@ pub(super) struct Format<'a> {
 
 impl<'a> Envelope<'a> {
     /// What a request says beside its messages. Nothing is repaired.
-    pub(super) fn of(request: &'a ModelRequest, tools: &'a [Tool], chosen: Option<&'a ToolChoice>) -> Self {
+    pub(super) fn of(
+        request: &'a ModelRequest,
+        tools: &'a [Tool],
+        chosen: Option<&'a ToolChoice>,
+    ) -> Self {
         let mut more = body_keys(request);
         let output_config = more.shift_remove("output_config");
-        let choice_is_ours = request.tool_choice.is_some() || request.metadata.get(PARALLEL_KEY).is_some();
+        let choice_is_ours =
+            request.tool_choice.is_some() || request.metadata.get(PARALLEL_KEY).is_some();
         let ours = ["model", "max_tokens", "temperature", "stream", "system", "tools", "messages"];
         let has = [
             request.model.is_some(),
@@ -116,7 +121,10 @@ pub(super) fn body_keys(request: &ModelRequest) -> JsonMap {
     request.metadata.get(BODY_KEY).and_then(|body| body.parse().ok()).unwrap_or_default()
 }
 
-pub(super) fn choice<'a>(request: &'a ModelRequest, chosen: Option<&'a ToolChoice>) -> Option<Choice<'a>> {
+pub(super) fn choice<'a>(
+    request: &'a ModelRequest,
+    chosen: Option<&'a ToolChoice>,
+) -> Option<Choice<'a>> {
     let parallel = request.metadata.get(PARALLEL_KEY);
     let (kind, name) = match chosen {
         None if parallel.is_none() => return None,
@@ -126,14 +134,16 @@ pub(super) fn choice<'a>(request: &'a ModelRequest, chosen: Option<&'a ToolChoic
         Some(ToolChoice::Named(name)) => ("tool", Some(name.as_str())),
         Some(_) => return None,
     };
-    let disable_parallel_tool_use = parallel.filter(|_| kind != "none").and_then(|json| json.parse().ok());
+    let disable_parallel_tool_use =
+        parallel.filter(|_| kind != "none").and_then(|json| json.parse().ok());
     Some(Choice { kind, name, disable_parallel_tool_use })
 }
 
 /// The form of the answer, beside what else the configuration of the output says.
 fn output<'a>(schema: Option<&'a OutputSchema>, config: Option<Json>) -> Option<OutputConfig<'a>> {
     let format = schema.map(|output| Format { kind: "json_schema", schema: &output.schema });
-    let mut more = config.as_ref().and_then(|config| config.parse::<JsonMap>().ok()).unwrap_or_default();
+    let mut more =
+        config.as_ref().and_then(|config| config.parse::<JsonMap>().ok()).unwrap_or_default();
     if format.is_some() {
         more.shift_remove("format");
     } else if config.is_none() {
@@ -144,8 +154,12 @@ fn output<'a>(schema: Option<&'a OutputSchema>, config: Option<Json>) -> Option<
 }
 
 /// One text is a text, unless it was a block; nothing is nothing.
-pub(super) fn written_system<'a>(blocks: &mut Vec<Block<'a>>, request: &ModelRequest) -> Option<Content<'a>> {
-    let was_block = request.system.first().is_some_and(|text| text.metadata.get(AS_BLOCKS).is_some());
+pub(super) fn written_system<'a>(
+    blocks: &mut Vec<Block<'a>>,
+    request: &ModelRequest,
+) -> Option<Content<'a>> {
+    let was_block =
+        request.system.first().is_some_and(|text| text.metadata.get(AS_BLOCKS).is_some());
     if let [block] = blocks.as_mut_slice()
         && block.is_bare_text()
         && !was_block

@@ -2,8 +2,8 @@
 
 use context_core::wire::{WireError, kept, raw_kind, read_list, read_text, wrong_type_of};
 use context_core::{
-    CacheMarks, Json, JsonMap, JsonPatch, LiftedRequest, Metadata, ModelRequest, OutputSchema, Role, Text,
-    ToolChoice,
+    CacheMarks, Json, JsonMap, JsonPatch, LiftedRequest, Metadata, ModelRequest, OutputSchema,
+    Role, Text, ToolChoice,
 };
 use serde_json::value::RawValue;
 
@@ -17,7 +17,8 @@ use super::tool;
 pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
     let fields = Fields::read(body.as_raw(), &Place::Root)?;
     let place = Place::Key(&Place::Root, "messages");
-    let messages = fields.get("messages").ok_or_else(|| WireError::Missing { path: place.to_string() })?;
+    let messages =
+        fields.get("messages").ok_or_else(|| WireError::Missing { path: place.to_string() })?;
     let mut diagnostics = Vec::new();
     let items = read_list(messages, &place)?;
     let mut request = read_envelope(&fields)?;
@@ -28,7 +29,8 @@ pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
         request.messages.push(lifted.message.into());
     }
     request.cache = CacheMarks::Kept;
-    request.prefill = request.messages.last().is_some_and(|message| message.role == Role::Assistant);
+    request.prefill =
+        request.messages.last().is_some_and(|message| message.role == Role::Assistant);
     let original: JsonMap = fields
         .iter()
         .filter(|(key, _)| *key != "messages")
@@ -163,7 +165,9 @@ fn choice(written: &RawValue) -> Option<(ToolChoice, Option<bool>)> {
     };
     let parallel = match fields.get("disable_parallel_tool_use") {
         None => None,
-        Some(json) => Some(serde_json::from_str(json.get()).ok().filter(|_| choice != ToolChoice::None)?),
+        Some(json) => {
+            Some(serde_json::from_str(json.get()).ok().filter(|_| choice != ToolChoice::None)?)
+        }
     };
     fields.is_plain().then_some((choice, parallel))
 }
@@ -171,7 +175,9 @@ fn choice(written: &RawValue) -> Option<(ToolChoice, Option<bool>)> {
 /// The form of the answer, and what else the configuration of the output says.
 fn output_config(written: &RawValue) -> (Option<OutputSchema>, Option<Json>) {
     let Some(fields) = Fields::look(written) else { return (None, Some(kept(written))) };
-    let Some(schema) = fields.get("format").and_then(format) else { return (None, Some(kept(written))) };
+    let Some(schema) = fields.get("format").and_then(format) else {
+        return (None, Some(kept(written)));
+    };
     let more: JsonMap = fields
         .iter()
         .filter(|(key, _)| *key != "format")
@@ -184,6 +190,7 @@ fn output_config(written: &RawValue) -> (Option<OutputSchema>, Option<Json>) {
 fn format(written: &RawValue) -> Option<OutputSchema> {
     let fields = Fields::look(written)?;
     let is_schema = fields.text("type", &Place::Root).ok()?? == "json_schema";
-    let schema = fields.get("schema").filter(|schema| is_schema && raw_kind(schema) == "an object")?;
+    let schema =
+        fields.get("schema").filter(|schema| is_schema && raw_kind(schema) == "an object")?;
     fields.is_plain().then(|| OutputSchema::new("answer", kept(schema)))
 }

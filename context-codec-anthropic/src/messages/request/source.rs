@@ -38,7 +38,9 @@ pub(super) fn body(request: &ModelRequest) -> LoweredRequest {
     let mut diagnostics = writer.diagnostics;
     let body = match patched(request) {
         None => super::super::json(&Whole { envelope: &plain(request), messages: &messages }),
-        Some(Ok(envelope)) => super::super::json(&Whole { envelope: &envelope, messages: &messages }),
+        Some(Ok(envelope)) => {
+            super::super::json(&Whole { envelope: &envelope, messages: &messages })
+        }
         Some(Err(diagnostic)) => {
             diagnostics.push(diagnostic);
             super::super::json(&Whole { envelope: &plain(request), messages: &messages })
@@ -50,11 +52,12 @@ pub(super) fn body(request: &ModelRequest) -> LoweredRequest {
 /// The envelope with what only its source said, if anything, and if it still fits.
 fn patched(request: &ModelRequest) -> Option<Result<Facts<'static>, Diagnostic>> {
     let patch = JsonPatch::from(request.metadata.get(SOURCE_KEY)?.clone());
-    let source = patch
-        .apply(&written(request))
-        .filter(|source| lift::envelope(source.as_raw()).is_ok_and(|again| says_the_same(&again, request)));
+    let source = patch.apply(&written(request)).filter(|source| {
+        lift::envelope(source.as_raw()).is_ok_and(|again| says_the_same(&again, request))
+    });
     let entries: Option<JsonMap> = source.and_then(|source| source.parse().ok());
-    let facts = entries.map(|map| Facts(map.into_iter().map(|(key, value)| (key.into(), value)).collect()));
+    let facts =
+        entries.map(|map| Facts(map.into_iter().map(|(key, value)| (key.into(), value)).collect()));
     Some(facts.ok_or_else(|| outdated(SOURCE_KEY)))
 }
 

@@ -34,7 +34,8 @@ impl<'a> WireTool<'a> {
         match tool {
             Tool::Function(tool) => {
                 let own = tool.metadata.iter().filter(|(key, _)| *key != CACHE_KEY);
-                let extras = own.filter_map(|(key, value)| Some((key.strip_prefix(PREFIX)?, value)));
+                let extras =
+                    own.filter_map(|(key, value)| Some((key.strip_prefix(PREFIX)?, value)));
                 Some(Self::Function {
                     tool,
                     input_schema: Cow::Borrowed(&tool.input_schema),
@@ -90,7 +91,8 @@ pub(super) fn lift(json: &RawValue, place: &Place<'_>) -> Result<Tool, WireError
 fn function(fields: &Fields<'_>) -> Option<FunctionTool> {
     let has_type = fields.peek("type").is_some_and(|kind| kind != "custom");
     let name = fields.text("name", &Place::Root).ok()??;
-    let schema = fields.get("input_schema").filter(|schema| raw_kind(schema) == "an object" && !has_type)?;
+    let schema =
+        fields.get("input_schema").filter(|schema| raw_kind(schema) == "an object" && !has_type)?;
     let mut tool = FunctionTool::new(name, kept(schema));
     tool.description = fields.text("description", &Place::Root).ok()?.map(Cow::into_owned);
     tool.strict = match fields.get("strict").map(RawValue::get) {
@@ -99,8 +101,10 @@ fn function(fields: &Fields<'_>) -> Option<FunctionTool> {
         Some("false") => Some(false),
         Some(_) => return None,
     };
-    let rest = fields.rest().filter(|(key, value)| value.get() != "null" && !KNOWN[..4].contains(key));
-    tool.metadata = rest.map(|(key, value)| (format!("{PREFIX}{key}"), kept(value))).collect::<Metadata>();
+    let rest =
+        fields.rest().filter(|(key, value)| value.get() != "null" && !KNOWN[..4].contains(key));
+    tool.metadata =
+        rest.map(|(key, value)| (format!("{PREFIX}{key}"), kept(value))).collect::<Metadata>();
     Some(tool)
 }
 
@@ -108,7 +112,9 @@ impl Serialize for WireTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (tool, input_schema, extras, mark) = match self {
             Self::Opaque(value) => return value.serialize(serializer),
-            Self::Function { tool, input_schema, extras, mark } => (tool, input_schema, extras, mark),
+            Self::Function { tool, input_schema, extras, mark } => {
+                (tool, input_schema, extras, mark)
+            }
         };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &tool.name)?;

@@ -77,13 +77,17 @@ impl Building {
                     id: self.started_with("id"),
                     name: self.started_with("name"),
                 });
-                let input = self.start.get("input").filter(|input| !matches!(input.as_str(), "{}" | "null"));
+                let input = self
+                    .start
+                    .get("input")
+                    .filter(|input| !matches!(input.as_str(), "{}" | "null"));
                 shown.extend(input.map(|input| AnswerDelta::ToolInput(input.as_str().to_owned())));
             }
             _ => {}
         }
         shown.retain(|delta| {
-            !matches!(delta, AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) if text.is_empty())
+            !matches!(delta, AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) if text
+                .is_empty())
         });
         shown
     }
@@ -112,7 +116,8 @@ impl Building {
             "input_json_delta" => {
                 let text = delta.need_text("partial_json", place)?.into_owned();
                 self.input.push_str(&text);
-                (self.kind == "tool_use" && !text.is_empty()).then_some(AnswerDelta::ToolInput(text))
+                (self.kind == "tool_use" && !text.is_empty())
+                    .then_some(AnswerDelta::ToolInput(text))
             }
             "citations_delta" => {
                 self.citations.extend(delta.get("citation").map(kept));
@@ -143,8 +148,8 @@ impl Building {
         }
     }
 
-    /// The block as a whole answer has it; nothing if it is not whole. `is_cut_off` says that the answer broke off,
-    /// `was_full` that the model could not write more.
+    /// The block as a whole answer has it; nothing if it is not whole. `is_cut_off` says that the
+    /// answer broke off, `was_full` that the model could not write more.
     pub(super) fn whole(&self, is_cut_off: bool, was_full: bool) -> Option<Whole> {
         let (mut map, mut invalid_input) = (self.start.clone(), None);
         let text_key = match self.kind.as_str() {
@@ -168,7 +173,8 @@ impl Building {
         }
         if !self.citations.is_empty() {
             let before = map.get("citations").and_then(|json| json.parse::<Vec<Json>>().ok());
-            let all: Vec<_> = before.into_iter().flatten().chain(self.citations.iter().cloned()).collect();
+            let all: Vec<_> =
+                before.into_iter().flatten().chain(self.citations.iter().cloned()).collect();
             map.insert("citations".to_owned(), json(&all));
         } else if map.get("citations").is_some_and(|json| json.as_str() == "[]") {
             // None came: a whole answer has none there.

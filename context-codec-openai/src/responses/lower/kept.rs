@@ -4,8 +4,8 @@ use context_core::wire::truth;
 use context_core::{Json, Metadata};
 
 use crate::responses::keys::{
-    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, DETAIL, ID, LOGPROBS, NAMESPACE, PHASE, REFUSAL, STATUS,
-    SUMMARY, TYPE,
+    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, DETAIL, ID, LOGPROBS, NAMESPACE, PHASE, REFUSAL,
+    STATUS, SUMMARY, TYPE,
 };
 
 #[derive(Clone, Copy, Debug, Default)]

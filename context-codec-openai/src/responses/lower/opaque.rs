@@ -10,13 +10,14 @@ use serde_json::value::RawValue;
 use crate::responses::form::{Item, peek};
 use crate::responses::keys::{CONTENT_PROVIDER, PROVIDER};
 
-/// Calls of tools of the provider's that want an output, by whomever; the type of the output is longer by `_output`.
+/// Calls of tools of the provider's that want an output, by whomever; the type of the output is
+/// longer by `_output`.
 const CALLS: [&str; 5] =
     ["computer_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"];
 
-/// Leaves out halves of pairs: a call is sent once, with one output behind it. Nothing if all are whole. If the
-/// conversation `continues` one at the provider, an output may be alone. To be done before a history is normalised,
-/// which sees to what is left of a message.
+/// Leaves out halves of pairs: a call is sent once, with one output behind it. Nothing if all are
+/// whole. If the conversation `continues` one at the provider, an output may be alone. To be done
+/// before a history is normalised, which sees to what is left of a message.
 pub(in crate::responses) fn in_pairs(
     messages: &[Arc<Message>],
     continues: bool,
@@ -90,8 +91,8 @@ pub(super) fn is_item(block: &OpaqueBlock) -> bool {
     block.provider == PROVIDER && !is_content(block)
 }
 
-/// Whether a block is a part of a content of Responses and not an item. Who made a block by hand may not say so; then its type
-/// must tell.
+/// Whether a block is a part of a content of Responses and not an item. Who made a block by hand
+/// may not say so; then its type must tell.
 pub(in crate::responses) fn is_content(block: &OpaqueBlock) -> bool {
     if block.provider != PROVIDER {
         return block.provider == CONTENT_PROVIDER;
@@ -116,7 +117,9 @@ pub(super) fn id(block: &OpaqueBlock) -> Option<&str> {
 
 pub(super) fn why_not(block: &OpaqueBlock) -> &'static str {
     match block.provider.as_str() {
-        _ if is_content(block) => "a part of what was said, whose message the provider does not know",
+        _ if is_content(block) => {
+            "a part of what was said, whose message the provider does not know"
+        }
         PROVIDER if is_named(block) => "an item that is there already",
         PROVIDER => "an item that does not say what it is",
         _ => "a block of another provider",

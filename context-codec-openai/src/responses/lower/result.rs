@@ -11,8 +11,11 @@ use crate::shared::{say_error, say_lost};
 impl<'a> Writer<'a> {
     pub(super) fn result(&mut self, result: &'a ToolResult) {
         // Most calls are plain ones.
-        let call =
-            if self.special.is_empty() { None } else { self.special.get(result.call_id.as_str()).copied() };
+        let call = if self.special.is_empty() {
+            None
+        } else {
+            self.special.get(result.call_id.as_str()).copied()
+        };
         let kept = Kept::of(&result.metadata);
         let custom = kept.is_custom || call.is_some_and(|call| call.is_custom);
         let output = match result.output.as_slice() {

@@ -17,8 +17,8 @@ impl<'a> Writer<'a> {
                 self.left_out("a thought of another provider");
                 return None;
             }
-            let whole =
-                thought.encrypted.is_some() || kept.content.is_some_and(|content| content.as_str() != "[]");
+            let whole = thought.encrypted.is_some()
+                || kept.content.is_some_and(|content| content.as_str() != "[]");
             if kept.id.is_none() || !(whole || stored) {
                 self.left_out("a thought without its id, or that is nowhere but with the provider, who was told not to keep it");
                 return None;
@@ -41,8 +41,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The summary and the content of a thought: as they were written, unless the text was edited since.
-fn thoughts<'a>(thought: &'a Reasoning, kept: &Kept<'a>) -> (OutThoughts<'a>, Option<OutThoughts<'a>>) {
+/// The summary and the content of a thought: as they were written, unless the text was edited
+/// since.
+fn thoughts<'a>(
+    thought: &'a Reasoning,
+    kept: &Kept<'a>,
+) -> (OutThoughts<'a>, Option<OutThoughts<'a>>) {
     let plain = || match thought.text.as_str() {
         "" => OutThoughts::None([]),
         text => OutThoughts::One([OutThought { kind: "summary_text", text }]),
@@ -51,7 +55,10 @@ fn thoughts<'a>(thought: &'a Reasoning, kept: &Kept<'a>) -> (OutThoughts<'a>, Op
     let said = content.and_then(said).or_else(|| summary.and_then(said));
     match said {
         Some(text) if text != thought.text => (plain(), None),
-        Some(_) => (summary.map_or(OutThoughts::None([]), OutThoughts::Kept), content.map(OutThoughts::Kept)),
+        Some(_) => (
+            summary.map_or(OutThoughts::None([]), OutThoughts::Kept),
+            content.map(OutThoughts::Kept),
+        ),
         None => (plain(), content.map(OutThoughts::Kept)),
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use context_core::wire::{Entries, Key, WireError, same_settings};
 use context_core::{
-    FunctionTool, Json, Metadata, ModelRequest, NormalizedTools, OpaqueBlock, OutputSchema, Text, Tool,
-    ToolChoice,
+    FunctionTool, Json, Metadata, ModelRequest, NormalizedTools, OpaqueBlock, OutputSchema, Text,
+    Tool, ToolChoice,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -36,7 +36,8 @@ const PREFIX: &str = "openai.";
 pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
     let get = |key: &str| entries.get(key).copied().filter(|raw| raw.get() != "null");
     let mut request = ModelRequest::default();
-    request.model = get("model").map(|raw| text(raw, || "model".into())).transpose()?.map(Cow::into_owned);
+    request.model =
+        get("model").map(|raw| text(raw, || "model".into())).transpose()?.map(Cow::into_owned);
     if let Some(instructions) = get("instructions") {
         request = request.system(text(instructions, || "instructions".into())?);
     }
@@ -72,14 +73,19 @@ pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
         }
     }
     if !rest.is_empty() {
-        request.metadata.insert(BODY_KEY, Json::from_serialize(&rest).expect("text keys and JSON values"));
+        request
+            .metadata
+            .insert(BODY_KEY, Json::from_serialize(&rest).expect("text keys and JSON values"));
     }
     Ok(request)
 }
 
 /// Whether two requests say the same besides their messages.
 pub(super) fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
-    a.model == b.model && a.system == b.system && a.stream == b.stream && same_settings(a, b, &[BODY_KEY])
+    a.model == b.model
+        && a.system == b.system
+        && a.stream == b.stream
+        && same_settings(a, b, &[BODY_KEY])
 }
 
 fn number<'a, T: serde::Deserialize<'a>>(
@@ -99,8 +105,10 @@ fn tool(raw: &RawValue, index: usize) -> Result<Tool, WireError> {
     };
     let parameters = entries.get("parameters").map_or_else(no_input, |raw| keep(raw));
     let mut tool = FunctionTool::new(text(name, || at("name"))?, parameters);
-    tool.description =
-        get("description").map(|raw| text(raw, || at("description"))).transpose()?.map(Cow::into_owned);
+    tool.description = get("description")
+        .map(|raw| text(raw, || at("description")))
+        .transpose()?
+        .map(Cow::into_owned);
     tool.strict = get("strict").map(|raw| read(raw, || at("strict"))).transpose()?;
     for key in TOOL_KEYS {
         if let Some(raw) = get(key) {
@@ -235,7 +243,10 @@ impl Serialize for Envelope<'_> {
         }
         entry(&mut map, "tool_choice", self.choice.map(OutChoice))?;
         if request.output.is_some() || self.extra.is_set("text") {
-            map.serialize_entry("text", &OutText { output: request.output.as_ref(), extra: &self.extra })?;
+            map.serialize_entry(
+                "text",
+                &OutText { output: request.output.as_ref(), extra: &self.extra },
+            )?;
         }
         entry(&mut map, "max_output_tokens", request.max_output_tokens)?;
         entry(&mut map, "temperature", request.temperature)?;
@@ -250,7 +261,11 @@ impl Serialize for Envelope<'_> {
     }
 }
 
-fn entry<M: SerializeMap>(map: &mut M, key: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
+fn entry<M: SerializeMap>(
+    map: &mut M,
+    key: &str,
+    value: Option<impl Serialize>,
+) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| map.serialize_entry(key, &value))
 }
 
@@ -273,7 +288,8 @@ impl Serialize for OutTool<'_> {
         map.serialize_entry("name", &tool.name)?;
         entry(&mut map, "description", tool.description.as_deref())?;
         map.serialize_entry("parameters", &tool.input_schema)?;
-        // Without the key it is not known whether the schema is to be followed: the form asks for null.
+        // Without the key it is not known whether the schema is to be followed: the form asks for
+        // null.
         if matches!(self, Self::Sent(_)) || tool.strict.is_some() {
             map.serialize_entry("strict", &tool.strict)?;
         }
@@ -319,8 +335,12 @@ impl Serialize for OutText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         entry(&mut map, "format", self.output.map(OutFormat))?;
-        let others: Entries<'_> =
-            self.extra.0.get("text").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let others: Entries<'_> = self
+            .extra
+            .0
+            .get("text")
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         for (key, raw) in &others {
             if self.output.is_none() || key.0 != "format" {
                 map.serialize_entry(key, raw)?;

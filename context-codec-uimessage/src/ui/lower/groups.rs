@@ -24,7 +24,8 @@ impl Group {
     }
 }
 
-/// The groups of messages, in order. Results belong to the part of their call, so they begin none and end none.
+/// The groups of messages, in order. Results belong to the part of their call, so they begin none
+/// and end none.
 pub(super) fn groups(messages: &[&Message], mode: Mode) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
@@ -55,5 +56,6 @@ pub(super) fn groups(messages: &[&Message], mode: Mode) -> Vec<Group> {
 }
 
 fn holds_results_only(message: &Message) -> bool {
-    !message.is_placeholder() && message.parts.iter().all(|part| matches!(part, Part::ToolResult(_)))
+    !message.is_placeholder()
+        && message.parts.iter().all(|part| matches!(part, Part::ToolResult(_)))
 }

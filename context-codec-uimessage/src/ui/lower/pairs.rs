@@ -17,7 +17,8 @@ pub(in crate::ui) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Pairs each result with the first call of its id that has none, in the last message before it that has one.
+    /// Pairs each result with the first call of its id that has none, in the last message before it
+    /// that has one.
     pub(super) fn of(messages: &[&'a Message]) -> Self {
         let mut all = Self::default();
         let is_result = |part: &Part| matches!(part, Part::ToolResult(_));

@@ -31,7 +31,10 @@ impl Form for Anthropic {
     fn refuse(&self, refusal: &Refusal, model: &str) -> (u16, String) {
         let (status, kind, message) = words(refusal, model);
         let error = json!({"type": kind, "message": message});
-        (status, json!({"type": "error", "error": error, "request_id": "req_simulated"}).to_string())
+        (
+            status,
+            json!({"type": "error", "error": error, "request_id": "req_simulated"}).to_string(),
+        )
     }
 
     fn answer(&self, said: &Said) -> Value {
@@ -43,10 +46,13 @@ impl Form for Anthropic {
 
     fn events(&self, said: &Said) -> Vec<String> {
         let begun = message(said, Vec::new(), Value::Null);
-        let mut events = vec![json!({"type": "message_start", "message": begun}), json!({"type": "ping"})];
+        let mut events =
+            vec![json!({"type": "message_start", "message": begun}), json!({"type": "ping"})];
         for (index, piece) in said.pieces.iter().enumerate() {
             let (begun, deltas) = in_events(piece);
-            events.push(json!({"type": "content_block_start", "index": index, "content_block": begun}));
+            events.push(
+                json!({"type": "content_block_start", "index": index, "content_block": begun}),
+            );
             let delta = |delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
             events.extend(deltas.into_iter().map(delta));
             events.push(json!({"type": "content_block_stop", "index": index}));
@@ -82,7 +88,9 @@ fn message(said: &Said, content: Vec<Value>, stop: Value) -> Value {
 fn whole(piece: &Piece) -> Value {
     match piece {
         Piece::Text(text) => json!({"type": "text", "text": text}),
-        Piece::Thought(text) => json!({"type": "thinking", "thinking": text, "signature": sign(text)}),
+        Piece::Thought(text) => {
+            json!({"type": "thinking", "thinking": text, "signature": sign(text)})
+        }
         Piece::Call { id, name, input } => {
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }
@@ -97,14 +105,16 @@ fn in_events(piece: &Piece) -> (Value, Vec<Value>) {
             (json!({"type": "text", "text": ""}), deltas.collect())
         }
         Piece::Thought(text) => {
-            let deltas = in_pieces(text).map(|text| json!({"type": "thinking_delta", "thinking": text}));
+            let deltas =
+                in_pieces(text).map(|text| json!({"type": "thinking_delta", "thinking": text}));
             let signed = json!({"type": "signature_delta", "signature": sign(text)});
             let begun = json!({"type": "thinking", "thinking": "", "signature": ""});
             (begun, deltas.chain([signed]).collect())
         }
         Piece::Call { id, name, input } => {
             let pieces = in_pieces(input.as_str());
-            let deltas = pieces.map(|json| json!({"type": "input_json_delta", "partial_json": json}));
+            let deltas =
+                pieces.map(|json| json!({"type": "input_json_delta", "partial_json": json}));
             (json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas.collect())
         }
     }
@@ -115,11 +125,15 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
     match refusal {
         Refusal::NoJson => invalid("The request body is not valid JSON".to_owned()),
         Refusal::Rule(violation) => invalid(rule(violation)),
-        Refusal::Body { .. } => (413, "request_too_large", "Request exceeds the maximum size".to_owned()),
-        Refusal::Window { input, output: Some(output), window } if input <= window => invalid(format!(
-            "input length and `max_tokens` exceed context limit: {input} + {output} > {window}, decrease input \
+        Refusal::Body { .. } => {
+            (413, "request_too_large", "Request exceeds the maximum size".to_owned())
+        }
+        Refusal::Window { input, output: Some(output), window } if input <= window => {
+            invalid(format!(
+                "input length and `max_tokens` exceed context limit: {input} + {output} > {window}, decrease input \
              length or `max_tokens` and try again"
-        )),
+            ))
+        }
         Refusal::Window { input, window, .. } => {
             invalid(format!("prompt is too long: {input} tokens > {window} maximum"))
         }
@@ -141,8 +155,7 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
             if *many { " for many-image requests" } else { "" }
         )),
         Refusal::Rate { .. } => {
-            let said =
-                "This request would exceed your organization's rate limit of 40,000 input tokens per minute.";
+            let said = "This request would exceed your organization's rate limit of 40,000 input tokens per minute.";
             (429, "rate_limit_error", said.to_owned())
         }
         Refusal::Overloaded => (529, "overloaded_error", "Overloaded".to_owned()),
@@ -176,7 +189,9 @@ fn rule(violation: &Violation) -> String {
             ),
             Pair::Other => format!("{path}: {said}"),
         },
-        Rule::Empty if path == "messages" => "messages: at least one message is required".to_owned(),
+        Rule::Empty if path == "messages" => {
+            "messages: at least one message is required".to_owned()
+        }
         Rule::Empty if said.contains("ends with spaces") => {
             "messages: final assistant content cannot end with trailing whitespace".to_owned()
         }

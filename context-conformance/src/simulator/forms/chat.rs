@@ -64,9 +64,11 @@ impl Form for Chat {
         if !calls.is_empty() {
             message["tool_calls"] = calls.into();
         }
-        let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish(said)});
+        let choice = json!({"index": 0, "message": message, "logprobs": null,
+            "finish_reason": finish(said)});
         json!({
-            "id": said.id("chatcmpl-"), "object": "chat.completion", "created": 0, "model": said.model,
+            "id": said.id("chatcmpl-"), "object": "chat.completion", "created": 0,
+                "model": said.model,
             "choices": [choice], "usage": usage(said),
         })
     }
@@ -77,7 +79,9 @@ impl Form for Chat {
         for piece in &said.pieces {
             match piece {
                 Piece::Text(text) => {
-                    events.extend(in_pieces(text).map(|text| delta(said, json!({ "content": text }))));
+                    events.extend(
+                        in_pieces(text).map(|text| delta(said, json!({ "content": text }))),
+                    );
                 }
                 Piece::Thought(text) => {
                     let deltas = in_pieces(text).map(|text| json!({ "reasoning_content": text }));
@@ -85,7 +89,8 @@ impl Form for Chat {
                 }
                 Piece::Call { id, name, input } => {
                     let function = json!({"name": name, "arguments": ""});
-                    let begun = json!({"index": calls, "id": id, "type": "function", "function": function});
+                    let begun =
+                        json!({"index": calls, "id": id, "type": "function", "function": function});
                     events.push(delta(said, json!({ "tool_calls": [begun] })));
                     events.extend(in_pieces(input.as_str()).map(|json| {
                         let more = json!({"index": calls, "function": {"arguments": json}});
@@ -95,7 +100,8 @@ impl Form for Chat {
                 }
             }
         }
-        let last = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish(said)}]);
+        let last =
+            json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish(said)}]);
         events.push(chunk(said, last));
         if said.reports_usage {
             let mut counted = chunk(said, json!([]));
@@ -151,7 +157,8 @@ fn delta(said: &Said, delta: Value) -> Value {
 
 fn chunk(said: &Said, choices: Value) -> Value {
     json!({
-        "id": said.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 0, "model": said.model,
+        "id": said.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 0,
+            "model": said.model,
         "choices": choices,
     })
 }

@@ -105,9 +105,13 @@ fn answer(said: &Said, parts: Vec<Value>, is_last: bool) -> Value {
 fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
     let invalid = |message| (400, "INVALID_ARGUMENT", message);
     match refusal {
-        Refusal::NoJson => invalid("Invalid JSON payload received. Unable to parse request.".to_owned()),
+        Refusal::NoJson => {
+            invalid("Invalid JSON payload received. Unable to parse request.".to_owned())
+        }
         Refusal::Rule(violation) => invalid(rule(violation)),
-        Refusal::Body { most } => invalid(format!("Request payload size exceeds the limit: {most} bytes.")),
+        Refusal::Body { most } => {
+            invalid(format!("Request payload size exceeds the limit: {most} bytes."))
+        }
         Refusal::Window { input, window, .. } => invalid(format!(
             "The input token count ({input}) exceeds the maximum number of tokens allowed ({window})."
         )),
@@ -127,7 +131,8 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
         ),
         Refusal::Rate { retry_after } => {
             let wait = retry_after.map(|wait| format!(" Please retry in {}.", seconds(wait)));
-            let said = "You exceeded your current quota, please check your plan and billing details.";
+            let said =
+                "You exceeded your current quota, please check your plan and billing details.";
             (429, "RESOURCE_EXHAUSTED", format!("{said}{}", wait.unwrap_or_default()))
         }
         Refusal::Overloaded => {
@@ -164,7 +169,9 @@ fn rule(violation: &Violation) -> String {
             "Please ensure that multiturn requests alternate between user and model."
         }
         Rule::Role => "Please use a valid role: user, model.",
-        Rule::Empty if path == "contents" => "* GenerateContentRequest.contents: contents is not specified\n",
+        Rule::Empty if path == "contents" => {
+            "* GenerateContentRequest.contents: contents is not specified\n"
+        }
         Rule::Empty if path.ends_with("parts") => {
             return format!("* GenerateContentRequest.{path}: contents.parts must not be empty.\n");
         }

@@ -39,8 +39,7 @@ impl OpenAiError {
     }
 
     pub(super) fn write(self) -> (u16, String) {
-        let error =
-            json!({"message": self.message, "type": self.kind, "param": self.param, "code": self.code});
+        let error = json!({"message": self.message, "type": self.kind, "param": self.param, "code": self.code});
         (self.status, json!({ "error": error }).to_string())
     }
 }

@@ -61,7 +61,8 @@ impl Form for Responses {
         for (i, piece) in said.pieces.iter().enumerate() {
             in_events(said, i, piece, &mut events);
         }
-        let end = if status(said) == "completed" { "response.completed" } else { "response.incomplete" };
+        let end =
+            if status(said) == "completed" { "response.completed" } else { "response.incomplete" };
         events.push(json!({"type": end, "response": self.answer(said)}));
         for (number, event) in events.iter_mut().enumerate() {
             event["sequence_number"] = number.into();
@@ -86,7 +87,8 @@ fn status(said: &Said) -> &'static str {
 
 fn response(said: &Said, status: &str, output: Vec<Value>) -> Value {
     let mut response = json!({
-        "id": said.id("resp_"), "object": "response", "created_at": 0, "status": status, "error": null,
+        "id": said.id("resp_"), "object": "response", "created_at": 0, "status": status,
+            "error": null,
         "incomplete_details": null, "model": said.model, "output": output, "usage": null,
     });
     if !matches!(status, "in_progress" | "failed") {
@@ -143,7 +145,8 @@ fn in_events(said: &Said, index: usize, piece: &Piece, events: &mut Vec<Value>) 
     if !matches!(piece, Piece::Thought(_)) {
         begun["status"] = "in_progress".into();
     }
-    events.push(json!({"type": "response.output_item.added", "output_index": index, "item": begun}));
+    events
+        .push(json!({"type": "response.output_item.added", "output_index": index, "item": begun}));
     let at = |kind: &str, key: &str, value: Value| {
         let mut event = json!({"type": kind, "item_id": whole["id"], "output_index": index});
         match piece {
@@ -157,19 +160,23 @@ fn in_events(said: &Said, index: usize, piece: &Piece, events: &mut Vec<Value>) 
     match piece {
         Piece::Text(text) => {
             events.push(at("response.content_part.added", "part", text_part("")));
-            events.extend(in_pieces(text).map(|text| at("response.output_text.delta", "delta", text.into())));
+            events.extend(
+                in_pieces(text).map(|text| at("response.output_text.delta", "delta", text.into())),
+            );
             events.push(at("response.output_text.done", "text", text.as_str().into()));
             events.push(at("response.content_part.done", "part", text_part(text)));
         }
         Piece::Thought(text) => {
             events.push(at("response.reasoning_summary_part.added", "part", summary_part("")));
-            let delta = |text: &str| at("response.reasoning_summary_text.delta", "delta", text.into());
+            let delta =
+                |text: &str| at("response.reasoning_summary_text.delta", "delta", text.into());
             events.extend(in_pieces(text).map(delta));
             events.push(at("response.reasoning_summary_text.done", "text", text.as_str().into()));
             events.push(at("response.reasoning_summary_part.done", "part", summary_part(text)));
         }
         Piece::Call { input, .. } => {
-            let delta = |json: &str| at("response.function_call_arguments.delta", "delta", json.into());
+            let delta =
+                |json: &str| at("response.function_call_arguments.delta", "delta", json.into());
             events.extend(in_pieces(input.as_str()).map(delta));
             events.push(at("response.function_call_arguments.done", "arguments", arguments(input)));
         }

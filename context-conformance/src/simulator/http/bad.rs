@@ -49,7 +49,8 @@ pub enum Bad {
     BadChunks,
     /// Sends to another address.
     Redirects(String),
-    /// Says with a 401 which key it was given: in the reason, a header, and a body of this content type.
+    /// Says with a 401 which key it was given: in the reason, a header, and a body of this content
+    /// type.
     EchoesKey,
     /// Says with a 429 to wait longer than anybody lives.
     WaitsForever,
@@ -92,7 +93,8 @@ impl BadServer {
         }
         let log = Arc::clone(&heard);
         let bad = Arc::new(bad);
-        let port = Port::open(move |stream| serve(stream, Arc::clone(&bad), Arc::clone(&log))).await?;
+        let port =
+            Port::open(move |stream| serve(stream, Arc::clone(&bad), Arc::clone(&log))).await?;
         Ok(Self { port, heard })
     }
 
@@ -158,7 +160,8 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
         }
         Bad::SilentRefusal(status) => {
             let head = format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n");
-            say(stream, &head, "content-length: 1000\r\n\r\n{\"error\": {\"message\": \"bec").await?;
+            say(stream, &head, "content-length: 1000\r\n\r\n{\"error\": {\"message\": \"bec")
+                .await?;
             std::future::pending().await
         }
         Bad::SilentStream => {
@@ -184,22 +187,31 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
         Bad::Compressed => {
             say(stream, JSON, "content-encoding: gzip\r\ncontent-length: 4\r\n\r\n\u{1f}...").await
         }
-        Bad::BreaksOff => say(stream, JSON, "content-length: 1000\r\n\r\n{\"choices\": [{\"mess").await,
+        Bad::BreaksOff => {
+            say(stream, JSON, "content-length: 1000\r\n\r\n{\"choices\": [{\"mess").await
+        }
         Bad::BreaksOffBehind(events) => {
             let events: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
-            say(stream, EVENTS, &format!("content-length: 1000000\r\n\r\n{events}data: {{\"cho")).await
+            say(stream, EVENTS, &format!("content-length: 1000000\r\n\r\n{events}data: {{\"cho"))
+                .await
         }
         Bad::Garbage => say(stream, "\u{1}\u{2}\u{3} what is this\n\n", "").await,
         Bad::BadChunks => say(stream, JSON, &format!("{CHUNKED}zz\r\n{{}}\r\n0\r\n\r\n")).await,
         Bad::Redirects(to) => {
-            say(stream, "HTTP/1.1 307 Elsewhere\r\n", &format!("location: {to}\r\ncontent-length: 0\r\n\r\n"))
-                .await
+            say(
+                stream,
+                "HTTP/1.1 307 Elsewhere\r\n",
+                &format!("location: {to}\r\ncontent-length: 0\r\n\r\n"),
+            )
+            .await
         }
         Bad::EchoesKey => {
             let key = key(request);
             let quoted =
-                serde_json::Value::from(format!("{key} is wrong; the key {key}, \"{key}\"")).to_string();
-            let body = format!(r#"{{"error":{{"message":{quoted},"code":{quoted},"type":"{key}"}}}}"#);
+                serde_json::Value::from(format!("{key} is wrong; the key {key}, \"{key}\""))
+                    .to_string();
+            let body =
+                format!(r#"{{"error":{{"message":{quoted},"code":{quoted},"type":"{key}"}}}}"#);
             let head = format!("HTTP/1.1 401 {key}\r\nx-request-id: {key}\r\nx-key: {key}\r\n");
             say(stream, &head, &with_length("application/json", &body)).await
         }
@@ -208,7 +220,8 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
             say(stream, head, &with_length("application/json", "{}")).await
         }
         Bad::Says { status, content_type, body } => {
-            say(stream, &format!("HTTP/1.1 {status} Said\r\n"), &with_length(content_type, body)).await
+            say(stream, &format!("HTTP/1.1 {status} Said\r\n"), &with_length(content_type, body))
+                .await
         }
     }
 }
@@ -226,7 +239,9 @@ async fn endless(stream: &mut TcpStream, piece: &str) -> io::Result<()> {
 
 fn with_length(content_type: &str, body: &str) -> String {
     let length = body.len();
-    format!("content-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    format!(
+        "content-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
 }
 
 /// The key that the request presents.

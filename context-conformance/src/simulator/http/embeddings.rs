@@ -25,8 +25,9 @@ enum Input {
     Many(Vec<String>),
 }
 
-/// A vector of this length and, but for a text without words, of norm one, in which texts that share words are near each other: every word, in small letters, adds
-/// to one place. The same in every process.
+/// A vector of this length and, but for a text without words, of norm one, in which texts that
+/// share words are near each other: every word, in small letters, adds to one place. The same in
+/// every process.
 ///
 /// ```
 /// use context_conformance::simulator::http::hashed_vector;
@@ -59,7 +60,9 @@ pub fn hashed_vector(text: &str, dimensions: usize) -> Vec<f32> {
 /// FNV-1a, and a last mixing: its upper bits alone tell little about short words.
 fn hash(word: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
-    let hash = word.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = word
+        .bytes()
+        .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^ (hash >> 33)
 }
@@ -82,7 +85,9 @@ pub(super) fn reply(body: &str, dimensions: usize) -> Said {
     let embeddings = texts.iter().enumerate().map(|(index, text)| {
         let vector = hashed_vector(text, dimensions);
         let embedding = match in_base64 {
-            true => STANDARD.encode(vector.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>()).into(),
+            true => STANDARD
+                .encode(vector.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>())
+                .into(),
             false => Value::from(vector),
         };
         json!({"object": "embedding", "index": index, "embedding": embedding})

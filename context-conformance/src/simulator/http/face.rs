@@ -156,7 +156,8 @@ impl Shared {
         let body = Limited::new(body, LONGEST_BODY).collect().await;
         let body = body.map_err(|error| io::Error::other(error.to_string()))?.to_bytes();
         let body = String::from_utf8_lossy(&body).into_owned();
-        let said = self.face.said(&head.method, head.uri.path(), head.uri.query(), &head.headers, &body);
+        let said =
+            self.face.said(&head.method, head.uri.path(), head.uri.query(), &head.headers, &body);
         let number = {
             let headers = head.headers.iter().map(|(name, value)| {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -184,7 +185,9 @@ impl HttpFace {
         headers: &HeaderMap,
         body: &str,
     ) -> Said {
-        let Some((provider, in_events)) = provider(path) else { return replies::no_such_path(path) };
+        let Some((provider, in_events)) = provider(path) else {
+            return replies::no_such_path(path);
+        };
         if *method != Method::POST {
             return replies::no_such_method(provider);
         }
@@ -200,7 +203,8 @@ impl HttpFace {
                 None => replies::no_such_path(path),
             };
         }
-        let Some(simulator) = self.simulators.iter().find(|simulator| simulator.provider() == provider)
+        let Some(simulator) =
+            self.simulators.iter().find(|simulator| simulator.provider() == provider)
         else {
             return replies::no_such_path(path);
         };
@@ -231,13 +235,15 @@ fn provider(path: &str) -> Option<(&'static str, bool)> {
 }
 
 fn has_key(provider: &str, key: &str, query: Option<&str>, headers: &HeaderMap) -> bool {
-    let is =
-        |name: &str, value: &str| headers.get(name).is_some_and(|found| found.as_bytes() == value.as_bytes());
+    let is = |name: &str, value: &str| {
+        headers.get(name).is_some_and(|found| found.as_bytes() == value.as_bytes())
+    };
     let bearer = is(AUTHORIZATION.as_str(), &format!("Bearer {key}"));
     match provider {
         "anthropic" => bearer || is("x-api-key", key),
         "gemini" => {
-            let in_query = |query: &str| query.split('&').any(|pair| pair.strip_prefix("key=") == Some(key));
+            let in_query =
+                |query: &str| query.split('&').any(|pair| pair.strip_prefix("key=") == Some(key));
             is("x-goog-api-key", key) || query.is_some_and(in_query)
         }
         _ => bearer,

@@ -1,4 +1,5 @@
-//! Replies in their forms of HTTP: statuses, headers, bodies, and what is refused before a simulator sees it.
+//! Replies in their forms of HTTP: statuses, headers, bodies, and what is refused before a
+//! simulator sees it.
 
 use std::io;
 use std::time::Duration;
@@ -58,7 +59,8 @@ fn content(reply: &Reply) -> (&'static str, Play) {
     match &reply.content {
         ReplyContent::Body(body) => {
             // What stands in front of a service speaks in pages.
-            let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
+            let kind =
+                if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
             (kind, Play::new([body.clone()], reply.is_broken))
         }
         ReplyContent::Events(_) => {
@@ -69,7 +71,8 @@ fn content(reply: &Reply) -> (&'static str, Play) {
     }
 }
 
-/// The headers that say how long to wait. All providers tell it in whole seconds; some of them in milliseconds too.
+/// The headers that say how long to wait. All providers tell it in whole seconds; some of them in
+/// milliseconds too.
 fn waits(provider: &str, wait: Option<Duration>) -> Vec<(&'static str, String)> {
     let Some(wait) = wait else { return Vec::new() };
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
@@ -82,7 +85,10 @@ fn waits(provider: &str, wait: Option<Duration>) -> Vec<(&'static str, String)> 
 
 fn openai(status: u16, message: &str, code: Value) -> Said {
     let kind = "invalid_request_error";
-    Said::Json(status, json!({"error": {"message": message, "type": kind, "param": null, "code": code}}))
+    Said::Json(
+        status,
+        json!({"error": {"message": message, "type": kind, "param": null, "code": code}}),
+    )
 }
 
 fn anthropic(status: u16, kind: &str, message: &str) -> Said {
@@ -117,7 +123,10 @@ pub(super) fn no_such_key(provider: &str) -> Said {
         "anthropic" => anthropic(401, "authentication_error", "invalid x-api-key"),
         "gemini" => {
             let said = "API key not valid. Please pass a valid API key.";
-            Said::Json(400, json!({"error": {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}}))
+            Said::Json(
+                400,
+                json!({"error": {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}}),
+            )
         }
         _ => openai(
             401,

@@ -28,7 +28,11 @@ pub(super) fn check(body: &Value, found: &mut Findings) {
     // One of the whole request stands behind everything.
     marks.one(body, &At::Body, found);
     if marks.count > MOST {
-        found.add(Rule::CacheMark, &At::Body, format!("{} cache marks, {MOST} is the most", marks.count));
+        found.add(
+            Rule::CacheMark,
+            &At::Body,
+            format!("{} cache marks, {MOST} is the most", marks.count),
+        );
     }
 }
 
@@ -53,7 +57,12 @@ impl Marks {
         let thinks = matches!(kind(block), "thinking" | "redacted_thinking");
         found.ask(!thinks, Rule::CacheMark, at, "a mark on a thought");
         let long = mark.get("ttl").and_then(Value::as_str) == Some("1h");
-        found.ask(!(long && self.short), Rule::CacheMark, at, "a mark of an hour behind one of minutes");
+        found.ask(
+            !(long && self.short),
+            Rule::CacheMark,
+            at,
+            "a mark of an hour behind one of minutes",
+        );
         self.short |= !long;
     }
 }

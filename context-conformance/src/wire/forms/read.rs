@@ -93,7 +93,9 @@ impl<'a> Reader<'a> {
                 Form::List(item.into())
             }
             "{" => self.object(),
-            literal if literal.starts_with('"') => Form::Literal(literal.trim_matches('"').to_owned()),
+            literal if literal.starts_with('"') => {
+                Form::Literal(literal.trim_matches('"').to_owned())
+            }
             name => Form::Named(*self.names.get(name).unwrap_or_else(|| panic!("no form {name}"))),
         }
     }

@@ -60,7 +60,9 @@ impl std::error::Error for SharedError {
 }
 
 impl OnceLoader {
-    pub(super) fn new(future: impl Future<Output = Result<FragmentData, BoxError>> + Send + 'static) -> Self {
+    pub(super) fn new(
+        future: impl Future<Output = Result<FragmentData, BoxError>> + Send + 'static,
+    ) -> Self {
         Self { state: Mutex::new(State::Loading(Box::pin(future))), waiting: Arc::default() }
     }
 

@@ -23,9 +23,11 @@ impl FragmentData {
         false
     }
 
-    /// The same tree with other data where something is to be loaded; everything else is shared with this one.
+    /// The same tree with other data where something is to be loaded; everything else is shared
+    /// with this one.
     ///
-    /// `replace` is given each lazy place in order and its path below `root`, such as `rules.policies[2]`.
+    /// `replace` is given each lazy place in order and its path below `root`, such as
+    /// `rules.policies[2]`.
     pub fn replace_lazy(
         &self,
         root: &str,
@@ -61,7 +63,9 @@ impl FragmentData {
                     }
                     None => (next.clone(), false),
                 },
-                Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => (next.clone(), false),
+                Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => {
+                    (next.clone(), false)
+                }
             };
             // Up to the first container with a next child.
             loop {

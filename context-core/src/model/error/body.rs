@@ -11,8 +11,9 @@
 //! | proxies | any of these as a string in `message` or `metadata.raw`, or printed by Python behind words |
 //! | gateways | HTML, or plain text |
 //!
-//! Bodies are scanned rather than parsed: what is found in one that is cut off in the middle still counts, and no depth of
-//! nesting costs anything but its length. What a body repeats of the request is passed over.
+//! Bodies are scanned rather than parsed: what is found in one that is cut off in the middle still
+//! counts, and no depth of nesting costs anything but its length. What a body repeats of the
+//! request is passed over.
 
 mod scan;
 
@@ -21,7 +22,8 @@ use std::time::Duration;
 use self::scan::{Scanner, Value};
 use super::duration;
 
-/// How much of a body is looked at: its beginning, where all providers say what is wrong, and its end.
+/// How much of a body is looked at: its beginning, where all providers say what is wrong, and its
+/// end.
 const HEAD: usize = 48 << 10;
 const TAIL: usize = 16 << 10;
 
@@ -40,7 +42,8 @@ pub(super) struct Body {
     pub(super) message: String,
     /// All words that say what is wrong.
     pub(super) words: String,
-    /// Codes and types as they were written, the outermost first and of one level the most telling first.
+    /// Codes and types as they were written, the outermost first and of one level the most telling
+    /// first.
     pub(super) codes: Vec<String>,
     /// The status that a body repeats.
     pub(super) status: Option<u16>,
@@ -224,7 +227,9 @@ fn code_rank(key: &str) -> Option<u8> {
 /// The unit of a key that says how long to wait, in milliseconds.
 fn retry_unit(key: &str) -> Option<f64> {
     match key {
-        "retrydelay" | "retryafter" | "retryafterseconds" | "retryafters" | "retryin" => Some(1_000.0),
+        "retrydelay" | "retryafter" | "retryafterseconds" | "retryafters" | "retryin" => {
+            Some(1_000.0)
+        }
         "retryafterms" => Some(1.0),
         _ => None,
     }
@@ -255,7 +260,9 @@ fn says_nothing(text: &str) -> bool {
 
 /// Whether a string may be a body, or words in front of one.
 fn holds_body(text: &str) -> bool {
-    text.match_indices('{').take(8).any(|(at, _)| text[at + 1..].trim_start().starts_with(['"', '\'']))
+    text.match_indices('{')
+        .take(8)
+        .any(|(at, _)| text[at + 1..].trim_start().starts_with(['"', '\'']))
 }
 
 fn may_hold_body(key: &str) -> bool {

@@ -145,7 +145,10 @@ pub(super) const GENERAL: [(Code, &[&str]); 7] = [
     ),
     (Code::Overloaded, &["unavailable", "serviceunavailable", "modelnotready", "serverbusy"]),
     (Code::Authentication, &["permission", "permissiondenied", "accessdenied", "forbidden"]),
-    (Code::Server, &["server", "internal", "internalserver", "internalfailure", "api", "modelstream"]),
+    (
+        Code::Server,
+        &["server", "internal", "internalserver", "internalfailure", "api", "modelstream"],
+    ),
     (
         Code::InvalidRequest,
         &[
@@ -174,8 +177,8 @@ pub(super) fn lookup(table: &[(Code, &[&str])], code: &str) -> Option<Code> {
     table.iter().find(|(_, codes)| codes.contains(&code.as_str())).map(|(code, _)| *code)
 }
 
-/// A code without case and signs, without the name space in front and the address behind that Amazon writes, and
-/// without `error` or `exception` at its end.
+/// A code without case and signs, without the name space in front and the address behind that
+/// Amazon writes, and without `error` or `exception` at its end.
 pub(super) fn plain(code: &str) -> String {
     let code = code.rsplit('#').next().unwrap_or(code);
     let code = code.split([':', ' ']).next().unwrap_or(code);
@@ -192,7 +195,8 @@ mod tests {
 
     #[test]
     fn codes_are_plain_and_mean_one_thing() {
-        let all: Vec<&str> = TELLING.iter().chain(&GENERAL).flat_map(|(_, codes)| *codes).copied().collect();
+        let all: Vec<&str> =
+            TELLING.iter().chain(&GENERAL).flat_map(|(_, codes)| *codes).copied().collect();
         for (at, code) in all.iter().enumerate() {
             assert_eq!(plain(code), *code);
             assert!(!all[..at].contains(code), "{code}");

@@ -34,10 +34,14 @@ pub(super) fn of(number: &str, unit: f64) -> Option<Duration> {
 }
 
 fn within(milliseconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(milliseconds / 1_000.0).ok().filter(|wait| *wait <= LONGEST).map(rounded)
+    Duration::try_from_secs_f64(milliseconds / 1_000.0)
+        .ok()
+        .filter(|wait| *wait <= LONGEST)
+        .map(rounded)
 }
 
-/// To whole milliseconds, upwards: what a float adds behind them means nothing, and to wait too short fails.
+/// To whole milliseconds, upwards: what a float adds behind them means nothing, and to wait too
+/// short fails.
 fn rounded(wait: Duration) -> Duration {
     let micros = (wait.as_nanos() + 500) / 1_000;
     Duration::from_millis(u64::try_from(micros.div_ceil(1_000)).unwrap_or(u64::MAX))
@@ -70,7 +74,11 @@ mod tests {
             ("34.074824224s", 34_075),
             ("1 minute", 60_000),
         ] {
-            assert_eq!(read(text).map(|(wait, _)| wait), Some(Duration::from_millis(milliseconds)), "{text}");
+            assert_eq!(
+                read(text).map(|(wait, _)| wait),
+                Some(Duration::from_millis(milliseconds)),
+                "{text}"
+            );
         }
         for text in ["", "soon", "5 apples", "1e99s", "99999999999999999999d", ".s", "-1s"] {
             assert_eq!(read(text), None, "{text}");

@@ -1,6 +1,7 @@
 //! Wordings that tell numbers, and what the numbers are.
 //!
-//! For each kind of number the first wording counts that occurs, so narrow wordings stand before wide ones.
+//! For each kind of number the first wording counts that occurs, so narrow wordings stand before
+//! wide ones.
 
 use super::body::{Body, Count};
 use super::duration;
@@ -30,8 +31,8 @@ enum Fact {
 }
 
 use Fact::{
-    Asked, Available, ImageBytes, ImageCount, ImageEnd, ImagePixels, Input, MaxOutput, Other, OutputEnd,
-    Total, Window,
+    Asked, Available, ImageBytes, ImageCount, ImageEnd, ImagePixels, Input, MaxOutput, Other,
+    OutputEnd, Total, Window,
 };
 
 const WORDINGS: [(&str, &[Fact]); 92] = [
@@ -52,7 +53,10 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
         "you requested a total of # tokens: # tokens from the input messages and # tokens for the completion",
         &[Total, Input, Asked],
     ),
-    ("you requested # output tokens and your prompt contains at least # input tokens", &[Asked, Input]),
+    (
+        "you requested # output tokens and your prompt contains at least # input tokens",
+        &[Asked, Input],
+    ),
     ("you requested # output tokens", &[Asked]),
     ("you requested about # tokens", &[Total]),
     ("you requested # tokens", &[Total]),
@@ -63,7 +67,10 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("# in your prompt", &[Input]),
     ("your request has # input tokens", &[Input]),
     ("prompt contains at least # input tokens", &[Input]),
-    ("max tokens is too large: #. this model supports at most # completion tokens", &[Asked, MaxOutput]),
+    (
+        "max tokens is too large: #. this model supports at most # completion tokens",
+        &[Asked, MaxOutput],
+    ),
     ("supports at most # completion tokens", &[MaxOutput]),
     ("max tokens is too large: #", &[Asked]),
     ("max tokens*expected a value <= #", &[MaxOutput]),
@@ -220,9 +227,12 @@ pub(super) fn read(error: &mut ModelError, words: &str, body: &Body) {
             found.set(*fact, value);
         }
     }
-    // What was asked for is known better in all than in parts: tools and functions are counted apart.
+    // What was asked for is known better in all than in parts: tools and functions are counted
+    // apart.
     let input = match (found.total, found.asked) {
-        (Some(total), Some(asked)) => total.checked_sub(asked).filter(|input| *input > 0).or(found.input),
+        (Some(total), Some(asked)) => {
+            total.checked_sub(asked).filter(|input| *input > 0).or(found.input)
+        }
         (Some(total), None) => found.input.or(Some(total)),
         _ => found.input,
     };
@@ -236,8 +246,9 @@ pub(super) fn read(error: &mut ModelError, words: &str, body: &Body) {
 }
 
 fn wait(words: &str) -> Option<std::time::Duration> {
-    let behind =
-        |front: &&str| words.match_indices(*front).map(|(at, found)| at + found.len()).collect::<Vec<_>>();
+    let behind = |front: &&str| {
+        words.match_indices(*front).map(|(at, found)| at + found.len()).collect::<Vec<_>>()
+    };
     WAITS.iter().flat_map(behind).find_map(|at| duration::read(&words[at..])).map(|(wait, _)| wait)
 }
 

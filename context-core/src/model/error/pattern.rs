@@ -1,14 +1,15 @@
 //! Wordings with holes, matched over folded text.
 //!
-//! Folding makes one wording of many: lower case, no quotes or back-ticks, one space where there were several, `_`
-//! as a space, digits without group separators, and one name for the many names of the output limit. A pattern is
-//! written in folded form. In it `#` is a whole number, `@` a size in bytes such as `5 mb`, and `*` a gap.
+//! Folding makes one wording of many: lower case, no quotes or back-ticks, one space where there
+//! were several, `_` as a space, digits without group separators, and one name for the many names
+//! of the output limit. A pattern is written in folded form. In it `#` is a whole number, `@` a
+//! size in bytes such as `5 mb`, and `*` a gap.
 
 /// How far apart the ends of a gap may be, in bytes.
 const GAP: usize = 120;
 
-/// How long a number may be, in bytes: twenty digits in groups are 26. Zeros in front add nothing to its value, so only this
-/// ends them.
+/// How long a number may be, in bytes: twenty digits in groups are 26. Zeros in front add nothing
+/// to its value, so only this ends them.
 const LONGEST_NUMBER: usize = 40;
 
 /// The names that providers give the output limit, folded, longest first.
@@ -31,7 +32,8 @@ pub(super) fn fold(text: &str) -> String {
         let number = out.ends_with(|last: char| last.is_ascii_digit());
         match c {
             '`' | '"' | '\'' | '\\' | '‘' | '’' | '“' | '”' | '«' | '»' => {}
-            // Between digits it groups them. Whether three follow is looked at when the number is read.
+            // Between digits it groups them. Whether three follow is looked at when the number is
+            // read.
             '_' if number && chars.peek().is_some_and(char::is_ascii_digit) => {}
             '_' => push_space(&mut out),
             '，' => out.push(','),
@@ -116,7 +118,9 @@ fn gap(rest: &str, pattern: &str) -> Option<usize> {
         // A size has a unit; other numbers stand in the gap.
         Some('@') => window
             .char_indices()
-            .filter(|(at, c)| c.is_ascii_digit() && !window[..*at].ends_with(|c: char| c.is_ascii_digit()))
+            .filter(|(at, c)| {
+                c.is_ascii_digit() && !window[..*at].ends_with(|c: char| c.is_ascii_digit())
+            })
             .map(|(at, _)| at)
             .find(|at| size(&rest[*at..]).is_some()),
         _ => Some(0),
@@ -137,7 +141,8 @@ fn whole(text: &str) -> Option<(u64, usize)> {
     Some((value.checked_mul(factor)?, length + letters))
 }
 
-/// Digits and the separators that group them by three. No more than a number may have: each group is a place where one begins.
+/// Digits and the separators that group them by three. No more than a number may have: each group
+/// is a place where one begins.
 fn digits(text: &str) -> Option<(u64, usize)> {
     let bytes = text.as_bytes();
     let (mut value, mut at) = (0_u64, 0);
@@ -175,7 +180,8 @@ fn size(text: &str) -> Option<(u64, usize)> {
     let (value, mut length) = digits(text)?;
     // A fraction is dropped: a limit may be told a little too low, never too high.
     if let Some(fraction) = text[length..].strip_prefix('.') {
-        length += 1 + fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        length +=
+            1 + fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     }
     let after = &text[length..];
     let spaces = after.len() - after.trim_start_matches(' ').len();

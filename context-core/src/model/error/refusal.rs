@@ -48,8 +48,8 @@ const PAIRS: [&str; 16] = [
     "tool call id*not found in previous tool calls",
 ];
 
-/// Whether the model's thoughts are refused, and whether calls and results are. Only a request that is not valid is refused for what
-/// stands in it.
+/// Whether the model's thoughts are refused, and whether calls and results are. Only a request that
+/// is not valid is refused for what stands in it.
 pub(super) fn of(code: Code, words: &str) -> (bool, bool) {
     let invalid = matches!(code, Code::InvalidRequest | Code::Server | Code::Unknown);
     let said = |wordings: &[&str]| invalid && wordings.iter().any(|wording| says(words, wording));

@@ -1,8 +1,9 @@
 //! Which words and codes mean what.
 //!
-//! The order is: codes that mean one thing; words, the most telling first; codes that may mean anything of their kind; the status.
-//! Words stand before general codes because providers say `invalid_request_error` of everything, and before the status
-//! because an exhausted account is a 429, an image without a taker a 404 and a full window a 500 somewhere.
+//! The order is: codes that mean one thing; words, the most telling first; codes that may mean
+//! anything of their kind; the status. Words stand before general codes because providers say
+//! `invalid_request_error` of everything, and before the status because an exhausted account is a
+//! 429, an image without a taker a 404 and a full window a 500 somewhere.
 
 use super::ModelErrorCode as Code;
 use super::body::Body;
@@ -338,7 +339,10 @@ const WORDINGS: [(Code, &[&str]); 14] = [
             "handshake failure",
         ],
     ),
-    (Code::Timeout, &["timed out", "timeout", "time-out", "etimedout", "deadline exceeded", "took too long"]),
+    (
+        Code::Timeout,
+        &["timed out", "timeout", "time-out", "etimedout", "deadline exceeded", "took too long"],
+    ),
     (
         Code::InvalidRequest,
         &[
@@ -351,7 +355,10 @@ const WORDINGS: [(Code, &[&str]); 14] = [
             "signature in thinking block",
         ],
     ),
-    (Code::Server, &["internal server error", "internal error", "bad gateway", "upstream connect error"]),
+    (
+        Code::Server,
+        &["internal server error", "internal error", "bad gateway", "upstream connect error"],
+    ),
 ];
 
 /// Wordings of an account at its end that some providers also use for a rate.
@@ -380,11 +387,12 @@ pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict
     let telling = body.codes.iter().find_map(|code| Some((lookup(&TELLING, code)?, code)));
     let general = body.codes.iter().find_map(|code| Some((lookup(&GENERAL, code)?, code)));
     let rate = general.is_some_and(|(code, _)| code == Code::RateLimit) || status == Some(429);
-    let above_rate =
-        ABOVE_RATE.iter().any(|wording| says(words, wording)) && (rate || says(words, "tokens per min"));
+    let above_rate = ABOVE_RATE.iter().any(|wording| says(words, wording))
+        && (rate || says(words, "tokens per min"));
     // Google calls a rate a quota; it says so by its code, or by telling when to come back.
     let resource = body.codes.iter().any(|code| plain(code) == "resourceexhausted");
-    let quota = !resource && body.retry_after.is_none() && QUOTA.iter().any(|wording| says(words, wording));
+    let quota =
+        !resource && body.retry_after.is_none() && QUOTA.iter().any(|wording| says(words, wording));
     let code = telling
         .map(|(code, _)| code)
         .or_else(|| quota.then_some(Code::Billing))
@@ -398,8 +406,8 @@ pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict
     Verdict { code, provider_code, above_rate }
 }
 
-/// Whether a general code says more than the status. A provider that fails with a plain `invalid_request_error` and a
-/// status of its own means the status.
+/// Whether a general code says more than the status. A provider that fails with a plain
+/// `invalid_request_error` and a status of its own means the status.
 fn tells_more(code: Code, status: Option<u16>) -> bool {
     !matches!(
         (code, status),
@@ -411,8 +419,9 @@ fn by_words(words: &str, rate: bool) -> Option<Code> {
     let said = |wordings: &[&str]| wordings.iter().any(|wording| says(words, wording));
     let (code, _) = WORDINGS.iter().find(|(code, wordings)| {
         // A rate of tokens is told in words of sizes: the provider's code or status knows better.
-        let blurred =
-            rate && matches!(code, Code::ContextOverflow) && said(&["per minute", "per day", "per min"]);
+        let blurred = rate
+            && matches!(code, Code::ContextOverflow)
+            && said(&["per minute", "per day", "per min"]);
         !blurred && said(wordings)
     })?;
     Some(*code)
@@ -441,7 +450,9 @@ mod tests {
 
     #[test]
     fn wordings_are_folded() {
-        for wording in WORDINGS.iter().flat_map(|(_, wordings)| *wordings).chain(&QUOTA).chain(&ABOVE_RATE) {
+        for wording in
+            WORDINGS.iter().flat_map(|(_, wordings)| *wordings).chain(&QUOTA).chain(&ABOVE_RATE)
+        {
             assert_eq!(fold(wording), *wording);
         }
     }

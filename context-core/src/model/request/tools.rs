@@ -11,8 +11,8 @@ use crate::{Diagnostic, DiagnosticCode, HistoryRules, Severity};
 #[must_use]
 #[non_exhaustive]
 pub struct NormalizedTools<'a> {
-    /// Functions under legal names that each only one of them has, and the provider's own tools; the ones given, if
-    /// nothing had to be done.
+    /// Functions under legal names that each only one of them has, and the provider's own tools;
+    /// the ones given, if nothing had to be done.
     pub tools: Cow<'a, [Tool]>,
     /// The choice; none if there is nothing left to choose.
     pub choice: Option<Cow<'a, ToolChoice>>,
@@ -20,9 +20,9 @@ pub struct NormalizedTools<'a> {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Names are made as those of calls are, so that both agree; of two tools with one name the first stays, tools of other
-/// providers go, and a choice stays if what is chosen does. A provider's own tools may be chosen by names that are not
-/// known here.
+/// Names are made as those of calls are, so that both agree; of two tools with one name the first
+/// stays, tools of other providers go, and a choice stays if what is chosen does. A provider's own
+/// tools may be chosen by names that are not known here.
 pub(super) fn normalized<'a>(
     request: &'a ModelRequest,
     rules: &HistoryRules,
@@ -72,15 +72,21 @@ pub(super) fn normalized<'a>(
     let choice = match &request.tool_choice {
         Some(ToolChoice::Named(name)) => {
             let sent = rules.tool_name(name);
-            (names.contains(&*sent) || own).then(|| match *sent == **name || !names.contains(&*sent) {
-                true => Cow::Borrowed(request.tool_choice.as_ref().unwrap_or(&ToolChoice::Auto)),
-                false => Cow::Owned(ToolChoice::Named(sent.into_owned())),
+            (names.contains(&*sent) || own).then(|| {
+                match *sent == **name || !names.contains(&*sent) {
+                    true => {
+                        Cow::Borrowed(request.tool_choice.as_ref().unwrap_or(&ToolChoice::Auto))
+                    }
+                    false => Cow::Owned(ToolChoice::Named(sent.into_owned())),
+                }
             })
         }
         Some(choice) => (!kept.is_empty()).then_some(Cow::Borrowed(choice)),
         None => None,
     };
-    if let (Some(ToolChoice::Required | ToolChoice::Named(_)), None) = (&request.tool_choice, &choice) {
+    if let (Some(ToolChoice::Required | ToolChoice::Named(_)), None) =
+        (&request.tool_choice, &choice)
+    {
         let said = "left out: there is no such tool to choose".to_owned();
         note(DiagnosticCode::Unrepresentable, "tool_choice".to_owned(), said);
     }

@@ -9,13 +9,16 @@ use crate::{Error, MemoryScope, Result, limits};
 
 /// Which records are looked for.
 ///
-/// A record fits if it has one of the words, or a vector of the same embedder. The answer has the best by BM25 (as
-/// [`Bm25`] counts it, over all records of these scopes), then of those that are not among them the best by the angle of
-/// their vectors: at most `limit` of each; of equal ones the newest first.
+/// A record fits if it has one of the words, or a vector of the same embedder. The answer has the
+/// best by BM25 (as [`Bm25`] counts it, over all records of these scopes), then of those that are
+/// not among them the best by the angle of their vectors: at most `limit` of each; of equal ones
+/// the newest first.
 ///
-/// What a store may leave out: if the words have together more than [`limits::EXACT_MEMORY_POSTINGS`] places in records, it looks at that
-/// many at least, beginning with records that have several of the rarest words, and at the newest first; if more than
-/// [`limits::EXACT_MEMORY_VECTORS`] records have a vector, at the newest of them. So a recall takes no longer in a large memory than in a middling one.
+/// What a store may leave out: if the words have together more than
+/// [`limits::EXACT_MEMORY_POSTINGS`] places in records, it looks at that many at least, beginning
+/// with records that have several of the rarest words, and at the newest first; if more than
+/// [`limits::EXACT_MEMORY_VECTORS`] records have a vector, at the newest of them. So a recall takes
+/// no longer in a large memory than in a middling one.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryFind {
@@ -43,7 +46,12 @@ impl MemoryFind {
         check_scopes(OPERATION, &self.scopes)?;
         self.kinds.iter().try_for_each(|kind| limits::check_id(OPERATION, "kind", kind))?;
         limits::check_length(OPERATION, "kinds", self.kinds.len(), limits::MAX_MEMORY_TERMS)?;
-        limits::check_length(OPERATION, "words looked for", self.words.len(), limits::MAX_MEMORY_TERMS)?;
+        limits::check_length(
+            OPERATION,
+            "words looked for",
+            self.words.len(),
+            limits::MAX_MEMORY_TERMS,
+        )?;
         self.words.iter().try_for_each(|word| check_word(OPERATION, word))?;
         self.vector.iter().try_for_each(|vector| vector.check(OPERATION))?;
         limits::check_page(OPERATION, self.limit)
@@ -80,7 +88,8 @@ impl fmt::Debug for MemoryFind {
     }
 }
 
-/// How often words that are looked for are in the words of a record: what stores without an index of their own rank by.
+/// How often words that are looked for are in the words of a record: what stores without an index
+/// of their own rank by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryWords {
     /// How many words the record has.
@@ -117,7 +126,8 @@ pub struct MemoryHit {
     pub stored: StoredMemory,
     /// How well it fits by its words; 0 if it has none of them.
     pub score: f64,
-    /// The cosine of the angle between its vector and the one that was looked for, if both are there.
+    /// The cosine of the angle between its vector and the one that was looked for, if both are
+    /// there.
     pub similarity: Option<f32>,
 }
 

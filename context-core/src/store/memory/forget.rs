@@ -23,7 +23,8 @@ pub enum MemoryForget {
         /// Where it comes from.
         source: MemorySource,
     },
-    /// Everything that is filed within what a scope [names](MemoryScope::covers): with a user alone, all that is remembered of them.
+    /// Everything that is filed within what a scope [names](MemoryScope::covers): with a user
+    /// alone, all that is remembered of them.
     Scope(MemoryScope),
 }
 
@@ -50,7 +51,8 @@ impl MemoryForget {
         match self {
             Self::Ids { scope, ids } => record.scope == *scope && ids.contains(&record.id),
             Self::Source { scope, source } => {
-                scope.covers(&record.scope) && record.source.as_ref().is_some_and(|from| source.covers(from))
+                scope.covers(&record.scope)
+                    && record.source.as_ref().is_some_and(|from| source.covers(from))
             }
             Self::Scope(scope) => scope.covers(&record.scope),
         }
@@ -83,7 +85,8 @@ impl MemoryForget {
 pub struct MemoriesForgotten {
     /// Records that are gone.
     pub removed: u64,
-    /// What was asked to be forgotten and was found afterwards, in any index. Anything but 0 was written meanwhile: forget again.
+    /// What was asked to be forgotten and was found afterwards, in any index. Anything but 0 was
+    /// written meanwhile: forget again.
     pub remaining: u64,
 }
 

@@ -37,7 +37,9 @@ impl MemorySource {
     /// Refuses bad names.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_id(operation, "session", self.session.as_str())?;
-        self.message.iter().try_for_each(|message| limits::check_id(operation, "message", message.as_str()))
+        self.message
+            .iter()
+            .try_for_each(|message| limits::check_id(operation, "message", message.as_str()))
     }
 }
 
@@ -79,10 +81,21 @@ impl MemoryRecord {
         text: impl Into<String>,
     ) -> Self {
         let (id, kind, text) = (id.into(), kind.into(), text.into());
-        Self { scope, id, kind, key: None, source: None, speaker: None, at, text, data: Metadata::default() }
+        Self {
+            scope,
+            id,
+            kind,
+            key: None,
+            source: None,
+            speaker: None,
+            at,
+            text,
+            data: Metadata::default(),
+        }
     }
 
-    /// What stays of a record that was forgotten: so many bytes of a hash of its scope and id, from which neither can be read.
+    /// What stays of a record that was forgotten: so many bytes of a hash of its scope and id, from
+    /// which neither can be read.
     pub fn mark(scope: &MemoryScope, id: &MemoryId) -> [u8; 16] {
         // The context keeps these hashes apart from all others.
         let mut hasher = blake3::Hasher::new_derive_key("context-core forgotten memory, form 1");
@@ -102,7 +115,9 @@ impl MemoryRecord {
         limits::check_id(operation, "memory", self.id.as_str())?;
         limits::check_id(operation, "kind", &self.kind)?;
         self.key.iter().try_for_each(|key| limits::check_id(operation, "key", key))?;
-        self.speaker.iter().try_for_each(|speaker| limits::check_id(operation, "speaker", speaker))?;
+        self.speaker
+            .iter()
+            .try_for_each(|speaker| limits::check_id(operation, "speaker", speaker))?;
         self.source.iter().try_for_each(|source| source.check(operation))?;
         limits::check_length(operation, "memory text", self.text.len(), limits::MAX_MEMORY_BYTES)
             .map_err(|error| error.with("memory", &self.id))?;
@@ -111,8 +126,9 @@ impl MemoryRecord {
 }
 
 impl MemoryId {
-    /// A name that nothing else of a kind has, made of what it is a name of, such as a session and a message of it: so that what is told
-    /// again has the same name, however long those are. It is the same in every process and version, since stores keep it.
+    /// A name that nothing else of a kind has, made of what it is a name of, such as a session and
+    /// a message of it: so that what is told again has the same name, however long those are. It is
+    /// the same in every process and version, since stores keep it.
     pub fn derived(kind: &str, parts: &[&str]) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("context-memory id, form 1");
         for part in std::iter::once(&kind).chain(parts) {
@@ -144,7 +160,8 @@ pub struct StoredMemory {
     pub record: MemoryRecord,
     /// How often it was written.
     pub version: u64,
-    /// Orders the records of a user by when they were first written: a later one has a higher place.
+    /// Orders the records of a user by when they were first written: a later one has a higher
+    /// place.
     pub place: u64,
 }
 
@@ -171,7 +188,8 @@ impl MemoryVector {
         Self { model: model.into(), values: values.into() }
     }
 
-    /// The cosine of the angle between two: from -1 to 1, 0 if they are of different models or lengths or one of them is zero.
+    /// The cosine of the angle between two: from -1 to 1, 0 if they are of different models or
+    /// lengths or one of them is zero.
     pub fn similarity(&self, other: &Self) -> f32 {
         if self.model != other.model || self.values.len() != other.values.len() {
             return 0.0;
@@ -184,11 +202,13 @@ impl MemoryVector {
         self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// The vector of these bytes; nothing if they are not whole numbers of four, or one is not finite.
+    /// The vector of these bytes; nothing if they are not whole numbers of four, or one is not
+    /// finite.
     pub fn from_bytes(model: impl Into<String>, bytes: &[u8]) -> Option<Self> {
         let (numbers, rest) = bytes.as_chunks::<4>();
         let values: Arc<[f32]> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        (rest.is_empty() && values.iter().all(|value| value.is_finite())).then(|| Self::new(model, values))
+        (rest.is_empty() && values.iter().all(|value| value.is_finite()))
+            .then(|| Self::new(model, values))
     }
 
     /// Refuses a bad name, a vector that is empty or too long, and numbers that are not finite.
@@ -196,8 +216,11 @@ impl MemoryVector {
         limits::check_id(operation, "embedder", &self.model)?;
         limits::check_length(operation, "vector", self.values.len(), limits::MAX_VECTOR_LENGTH)?;
         if self.values.is_empty() || self.values.iter().any(|value| !value.is_finite()) {
-            return Err(crate::Error::invalid(operation, "a vector has finite numbers, and at least one")
-                .with("embedder", &self.model));
+            return Err(crate::Error::invalid(
+                operation,
+                "a vector has finite numbers, and at least one",
+            )
+            .with("embedder", &self.model));
         }
         Ok(())
     }

@@ -55,7 +55,8 @@ impl MemoryList {
 
     /// Whether a record belongs to it.
     pub fn takes(&self, record: &MemoryRecord) -> bool {
-        let from = |source: &MemorySource| record.source.as_ref().is_some_and(|from| source.covers(from));
+        let from =
+            |source: &MemorySource| record.source.as_ref().is_some_and(|from| source.covers(from));
         self.scopes.contains(&record.scope)
             && (self.kinds.is_empty() || self.kinds.contains(&record.kind))
             && (self.key.is_none() || self.key == record.key)

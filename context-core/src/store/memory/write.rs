@@ -12,11 +12,13 @@ use crate::{Error, Result, limits};
 pub enum MemoryExpected {
     /// Nothing: it is written, whatever there is.
     Anything,
-    /// That there is none of its name and there never was one that was forgotten; else what is there stays, and that is no conflict.
+    /// That there is none of its name and there never was one that was forgotten; else what is
+    /// there stays, and that is no conflict.
     Absent,
-    /// That the record was written so often: 0 for one that is not there. If the very same record is there, written once more than that,
-    /// the write counts as done: it is taken for this one, repeated after its reply was lost. So who counts up, or adds what somebody else
-    /// may add as well, says in the record which write it is, such as by its time or its author.
+    /// That the record was written so often: 0 for one that is not there. If the very same record
+    /// is there, written once more than that, the write counts as done: it is taken for this one,
+    /// repeated after its reply was lost. So who counts up, or adds what somebody else may add as
+    /// well, says in the record which write it is, such as by its time or its author.
     Version(u64),
 }
 
@@ -26,8 +28,9 @@ pub enum MemoryExpected {
 pub struct MemoryWrite {
     /// The record.
     pub record: MemoryRecord,
-    /// The words under which it is found, with a space between two of them, each as often as it counts; how they are cut and
-    /// folded is the provider's business. Nothing finds a record without.
+    /// The words under which it is found, with a space between two of them, each as often as it
+    /// counts; how they are cut and folded is the provider's business. Nothing finds a record
+    /// without.
     pub words: String,
     /// What it means.
     pub vector: Option<MemoryVector>,
@@ -60,7 +63,8 @@ impl MemoryWrite {
         self.words.split(' ').filter(|word| !word.is_empty())
     }
 
-    /// Refuses a bad record, words that are too many or too long or hold a space of another kind, and a bad vector.
+    /// Refuses a bad record, words that are too many or too long or hold a space of another kind,
+    /// and a bad vector.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         self.record.check(operation)?;
         let mut count = 0;
@@ -72,7 +76,8 @@ impl MemoryWrite {
         self.vector.iter().try_for_each(|vector| vector.check(operation))
     }
 
-    /// Whether a record that was written so often is this one, written by a call whose reply was lost: it counts as written.
+    /// Whether a record that was written so often is this one, written by a call whose reply was
+    /// lost: it counts as written.
     pub fn is_replay_of(&self, stored: &StoredMemory) -> bool {
         match self.expected {
             MemoryExpected::Version(version) => {
@@ -95,7 +100,8 @@ pub(super) fn check_word(operation: &'static str, word: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses writes that are wrong in themselves: none or too many, of several users, the same record twice.
+/// Refuses writes that are wrong in themselves: none or too many, of several users, the same record
+/// twice.
 pub fn check_memory_writes(writes: &[MemoryWrite]) -> Result<()> {
     const OPERATION: &str = "write_memories";
     limits::check_page(OPERATION, writes.len())?;
@@ -107,7 +113,9 @@ pub fn check_memory_writes(writes: &[MemoryWrite]) -> Result<()> {
             return Err(Error::invalid(OPERATION, "records of two users in one write"));
         }
         if !seen.insert((scope, id)) {
-            return Err(Error::invalid(OPERATION, "the same memory twice in one write").with("memory", id));
+            return Err(
+                Error::invalid(OPERATION, "the same memory twice in one write").with("memory", id)
+            );
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! The traits of the seam over one value per chat. What a call does to a chat is [`ChatState`]'s business; here is
-//! only which chat it is, and that it exists.
+//! The traits of the seam over one value per chat. What a call does to a chat is [`ChatState`]'s
+//! business; here is only which chat it is, and that it exists.
 
 use std::sync::Arc;
 
@@ -7,14 +7,19 @@ use async_trait::async_trait;
 
 use super::StateStore;
 use crate::{
-    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize,
-    ChatState, ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Error,
-    FragmentId, FragmentStore, HistoryStore, MessageId, NewChat, Page, Placed, Result, Revision, SearchHit,
-    SearchQuery, SearchStore, StoredFragment, Timestamp, Window, limits,
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
+    ChatSize, ChatState, ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
+    Cursor, Error, FragmentId, FragmentStore, HistoryStore, MessageId, NewChat, Page, Placed,
+    Result, Revision, SearchHit, SearchQuery, SearchStore, StoredFragment, Timestamp, Window,
+    limits,
 };
 
 /// A chat to look at.
-async fn find(store: &impl StateStore, operation: &'static str, chat: &ChatRef) -> Result<Arc<ChatState>> {
+async fn find(
+    store: &impl StateStore,
+    operation: &'static str,
+    chat: &ChatRef,
+) -> Result<Arc<ChatState>> {
     store.state(chat).await?.ok_or_else(|| absent(operation, chat))
 }
 
@@ -68,7 +73,8 @@ impl<S: StateStore> HistoryStore for S {
     }
 
     async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
-        let idle = move |state: &mut ChatState| idle_since.is_none_or(|at| state.chat().updated_at <= at);
+        let idle =
+            move |state: &mut ChatState| idle_since.is_none_or(|at| state.chat().updated_at <= at);
         self.change(chat, move |state, _| Ok(state.take_if(idle).is_some())).await
     }
 
@@ -86,7 +92,12 @@ impl<S: StateStore> HistoryStore for S {
         Ok(find(self, "branches", chat).await?.branches())
     }
 
-    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
         let branch = branch.clone();
         write(self, "activate_branch", chat, move |state| state.activate_branch(&branch, at)).await
     }
@@ -110,7 +121,8 @@ impl<S: StateStore> HistoryStore for S {
         at: Timestamp,
     ) -> Result<BranchDeletion> {
         let (branch, expected) = (branch.clone(), expected.cloned());
-        let delete = move |state: &mut ChatState| state.delete_branch(&branch, expected.as_ref(), at);
+        let delete =
+            move |state: &mut ChatState| state.delete_branch(&branch, expected.as_ref(), at);
         write(self, "delete_branch", chat, delete).await
     }
 
@@ -122,7 +134,8 @@ impl<S: StateStore> HistoryStore for S {
         at: Timestamp,
     ) -> Result<Checkpoint> {
         let (name, message) = (name.clone(), message.clone());
-        write(self, "set_checkpoint", chat, move |state| state.set_checkpoint(&name, &message, at)).await
+        write(self, "set_checkpoint", chat, move |state| state.set_checkpoint(&name, &message, at))
+            .await
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
@@ -131,7 +144,8 @@ impl<S: StateStore> HistoryStore for S {
 
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
         let name = name.clone();
-        write(self, "delete_checkpoint", chat, move |state| Ok(state.delete_checkpoint(&name))).await
+        write(self, "delete_checkpoint", chat, move |state| Ok(state.delete_checkpoint(&name)))
+            .await
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
@@ -162,7 +176,12 @@ impl<S: StateStore> FragmentStore for S {
         Ok(find(self, "fragments", chat).await?.fragments().to_vec())
     }
 
-    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
         let fragments = fragments.to_vec();
         write(self, "put_fragments", chat, move |state| state.put_fragments(&fragments, at)).await
     }

@@ -1,4 +1,5 @@
-//! What each call does to a stream, without a backend: every store changes streams by these functions, or as they do.
+//! What each call does to a stream, without a backend: every store changes streams by these
+//! functions, or as they do.
 
 use super::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState};
 use crate::{Error, Result, StreamId, Timestamp, limits, sealed};
@@ -38,7 +39,8 @@ impl StoredStream {
         self.state == StreamState::Running && self.writer.as_ref() == Some(&claim.writer)
     }
 
-    /// Claims the stream. False, and nothing changes, if it runs under a writer who is still heard of, or has ended.
+    /// Claims the stream. False, and nothing changes, if it runs under a writer who is still heard
+    /// of, or has ended.
     #[must_use]
     pub fn claim(&mut self, claim: &StreamClaim) -> bool {
         let free = match self.state {
@@ -72,11 +74,13 @@ impl StoredStream {
         if ended_so { AppendPlace::Stored } else { AppendPlace::Refused }
     }
 
-    /// Adds what stands [next](AppendPlace::Next). Refuses, and changes nothing, if the stream would become too large.
+    /// Adds what stands [next](AppendPlace::Next). Refuses, and changes nothing, if the stream
+    /// would become too large.
     pub fn append(&mut self, append: &StreamAppend) -> Result<()> {
         let (chunks, bytes) = (append.chunks.len() as u64, append.bytes());
         let is_sealed = append.chunks.iter().all(|chunk| sealed::is_sealed(chunk));
-        let marks = if is_sealed { (self.chunks + chunks) * sealed::RECORD_BYTES as u64 } else { 0 };
+        let marks =
+            if is_sealed { (self.chunks + chunks) * sealed::RECORD_BYTES as u64 } else { 0 };
         for (what, have, more, limit, room) in [
             ("chunks of a stream", self.chunks, chunks, limits::MAX_STREAM_CHUNKS, 0),
             ("bytes of a stream", self.bytes, bytes, limits::MAX_STREAM_BYTES, marks),
@@ -120,7 +124,8 @@ impl StoredStream {
         self.run == run.saturating_add(1) && self.state == StreamState::Queued
     }
 
-    /// Begins the stream anew, without chunks. False, and nothing changes, if it has not ended or is of another run.
+    /// Begins the stream anew, without chunks. False, and nothing changes, if it has not ended or
+    /// is of another run.
     #[must_use]
     pub fn reopen(&mut self, run: u32, at: Timestamp) -> bool {
         if !self.state.is_final() || self.run != run {
@@ -133,7 +138,8 @@ impl StoredStream {
         true
     }
 
-    /// What a check of a store finds wrong with a stream whose chunks are these many, of these many bytes.
+    /// What a check of a store finds wrong with a stream whose chunks are these many, of these many
+    /// bytes.
     pub fn fault(&self, chunks: u64, bytes: u64) -> Option<String> {
         if (chunks, bytes) != (self.chunks, self.bytes) {
             return Some(format!(
@@ -202,7 +208,10 @@ mod tests {
         let last = append("w", 2, &["d"]).end(StreamEnd::Failed("boom".into()));
         stream.append(&last).unwrap();
         assert_eq!(stream.place(&last), AppendPlace::Stored);
-        assert_eq!(stream.place(&append("w", 2, &["d"]).end(StreamEnd::Completed)), AppendPlace::Refused);
+        assert_eq!(
+            stream.place(&append("w", 2, &["d"]).end(StreamEnd::Completed)),
+            AppendPlace::Refused
+        );
         assert_eq!(stream.place(&append("w", 3, &["e"])), AppendPlace::Refused);
         assert_eq!((stream.state, stream.error.as_deref()), (StreamState::Failed, Some("boom")));
         assert_eq!(stream.fault(3, 4), None);
@@ -228,6 +237,9 @@ mod tests {
         stream.append(&append("w", 2, &[]).end(StreamEnd::Completed)).unwrap();
         assert!(!stream.reopen(1, at(30)) && stream.reopen(0, at(30)));
         assert!(stream.is_reopened_from(0) && !stream.reopen(0, at(31)));
-        assert_eq!((stream.run, stream.chunks, stream.writer, stream.created_at), (1, 0, None, at(1)));
+        assert_eq!(
+            (stream.run, stream.chunks, stream.writer, stream.created_at),
+            (1, 0, None, at(1))
+        );
     }
 }

@@ -16,18 +16,21 @@ pub struct Pruned {
 }
 
 impl Trajectory {
-    /// Keeps what led to the active endpoints of each round, and the data and answers that hang on it. Where no endpoint is active now,
-    /// everything stays; so does all of an earlier round that ended without one.
+    /// Keeps what led to the active endpoints of each round, and the data and answers that hang on
+    /// it. Where no endpoint is active now, everything stays; so does all of an earlier round that
+    /// ended without one.
     pub fn pruned(&self) -> Pruned {
         let all = self.endpoints().is_empty();
         let live: BTreeMap<u32, Vec<bool>> =
             self.rounds().map(|round| (round.round().round, live(round, all))).collect();
-        let is_live = |id: NodeId| live.get(&id.round).and_then(|round| round.get(id.ordinal as usize));
+        let is_live =
+            |id: NodeId| live.get(&id.round).and_then(|round| round.get(id.ordinal as usize));
         let is_live = |id: NodeId| is_live(id).is_some_and(|live| *live);
         let nodes = self.nodes().map(|node| node.id).filter(|id| is_live(*id)).collect();
         let own = self.rounds().flat_map(|round| round.edges());
         let own = own.filter(|edge| is_live(edge.from) && is_live(edge.to)).cloned();
-        let bridges = self.bridges().iter().filter(|bridge| is_live(bridge.from) && is_live(bridge.to));
+        let bridges =
+            self.bridges().iter().filter(|bridge| is_live(bridge.from) && is_live(bridge.to));
         Pruned { nodes, edges: own.chain(bridges.map(Bridge::edge)).collect() }
     }
 }

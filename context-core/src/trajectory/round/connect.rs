@@ -18,8 +18,9 @@ impl Round {
                 return Err(TrajectoryError::HistoricalPredecessor { node: end });
             }
         }
-        let known =
-            |id: NodeId| self.node(id).cloned().ok_or(TrajectoryError::UnknownNode { node: id.to_string() });
+        let known = |id: NodeId| {
+            self.node(id).cloned().ok_or(TrajectoryError::UnknownNode { node: id.to_string() })
+        };
         let (source, target) = (known(from)?, known(to)?);
         let name = match name {
             Some(name) => {
@@ -37,9 +38,16 @@ impl Round {
         self.connected(Edge::new(from, to, name), at)
     }
 
-    /// Says that a computation of this round read data that is on record already, in this round or an earlier one.
-    pub fn refer(&mut self, from: NodeId, to: &Node, at: Timestamp) -> Result<Vec<Change>, TrajectoryError> {
-        let source = self.node(from).ok_or(TrajectoryError::UnknownNode { node: from.to_string() })?;
+    /// Says that a computation of this round read data that is on record already, in this round or
+    /// an earlier one.
+    pub fn refer(
+        &mut self,
+        from: NodeId,
+        to: &Node,
+        at: Timestamp,
+    ) -> Result<Vec<Change>, TrajectoryError> {
+        let source =
+            self.node(from).ok_or(TrajectoryError::UnknownNode { node: from.to_string() })?;
         let backwards = to.id.round <= from.round;
         if !source.kind().is_computation() || to.kind().is_computation() || !backwards {
             return Err(TrajectoryError::BadReference { from, to: to.id });

@@ -15,12 +15,14 @@ pub enum Removal {
     Leaf,
     /// What only this node leads to goes with it.
     Cascade,
-    /// Its predecessors lead to its successors, by the names of the edges that led there. A question cannot be spliced.
+    /// Its predecessors lead to its successors, by the names of the edges that led there. A
+    /// question cannot be spliced.
     Splice,
 }
 
 impl Round {
-    /// Gives fields new values; what they were becomes a version. Changes that change nothing make none.
+    /// Gives fields new values; what they were becomes a version. Changes that change nothing make
+    /// none.
     pub fn change(
         &mut self,
         id: NodeId,
@@ -28,13 +30,18 @@ impl Round {
         author: Option<Arc<str>>,
         at: Timestamp,
     ) -> Result<Vec<Change>, TrajectoryError> {
-        let place = self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
+        let place =
+            self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
         let Some(node) = &mut self.nodes[place] else { return Ok(Vec::new()) };
         let now = node.check(changes)?;
         if now.is_empty() {
             return Ok(Vec::new());
         }
-        TrajectoryError::too_much("versions of a node", node.versions.len() + 1, limits::MAX_NODE_VERSIONS)?;
+        TrajectoryError::too_much(
+            "versions of a node",
+            node.versions.len() + 1,
+            limits::MAX_NODE_VERSIONS,
+        )?;
         let author_bytes = author.as_ref().map_or(0, |author| author.len());
         TrajectoryError::too_much("author, bytes", author_bytes, limits::MAX_ID_BYTES)?;
         let grown = now.iter().filter(|(name, _)| node.kind().field(name).is_some());
@@ -75,7 +82,10 @@ impl Round {
                 }
             }
             Removal::Leaf | Removal::Splice => {
-                return Err(TrajectoryError::HasSuccessors { node: id, successors: successors.len() });
+                return Err(TrajectoryError::HasSuccessors {
+                    node: id,
+                    successors: successors.len(),
+                });
             }
         }
         let incoming: Vec<Edge> = self.predecessors(id).cloned().collect();
@@ -103,7 +113,10 @@ impl Round {
         let mut below = Vec::new();
         for next in self.order() {
             let mut before = self.predecessors(next).map(|edge| edge.from).peekable();
-            if before.peek().is_some() && before.all(|from| gone.contains(&from)) && gone.insert(next) {
+            if before.peek().is_some()
+                && before.all(|from| gone.contains(&from))
+                && gone.insert(next)
+            {
                 below.push(next);
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::{
-    Change, Edge, FieldValue, NewNode, NewQuery, Node, NodeId, NodeKind, Placing, RoundHead, TrajectoryError,
-    edge,
+    Change, Edge, FieldValue, NewNode, NewQuery, Node, NodeId, NodeKind, Placing, RoundHead,
+    TrajectoryError, edge,
 };
 use super::Round;
 use crate::{Timestamp, limits};
@@ -21,8 +21,13 @@ struct Planned {
 }
 
 impl Round {
-    /// Asks the question: the first node of the round, its only endpoint, and what everything follows.
-    pub fn ask(&mut self, query: NewQuery, at: Timestamp) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
+    /// Asks the question: the first node of the round, its only endpoint, and what everything
+    /// follows.
+    pub fn ask(
+        &mut self,
+        query: NewQuery,
+        at: Timestamp,
+    ) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
         if !self.is_empty() {
             return Err(TrajectoryError::SecondQuery);
         }
@@ -42,7 +47,11 @@ impl Round {
     }
 
     /// Adds a node behind others of this round.
-    pub fn add(&mut self, new: NewNode, at: Timestamp) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
+    pub fn add(
+        &mut self,
+        new: NewNode,
+        at: Timestamp,
+    ) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
         let kind = new.body.kind();
         if kind == NodeKind::Query {
             return Err(TrajectoryError::SecondQuery);
@@ -57,7 +66,9 @@ impl Round {
             Placing::Close => true,
             Placing::Advance => matches!(kind, NodeKind::State | NodeKind::Action),
         };
-        if moves && let Some(inner) = new.after.iter().find(|id| !self.endpoints.contains(&id.ordinal)) {
+        if moves
+            && let Some(inner) = new.after.iter().find(|id| !self.endpoints.contains(&id.ordinal))
+        {
             return Err(TrajectoryError::NotEndpoint { node: *inner });
         }
         self.check(&new)?;
@@ -113,7 +124,9 @@ impl Round {
         match edge::Relation::of(name) {
             edge::Relation::Flow => Ok(name.clone()),
             // A node that only a reference leads to would stand beside the flow.
-            edge::Relation::Reference => Err(TrajectoryError::EdgeNameRefused { name: (**name).into() }),
+            edge::Relation::Reference => {
+                Err(TrajectoryError::EdgeNameRefused { name: (**name).into() })
+            }
         }
     }
 
@@ -132,7 +145,10 @@ impl Round {
             too_much("chat, bytes", link.chat.as_str().len(), limits::MAX_ID_BYTES)?;
             too_much("message, bytes", link.message.as_str().len(), limits::MAX_ID_BYTES)?;
             if link.chat.as_str().is_empty() || link.message.as_str().is_empty() {
-                return Err(TrajectoryError::MissingField { kind: new.body.kind(), field: "messages" });
+                return Err(TrajectoryError::MissingField {
+                    kind: new.body.kind(),
+                    field: "messages",
+                });
             }
         }
         if let Some(label) = &new.label {
@@ -141,8 +157,8 @@ impl Round {
         Ok(())
     }
 
-    /// The caller's label, or the next that is free. Either takes a number; a label that looks like one of ours takes that number too, so
-    /// that no later round makes it up again.
+    /// The caller's label, or the next that is free. Either takes a number; a label that looks like
+    /// one of ours takes that number too, so that no later round makes it up again.
     fn next_label(&self, kind: NodeKind, own: Option<&str>) -> Result<Planned, TrajectoryError> {
         let labels = &self.labels[kind as usize];
         let number = self.head.numbers[kind as usize];
@@ -154,8 +170,10 @@ impl Round {
                 return Err(TrajectoryError::DuplicateLabel { kind, label: own.into() });
             }
             let digits = own.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
-            let like_ours = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-            let taken = like_ours.and_then(|digits| digits.parse().ok()).filter(|taken| *taken < HIGHEST);
+            let like_ours =
+                digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+            let taken =
+                like_ours.and_then(|digits| digits.parse().ok()).filter(|taken| *taken < HIGHEST);
             let next = number.saturating_add(1).max(taken.map_or(0, |taken: u32| taken + 1));
             return Ok(Planned { label: own.into(), number: next });
         }

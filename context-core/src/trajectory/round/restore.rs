@@ -5,8 +5,9 @@ use super::Round;
 use crate::limits;
 
 impl Round {
-    /// The round of a record. Refuses one that contradicts itself: ends of edges that are not there, edges that lead to
-    /// other rounds and are no references to earlier ones, labels that stand twice, cycles.
+    /// The round of a record. Refuses one that contradicts itself: ends of edges that are not
+    /// there, edges that lead to other rounds and are no references to earlier ones, labels that
+    /// stand twice, cycles.
     pub fn from_record(record: RoundRecord) -> Result<Self, TrajectoryError> {
         let RoundRecord { head, nodes, edges } = record;
         let damaged = |what: String| Err(TrajectoryError::Damaged { what });
@@ -17,7 +18,9 @@ impl Round {
         round.links.reserve(head.next as usize);
         round.edges.reserve(edges.len());
         for node in nodes {
-            let fine = node.id.round == number && node.id.ordinal < head.next && round.at(node.id).is_none();
+            let fine = node.id.round == number
+                && node.id.ordinal < head.next
+                && round.at(node.id).is_none();
             if !fine {
                 return damaged(format!("{} is no new node of round {number}", node.id));
             }
@@ -31,16 +34,23 @@ impl Round {
         for edge in edges {
             let inside = edge.to.round == number;
             if round.at(edge.from).is_none() || (inside && round.at(edge.to).is_none()) {
-                return damaged(format!("an edge from {} to {} has lost an end", edge.from, edge.to));
+                return damaged(format!(
+                    "an edge from {} to {} has lost an end",
+                    edge.from, edge.to
+                ));
             }
             let back = edge.to.round < number && edge.relation() == Relation::Reference;
             if !inside && !back {
-                return damaged(format!("an edge from {} to {} leads out of its round", edge.from, edge.to));
+                return damaged(format!(
+                    "an edge from {} to {} leads out of its round",
+                    edge.from, edge.to
+                ));
             }
             round.put_edge(edge);
         }
         let known = |ordinal: &u32| round.nodes.get(*ordinal as usize).is_some_and(Option::is_some);
-        if let Some(lost) = head.endpoints.iter().chain(&head.query).find(|ordinal| !known(ordinal)) {
+        if let Some(lost) = head.endpoints.iter().chain(&head.query).find(|ordinal| !known(ordinal))
+        {
             return damaged(format!("the head names {lost}, which is not there"));
         }
         round.endpoints = head.endpoints.iter().copied().collect();
@@ -56,7 +66,11 @@ impl Round {
 
     /// The round as it is kept.
     pub fn to_record(&self) -> RoundRecord {
-        RoundRecord::new(self.head(), self.nodes().cloned().collect(), self.edges().cloned().collect())
+        RoundRecord::new(
+            self.head(),
+            self.nodes().cloned().collect(),
+            self.edges().cloned().collect(),
+        )
     }
 
     /// How many nodes there are of each kind that is there.

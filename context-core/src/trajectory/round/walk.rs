@@ -30,8 +30,9 @@ impl Round {
         ids.filter(|id| self.successors(*id).next().is_none())
     }
 
-    /// The nodes in the order of the flow: each behind all that lead to it, those at the same distance in the order of their edges. Nodes on a cycle, which only a damaged
-    /// record has, are left out.
+    /// The nodes in the order of the flow: each behind all that lead to it, those at the same
+    /// distance in the order of their edges. Nodes on a cycle, which only a damaged record has, are
+    /// left out.
     pub fn order(&self) -> Vec<NodeId> {
         let mut waiting: Vec<usize> = vec![0; self.nodes.len()];
         let mut ready = VecDeque::new();
@@ -63,7 +64,10 @@ impl Round {
     }
 
     /// The same, as whether each node is one of them, by number.
-    pub(in crate::trajectory) fn leads_to(&self, ids: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
+    pub(in crate::trajectory) fn leads_to(
+        &self,
+        ids: impl IntoIterator<Item = NodeId>,
+    ) -> Vec<bool> {
         let mut open: Vec<NodeId> = ids.into_iter().filter(|id| self.at(*id).is_some()).collect();
         let mut seen = vec![false; self.nodes.len()];
         while let Some(id) = open.pop() {
@@ -74,17 +78,21 @@ impl Round {
         seen
     }
 
-    /// The data of an action, or of another computation: what follows it directly, and what is below its tables.
+    /// The data of an action, or of another computation: what follows it directly, and what is
+    /// below its tables.
     pub fn data_of(&self, id: NodeId) -> Result<Vec<NodeId>, TrajectoryError> {
         let node = self.node(id).ok_or(TrajectoryError::UnknownNode { node: id.to_string() })?;
         if node.kind() != NodeKind::Action {
-            return Err(TrajectoryError::UnknownNode { node: format!("{} among the actions", node.title()) });
+            return Err(TrajectoryError::UnknownNode {
+                node: format!("{} among the actions", node.title()),
+            });
         }
         let (mut open, mut seen) = (VecDeque::from([id]), HashSet::from([id]));
         let mut data = Vec::new();
         while let Some(next) = open.pop_front() {
             for edge in self.successors(next) {
-                let Some(node) = self.node(edge.to).filter(|node| !node.kind().is_computation()) else {
+                let Some(node) = self.node(edge.to).filter(|node| !node.kind().is_computation())
+                else {
                     continue;
                 };
                 if seen.insert(edge.to) {
@@ -98,7 +106,8 @@ impl Round {
         Ok(data)
     }
 
-    /// The one predecessor that all these nodes have, if there is exactly one: where branches that run side by side began.
+    /// The one predecessor that all these nodes have, if there is exactly one: where branches that
+    /// run side by side began.
     pub fn common_predecessor(&self, ids: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
         let mut common: Option<HashSet<NodeId>> = None;
         for id in ids {

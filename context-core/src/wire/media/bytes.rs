@@ -7,14 +7,16 @@ use imagesize::{ImageType, blob_size, image_type};
 
 use super::{MediaFault, is_base64};
 
-/// How much of an image is decoded to find its size, in characters of Base64. What cameras write in front of it may be
-/// long; the whole is decoded only if the size is not in here.
+/// How much of an image is decoded to find its size, in characters of Base64. What cameras write in
+/// front of it may be long; the whole is decoded only if the size is not in here.
 const HEAD: usize = 96 << 10;
-/// How much of other files is decoded, in characters of Base64. Readers of PDF look for its mark in the first KiB.
+/// How much of other files is decoded, in characters of Base64. Readers of PDF look for its mark in
+/// the first KiB.
 const MARK: usize = 1_400;
 
-/// Whether these are bytes in Base64, padded, that the strictest reader takes: nothing is left over in the last
-/// character, and letters of the alphabet for URLs stand where the provider reads it, and then alone.
+/// Whether these are bytes in Base64, padded, that the strictest reader takes: nothing is left over
+/// in the last character, and letters of the alphabet for URLs stand where the provider reads it,
+/// and then alone.
 pub(super) fn check_base64(data: &str, takes_url_alphabet: bool) -> Result<(), MediaFault> {
     let letters = if is_for_urls(data) && takes_url_alphabet {
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -36,8 +38,8 @@ fn engine(data: &str) -> &'static GeneralPurpose {
     if is_for_urls(data) { &URL_SAFE } else { &STANDARD }
 }
 
-/// Whether the bytes are of this type, as far as their beginning says so. Texts, raw sound and moving pictures are not
-/// looked at.
+/// Whether the bytes are of this type, as far as their beginning says so. Texts, raw sound and
+/// moving pictures are not looked at.
 pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault> {
     if media_type.starts_with("image/") {
         return check_image(media_type, data);

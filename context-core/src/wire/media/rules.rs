@@ -15,8 +15,8 @@ use crate::MediaKind;
 /// | | pdf, text, JSON | 50 MB for pdf, else 100 MB | ai.google.dev/gemini-api/docs/document-processing |
 /// | | wav, mp3, aiff, aac, ogg, flac and what else its services name; video | 100 MB | …/audio, …/video-understanding |
 ///
-/// How many pixels an image may have is not asked here: a provider's refusal says so, and the image can be made
-/// smaller then.
+/// How many pixels an image may have is not asked here: a provider's refusal says so, and the image
+/// can be made smaller then.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MediaRules {
@@ -51,8 +51,9 @@ impl MediaRule {
     }
 
     fn is_named(&self, media_type: &str) -> bool {
-        let begins =
-            |with: &str| media_type.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with));
+        let begins = |with: &str| {
+            media_type.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with))
+        };
         if self.is_family() {
             let letter = |c: char| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c);
             let rest = media_type.get(self.media_type.len()..).unwrap_or_default();
@@ -66,7 +67,8 @@ impl MediaRule {
 impl MediaRules {
     /// The rule of a type without parameters, in a part of this kind.
     pub(super) fn rule(&self, kind: MediaKind, media_type: &str) -> Option<&'static MediaRule> {
-        let fits = |rule: &&MediaRule| (self.any_kind || rule.kind == kind) && rule.is_named(media_type);
+        let fits =
+            |rule: &&MediaRule| (self.any_kind || rule.kind == kind) && rule.is_named(media_type);
         self.types.iter().copied().flatten().find(fits)
     }
 }
@@ -128,7 +130,11 @@ pub static OPENAI_MEDIA: MediaRules = MediaRules {
 pub static ANTHROPIC_MEDIA: MediaRules = MediaRules {
     types: &[
         &pictures(FIVE_MIB),
-        &[image("image/gif", FIVE_MIB), document("application/pdf", 32 << 20), document("text/", 32 << 20)],
+        &[
+            image("image/gif", FIVE_MIB),
+            document("application/pdf", 32 << 20),
+            document("text/", 32 << 20),
+        ],
     ],
     any_kind: false,
     untyped_documents: false,

@@ -14,8 +14,9 @@ fn the_table_of_inference() {
     rows.push(("Query+Query".into(), vec![NodeKind::Query, NodeKind::Query]));
     rows.push(("nothing".into(), vec![]));
     for (name, before) in rows {
-        let inferred =
-            NodeKind::ALL.iter().filter_map(|kind| Some(format!(" {kind}={}", infer(&before, *kind).ok()?)));
+        let inferred = NodeKind::ALL
+            .iter()
+            .filter_map(|kind| Some(format!(" {kind}={}", infer(&before, *kind).ok()?)));
         table += &format!("{name}:{}\n", inferred.collect::<String>());
     }
     insta::assert_snapshot!(table, @r"

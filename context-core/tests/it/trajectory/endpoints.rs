@@ -47,9 +47,10 @@ fn closing_leaves_the_others() {
 
 #[test]
 fn appending_wins_over_closing() {
-    for both in
-        [NewNode::new(state(), [id(1)]).append().close(), NewNode::new(state(), [id(1)]).close().append()]
-    {
+    for both in [
+        NewNode::new(state(), [id(1)]).append().close(),
+        NewNode::new(state(), [id(1)]).close().append(),
+    ] {
         let mut round = asked(0);
         add(&mut round, action(), &[0]);
         try_add(&mut round, both).unwrap();
@@ -72,6 +73,8 @@ fn branches_move_only_where_they_end() {
     add(&mut round, action(), &[0]);
     add(&mut round, state(), &[1]);
     refused(&mut round, "not_an_endpoint", |round| try_add(round, NewNode::new(state(), [id(1)])));
-    refused(&mut round, "not_an_endpoint", |round| try_add(round, NewNode::new(state(), [id(1)]).close()));
+    refused(&mut round, "not_an_endpoint", |round| {
+        try_add(round, NewNode::new(state(), [id(1)]).close())
+    });
     try_add(&mut round, NewNode::new(state(), [id(1)]).append()).unwrap();
 }

@@ -72,7 +72,8 @@ fn an_own_label_that_looks_like_the_next_is_no_trap() {
 fn labels_are_unique_in_their_kind() {
     let mut round = asked(0);
     knowledge(&mut round, Some("a"));
-    let same = NewNode::new(NodeBody::knowledge("domain", "k"), [id(0)]).edge("produces").label("a");
+    let same =
+        NewNode::new(NodeBody::knowledge("domain", "k"), [id(0)]).edge("produces").label("a");
     refused(&mut round, "duplicate_label", |round| try_add(round, same));
     let other_kind = NewNode::new(file(), [id(0)]).edge("produces").label("a");
     try_add(&mut round, other_kind).unwrap();
@@ -115,16 +116,19 @@ fn fields_are_checked_and_named() {
     assert_eq!(code(NodeKind::Table, r#"{"path": null}"#), "missing_fields");
     assert_eq!(code(NodeKind::Table, r#"{"path": "t.csv", "bogus": 1}"#), "unknown_field");
     assert_eq!(code(NodeKind::Action, r#"{"action": "a", "success": "yes"}"#), "wrong_form");
-    let error = NodeBody::new(NodeKind::Table, &fields(r#"{"path": "t.csv", "bogus": 1}"#)).unwrap_err();
+    let error =
+        NodeBody::new(NodeKind::Table, &fields(r#"{"path": "t.csv", "bogus": 1}"#)).unwrap_err();
     assert_eq!(error.to_string(), "a Table has no field \"bogus\"");
 }
 
 #[test]
 fn older_names_of_fields_are_read() {
-    let body = NodeBody::new(NodeKind::State, &fields(r#"{"state": "s", "uncentainty": "u"}"#)).unwrap();
+    let body =
+        NodeBody::new(NodeKind::State, &fields(r#"{"state": "s", "uncentainty": "u"}"#)).unwrap();
     assert_eq!((body.text("content"), body.text("uncertainty")), ("s", "u"));
     let action =
-        NodeBody::new(NodeKind::Action, &fields(r#"{"action": "a", "params": {"n": 1.50}}"#)).unwrap();
+        NodeBody::new(NodeKind::Action, &fields(r#"{"action": "a", "params": {"n": 1.50}}"#))
+            .unwrap();
     let json = serde_json::to_string(&action).unwrap();
     insta::assert_snapshot!(json, @r#"{"action":"a","params":{"n":1.50},"output":"Pending","success":false}"#);
 }

@@ -1,9 +1,10 @@
-//! Whatever is done to a round: its record follows, its graph stays acyclic, and a refusal changes nothing.
+//! Whatever is done to a round: its record follows, its graph stays acyclic, and a refusal changes
+//! nothing.
 
 use context_core::Timestamp;
 use context_core::trajectory::{
-    Changes, EdgeNames, NewNode, NodeBody, NodeId, NodeKind, QueueItem, Removal, Round, RoundRecord,
-    RoundState, edge,
+    Changes, EdgeNames, NewNode, NodeBody, NodeId, NodeKind, QueueItem, Removal, Round,
+    RoundRecord, RoundState, edge,
 };
 use proptest::prelude::*;
 
@@ -23,8 +24,10 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let label = proptest::option::weighted(0.2, "[a-z(){}\u{0}é\"\n]{1,8}");
     prop_oneof![
-        6 => (any::<u8>(), proptest::collection::vec(any::<u8>(), 1..3), any::<u8>(), label, any::<bool>())
-            .prop_map(|(kind, after, placing, label, named)| Step::Add { kind, after, placing, label, named }),
+        6 => (any::<u8>(), proptest::collection::vec(any::<u8>(), 1..3), any::<u8>(), label,
+            any::<bool>())
+            .prop_map(|(kind, after, placing, label, named)| Step::Add { kind, after, placing,
+                label, named }),
         2 => (any::<u8>(), ".{0,8}", any::<bool>())
             .prop_map(|(node, output, success)| Step::Change { node, output, success }),
         1 => (any::<u8>(), ".{0,8}").prop_map(|(node, text)| Step::Describe { node, text }),
@@ -48,7 +51,11 @@ fn body(kind: u8) -> NodeBody {
 }
 
 /// Does a step and returns the changes, none if it was refused.
-fn take(round: &mut Round, step: &Step, at: Timestamp) -> Option<Vec<context_core::trajectory::Change>> {
+fn take(
+    round: &mut Round,
+    step: &Step,
+    at: Timestamp,
+) -> Option<Vec<context_core::trajectory::Change>> {
     let known = round.head().next.max(1);
     let node = |number: u8| NodeId::new(0, u32::from(number) % known);
     match step {
@@ -82,7 +89,9 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Option<Vec<context_cor
             let name = if *reference { edge::REFERS_TO } else { "named" };
             round.connect(node(*from), node(*to), Some(name), at).ok()
         }
-        Step::Queue { name } => round.queues_mut(at).todo.push(QueueItem::new(name.as_str())).then(Vec::new),
+        Step::Queue { name } => {
+            round.queues_mut(at).todo.push(QueueItem::new(name.as_str())).then(Vec::new)
+        }
         Step::Close => {
             round.set_state(RoundState::Closed, at);
             Some(Vec::new())
@@ -102,7 +111,8 @@ proptest! {
             let at = Timestamp::from_micros(1_000_000 + index as i64);
             match take(&mut round, step, at) {
                 Some(changes) => {
-                    let changes: Vec<_> = serde_json::from_str(&serde_json::to_string(&changes).unwrap()).unwrap();
+                    let changes: Vec<_> =
+                        serde_json::from_str(&serde_json::to_string(&changes).unwrap()).unwrap();
                     record.apply(&changes, &round.head()).unwrap();
                 }
                 None => prop_assert_eq!(&round.to_record(), &before, "a refusal changed the round"),
@@ -112,7 +122,8 @@ proptest! {
             prop_assert!(round.endpoints().all(|id| round.node(id).is_some()));
             prop_assert_eq!(round.nodes().count(), round.len());
         }
-        let again: RoundRecord = serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
+        let again: RoundRecord =
+            serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         prop_assert_eq!(&again, &record);
         let restored = Round::from_record(again).unwrap();
         prop_assert_eq!(restored.to_record(), record);

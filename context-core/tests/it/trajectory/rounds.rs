@@ -21,7 +21,9 @@ fn together(rounds: impl IntoIterator<Item = Round>) -> Trajectory {
 
 fn bridges(trajectory: &Trajectory) -> Vec<String> {
     let shown = trajectory.bridges().iter();
-    shown.map(|bridge| format!("{}->{} missing {}", bridge.from, bridge.to, bridge.missing)).collect()
+    shown
+        .map(|bridge| format!("{}->{} missing {}", bridge.from, bridge.to, bridge.missing))
+        .collect()
 }
 
 #[test]
@@ -65,7 +67,11 @@ fn gaps_are_bridged_and_marked() {
 fn rounds_with_the_same_labels_stay_apart() {
     let same = together([worked(0), worked(1)]);
     assert_eq!(same.len(), 8);
-    assert_eq!(same.resolve("Query(query00000)").unwrap().id, NodeId::new(1, 0), "the newest of a name");
+    assert_eq!(
+        same.resolve("Query(query00000)").unwrap().id,
+        NodeId::new(1, 0),
+        "the newest of a name"
+    );
     assert_eq!(same.order().count(), 8, "no cycle");
 }
 
@@ -92,8 +98,8 @@ fn reading_an_old_file_again_closes_no_cycle() {
     assert_eq!(alone.edges().count(), 1, "a reference to what is not there is not shown");
 }
 
-/// A fuzzer made a file in which a step leads to a node of another round, with the number of one that is there: the order of the flow counted it,
-/// and counted below zero.
+/// A fuzzer made a file in which a step leads to a node of another round, with the number of one
+/// that is there: the order of the flow counted it, and counted below zero.
 #[test]
 fn a_record_whose_flow_leads_to_another_round_is_damaged() {
     let mut record = worked(1).to_record();
@@ -152,7 +158,8 @@ fn data_of_an_action_is_what_it_made_and_what_is_below_tables() {
     let mut round = asked(0);
     let act = add(&mut round, action(), &[0]);
     let table = add(&mut round, NodeBody::table("/data/t.csv"), &[1]);
-    let column = round.add(NewNode::new(NodeBody::column("t"), [table]).edge("has_column"), NOW).unwrap().0;
+    let column =
+        round.add(NewNode::new(NodeBody::column("t"), [table]).edge("has_column"), NOW).unwrap().0;
     let fact = add(&mut round, NodeBody::knowledge("domain", "k"), &[1]);
     assert_eq!(round.data_of(act).unwrap(), [table, fact, column]);
     assert_eq!(round.data_of(id(0)).unwrap_err().code(), "node_not_found");

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use context_core::{Json, Message, Metadata, Node, Part, Role, Timestamp};
 use context_instructions::{
-    ConversationSummary, Predicate, Reminder, ReminderError, ReminderTarget, reminder, reminder_with,
+    ConversationSummary, Predicate, Reminder, ReminderError, ReminderTarget, reminder,
+    reminder_with,
 };
 use serde_json::json;
 
@@ -16,7 +17,9 @@ fn always() -> Predicate {
 
 /// One reminder for each target, always.
 fn everywhere() -> Vec<Reminder> {
-    ALL_TARGETS.map(|target| reminder(target.as_str()).when(always()).target(target).build().unwrap()).into()
+    ALL_TARGETS
+        .map(|target| reminder(target.as_str()).when(always()).target(target).build().unwrap())
+        .into()
 }
 
 #[test]
@@ -44,8 +47,8 @@ fn what_cannot_work_is_refused_when_it_is_built() {
     assert!(matches!(broken, ReminderError::Pattern(_)));
 }
 
-/// Found by thinking of a loop that adds a predicate at every turn, and of one that doubles a shared one: neither
-/// may end in an overflow of the stack or in a walk that has no end.
+/// Found by thinking of a loop that adds a predicate at every turn, and of one that doubles a
+/// shared one: neither may end in an overflow of the stack or in a walk that has no end.
 #[test]
 fn predicates_have_a_largest_size() {
     let mut long = always();
@@ -85,7 +88,8 @@ fn the_users_message_is_the_last_one_that_is_not_answered() {
     assert_eq!((talk.texts(), folded.fired), (vec!["q".to_owned(), "a".to_owned()], 0));
 
     // Nothing of the user at all; a message without parts is nothing yet.
-    for message in [assistant("a"), Message::text(Role::System, "s"), Message::new(Role::User, [])] {
+    for message in [assistant("a"), Message::text(Role::System, "s"), Message::new(Role::User, [])]
+    {
         assert_eq!(Talk::default().say(message).fold(&cite).fired, 0);
     }
     assert_eq!(Talk::default().fold(&cite).fired, 0);
@@ -133,7 +137,10 @@ fn a_node_stays_the_same_node() {
     talk.pending.push(Arc::new(node));
     let _ = talk.fold(&build(reminder("x")));
     let node = &talk.pending[0];
-    assert_eq!((&node.id, node.created_at, node.revision), (&"m".into(), Timestamp::from_micros(7), 3));
+    assert_eq!(
+        (&node.id, node.created_at, node.revision),
+        (&"m".into(), Timestamp::from_micros(7), 3)
+    );
     assert_eq!(node.tokens, None);
 }
 
@@ -153,12 +160,14 @@ fn tool_output_is_the_last_result_of_the_last_tool_message() {
 
 #[test]
 fn steering_is_one_synthetic_message_behind_the_results() {
-    let steer = |text: &str| reminder(text).when(always()).target(ReminderTarget::Steer).build().unwrap();
+    let steer =
+        |text: &str| reminder(text).when(always()).target(ReminderTarget::Steer).build().unwrap();
     let reminders = [steer("one"), steer("two")];
     let mut talk = Talk::default();
     // A placeholder for the next step stays behind it.
     let placeholder = Message::new(Role::Assistant, []);
-    let folded = talk.say(calls(&["a"])).say(results(&["a"], "out")).say(placeholder).fold(&reminders);
+    let folded =
+        talk.say(calls(&["a"])).say(results(&["a"], "out")).say(placeholder).fold(&reminders);
     assert_eq!(folded.fired, 2);
     assert_eq!(folded.steer.as_ref(), Some(&talk.pending[2].id));
     assert!(talk.pending[3].is_placeholder());
@@ -173,7 +182,9 @@ fn steering_is_one_synthetic_message_behind_the_results() {
     assert_eq!(talk.summary.turns(), 0);
 
     // Not between a user and the model, not behind an answer, not behind itself.
-    for messages in [vec![Message::from("q")], vec![results(&["a"], "out"), assistant("so")], vec![]] {
+    for messages in
+        [vec![Message::from("q")], vec![results(&["a"], "out"), assistant("so")], vec![]]
+    {
         let mut talk = Talk::default();
         for message in messages {
             talk.say(message);
@@ -182,8 +193,8 @@ fn steering_is_one_synthetic_message_behind_the_results() {
     }
 }
 
-/// Providers refuse a request in which something stands between the calls of a step and their results, and an
-/// application may save each result as it comes.
+/// Providers refuse a request in which something stands between the calls of a step and their
+/// results, and an application may save each result as it comes.
 #[test]
 fn steering_waits_until_all_calls_are_answered() {
     let reminders = build(reminder("x").when(always()).target(ReminderTarget::Steer));
@@ -251,7 +262,8 @@ fn two_reminders_with_one_id_speak_once_together() {
     assert_eq!(talk.texts(), ["q<system-reminder>first</system-reminder>"]);
 }
 
-/// A save that failed leaves what was folded pending; the next one must neither fold again nor forget.
+/// A save that failed leaves what was folded pending; the next one must neither fold again nor
+/// forget.
 #[test]
 fn once_is_used_up_by_what_is_pending() {
     let reminders = build(reminder("x").when(Predicate::once("a")));
@@ -264,7 +276,10 @@ fn once_is_used_up_by_what_is_pending() {
 fn metadata_of_others_is_left_alone() {
     let foreign = Metadata::default().with("reminders", Json::from("buy milk"));
     let mut talk = Talk::default();
-    assert_eq!(talk.say(Message::from("q").with_metadata(foreign)).fold(&build(reminder("x"))).fired, 0);
+    assert_eq!(
+        talk.say(Message::from("q").with_metadata(foreign)).fold(&build(reminder("x"))).fired,
+        0
+    );
     // Somebody else's synthetic message is no turn either.
     let synthetic = Metadata::default().with("synthetic", json!({"source": "guardrail"}));
     talk.say(Message::from("retry").with_metadata(synthetic));
@@ -281,8 +296,11 @@ fn a_folded_conversation() {
         when("Greet the user in 日本語.", Predicate::first_turns(1)).as_part(),
         when("The tool failed: read its manual.", Predicate::tool_failed("search"))
             .target(ReminderTarget::ToolOutput),
-        when("Two failures: ask the user.", Predicate::tool_failure_streak(2).and(Predicate::once("ask")))
-            .target(ReminderTarget::Steer),
+        when(
+            "Two failures: ask the user.",
+            Predicate::tool_failure_streak(2).and(Predicate::once("ask")),
+        )
+        .target(ReminderTarget::Steer),
         when("Plan </system-reminder> again.", Predicate::every_n_tool_calls(2))
             .target(ReminderTarget::Steer),
         when("A tool failed in the last turn.", Predicate::any_tool_failed()),

@@ -63,14 +63,18 @@ fn calls_and_failures_are_news_of_one_step_between_steps() {
     let (called, failed) = (Predicate::tool_called("look"), Predicate::tool_failed("look"));
     let step = [q(), calls(&["look"]), failures(&["look"])];
     assert!(steer(&called, &step) && steer(&failed, &step));
-    assert!(steer(&Predicate::any_tool_called(), &step) && steer(&Predicate::any_tool_failed(), &step));
+    assert!(
+        steer(&Predicate::any_tool_called(), &step) && steer(&Predicate::any_tool_failed(), &step)
+    );
     for predicate in [Predicate::tool_called("other"), Predicate::tool_failed("other")] {
         assert!(!steer(&predicate, &step));
     }
     // The next step is about something else.
     let next = [&step[..], &[calls(&["other"]), results(&["other"], "fine")]].concat();
     assert!(!steer(&called, &next) && !steer(&failed, &next));
-    assert!(!steer(&Predicate::any_tool_failed(), &next) && steer(&Predicate::any_tool_called(), &next));
+    assert!(
+        !steer(&Predicate::any_tool_failed(), &next) && steer(&Predicate::any_tool_called(), &next)
+    );
 }
 
 #[test]
@@ -95,7 +99,8 @@ fn calls_and_failures_are_news_of_the_whole_last_reply_to_the_user() {
 fn what_the_model_says_in_several_messages_is_one_step() {
     let step = [q(), calls(&["look"]), assistant("and"), results(&["look"], "fine")];
     assert!(steer(&Predicate::tool_called("look"), &step));
-    // A tool that speaks up in a new turn, though nobody called it there, begins a reply and a step.
+    // A tool that speaks up in a new turn, though nobody called it there, begins a reply and a
+    // step.
     let next = [&step[..], &[q(), failures(&["other"])]].concat();
     assert!(!steer(&Predicate::tool_called("look"), &next));
     assert!(steer(&Predicate::any_tool_failed(), &next));
@@ -127,7 +132,11 @@ fn calls_are_counted_in_the_reply() {
         (Comparison::AtMost(2), true),
         (Comparison::AtMost(1), false),
     ] {
-        assert_eq!(steer(&Predicate::tool_call_count(comparison), &two), expected, "{comparison:?}");
+        assert_eq!(
+            steer(&Predicate::tool_call_count(comparison), &two),
+            expected,
+            "{comparison:?}"
+        );
     }
     let next = [&two[..], &[q(), calls(&["a"])]].concat();
     assert!(steer(&Predicate::tool_call_count(Comparison::Exactly(1)), &next));
@@ -136,8 +145,9 @@ fn calls_are_counted_in_the_reply() {
 /// Counting to an exact multiple would miss it when a step calls several tools at once.
 #[test]
 fn every_n_calls_does_not_jump_over_a_multiple() {
-    let reminders =
-        build(reminder("plan").when(Predicate::every_n_tool_calls(3)).target(ReminderTarget::Steer));
+    let reminders = build(
+        reminder("plan").when(Predicate::every_n_tool_calls(3)).target(ReminderTarget::Steer),
+    );
     let mut talk = Talk::default();
     let mut spoke = Vec::new();
     for tools in [&["a", "b"][..], &["a", "b"], &["a"], &["a", "b", "c", "d"], &["a"]] {
@@ -173,7 +183,12 @@ fn tool_output_is_searched_without_case_and_without_reminders() {
     let mut talk = Talk::default();
     talk.say(calls(&["a"])).say(results(&["a"], "fine")).save(&build(warn));
     let predicate = Predicate::tool_output_contains("rate limit");
-    assert!(!predicate.holds(&Situation::new(&talk.summary, ReminderTarget::Steer, talk.now(), None)));
+    assert!(!predicate.holds(&Situation::new(
+        &talk.summary,
+        ReminderTarget::Steer,
+        talk.now(),
+        None
+    )));
 }
 
 #[test]
@@ -309,7 +324,12 @@ fn what_says_nothing_or_cannot_be_read_is_skipped() {
         (NodeKind::Message(Role::Tool), broken.clone()),
         (NodeKind::Boundary, broken),
     ] {
-        talk.pending.push(Arc::new(Node::from_encoded("n".into(), kind, Timestamp::default(), body)));
+        talk.pending.push(Arc::new(Node::from_encoded(
+            "n".into(),
+            kind,
+            Timestamp::default(),
+            body,
+        )));
     }
     let before = talk.pending.clone();
     assert!(!talk.save(&build(reminder("x"))));
@@ -335,13 +355,16 @@ proptest! {
         messages in prop::collection::vec(any_message(), 0..12), cut in 0usize..12, n in 1u64..4
     ) {
         let parts = [
-            Predicate::every_n_turns(n), Predicate::every_n_tool_calls(n), Predicate::tool_failure_streak(n),
+            Predicate::every_n_turns(n), Predicate::every_n_tool_calls(n),
+                Predicate::tool_failure_streak(n),
             Predicate::tool_called("a"), Predicate::tool_failed("b"),
-            Predicate::tool_call_count(Comparison::AtLeast(n)), Predicate::elapsed_exceeds(Duration::from_secs(n)),
+            Predicate::tool_call_count(Comparison::AtLeast(n)),
+                Predicate::elapsed_exceeds(Duration::from_secs(n)),
         ];
         let reminders: Vec<_> = ["user", "tool-output", "steer"].iter().flat_map(|target| {
             let target: ReminderTarget = target.parse().unwrap();
-            parts.clone().map(|part| reminder(format!("{part:?}")).when(part).target(target).build().unwrap())
+            parts.clone().map(|part| reminder(format!("{part:?}")).when(part).target(target)
+                .build().unwrap())
         }).collect();
         let cut = cut.min(messages.len().saturating_sub(1));
         let run = |first: usize| {
@@ -357,7 +380,8 @@ proptest! {
             assert_eq!(stored.messages(), talk.summary.messages());
             talk.pending.last().cloned()
         };
-        // What goes to the last message is the same wherever the stored part ends, but for the id of a steer.
+        // What goes to the last message is the same wherever the stored part ends, but for the id
+        // of a steer.
         let last = |first| run(first).map(|node| Arc::clone(node.message().unwrap()));
         prop_assert_eq!(last(cut), last(messages.len().saturating_sub(1)));
     }

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use context_core::{Data, Json, Message, Metadata, Part, Role, ToolResult};
-use context_instructions::{Predicate, Reminder, ReminderTarget, reminder, strip_ranges, strip_reminders};
+use context_instructions::{
+    Predicate, Reminder, ReminderTarget, reminder, strip_ranges, strip_reminders,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -142,7 +144,13 @@ fn user_message() -> impl Strategy<Value = Message> {
 fn tool_message() -> impl Strategy<Value = Message> {
     let result = prop::collection::vec(part(), 0..3).prop_map(|output| {
         let (call_id, name, is_error) = ("c".to_owned(), None, false);
-        Part::ToolResult(ToolResult { call_id, name, output, is_error, metadata: Metadata::default() })
+        Part::ToolResult(ToolResult {
+            call_id,
+            name,
+            output,
+            is_error,
+            metadata: Metadata::default(),
+        })
     });
     (prop::collection::vec(prop_oneof![3 => result, 1 => part()], 0..4), metadata())
         .prop_map(|(parts, metadata)| Message::new(Role::Tool, parts).with_metadata(metadata))
@@ -162,7 +170,8 @@ fn reminders() -> impl Strategy<Value = Vec<Reminder>> {
 proptest! {
     #[test]
     fn stripping_gives_back_what_was_folded_into(
-        user in user_message(), tool in tool_message(), reminders in reminders(), usage in any::<Option<u64>>()
+        user in user_message(), tool in tool_message(), reminders in reminders(),
+            usage in any::<Option<u64>>()
     ) {
         let mut talk = Talk { usage, ..Talk::default() };
         let folded = talk.say(tool.clone()).say(user.clone()).fold(&reminders);
@@ -182,9 +191,11 @@ proptest! {
 
     #[test]
     fn ranges_are_of_characters(
-        text in text(), ranges in prop::collection::vec((0usize..12, 0usize..12).prop_map(|(a, b)| a..b), 0..4)
+        text in text(), ranges in prop::collection::vec((0usize..12,
+            0usize..12).prop_map(|(a, b)| a..b), 0..4)
     ) {
-        let kept = text.chars().enumerate().filter(|(at, _)| !ranges.iter().any(|range| range.contains(at)));
+        let kept = text.chars().enumerate().filter(|(at,
+            _)| !ranges.iter().any(|range| range.contains(at)));
         let kept: String = kept.map(|(_, c)| c).collect();
         let expected = if kept == text { kept.as_str() } else { kept.trim_end() };
         prop_assert_eq!(strip_ranges(&text, &ranges), expected);
@@ -196,7 +207,8 @@ proptest! {
     ) {
         let marks: Vec<_> = marks
             .into_iter()
-            .map(|(part, output, start, end)| json!({"part": part % 3, "output": output, "start": start, "end": end}))
+            .map(|(part, output, start,
+                end)| json!({"part": part % 3, "output": output, "start": start, "end": end}))
             .collect();
         // No element of it stands where a mark points at unless the text holds one.
         let stripped = strip_reminders(&marked(&text, json!(marks)));

@@ -2,7 +2,9 @@
 
 use std::error::Error as _;
 
-use context_core::{Error, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, RecallQuery, Retry};
+use context_core::{
+    Error, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, RecallQuery, Retry,
+};
 use context_http::{ClientOptions, HttpError, Retries};
 use context_memory::remote::{RemoteError, RemoteMemory};
 use serde_json::{Value, json};
@@ -42,7 +44,8 @@ impl Says {
 fn is_whole(heard: &[u8]) -> bool {
     let text = String::from_utf8_lossy(heard);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-    let length = head.to_lowercase().split_once("content-length: ").map(|(_, rest)| rest.to_owned());
+    let length =
+        head.to_lowercase().split_once("content-length: ").map(|(_, rest)| rest.to_owned());
     let length = length.and_then(|rest| rest.split("\r\n").next()?.parse::<usize>().ok());
     body.len() >= length.unwrap_or(0)
 }
@@ -55,19 +58,27 @@ impl Drop for Says {
 
 fn http(status: &str, body: &str) -> Option<Vec<u8>> {
     Some(
-        format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
-            .into_bytes(),
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes(),
     )
 }
 
 async fn recall(reply: Option<Vec<u8>>) -> Result<usize, Error> {
     let says = Says::start(reply).await;
-    let memory = RemoteMemory::at(&says.address, ClientOptions::default().retries(Retries::none())).unwrap();
-    memory.recall(&RecallQuery::new(ada(), "hush"), &never()).await.map(|recalled| recalled.memories.len())
+    let memory =
+        RemoteMemory::at(&says.address, ClientOptions::default().retries(Retries::none())).unwrap();
+    memory
+        .recall(&RecallQuery::new(ada(), "hush"), &never())
+        .await
+        .map(|recalled| recalled.memories.len())
 }
 
 fn memory(more: Value) -> Value {
-    let mut memory = json!({"kind": "note", "scope": {"user": "ada"}, "score": 1.0, "text": "hush"});
+    let mut memory =
+        json!({"kind": "note", "scope": {"user": "ada"}, "score": 1.0, "text": "hush"});
     for (key, value) in more.as_object().unwrap() {
         memory[key] = value.clone();
     }
@@ -75,7 +86,10 @@ fn memory(more: Value) -> Value {
 }
 
 fn ok(scope: Value, memories: Vec<Value>) -> Option<Vec<u8>> {
-    http("200 OK", &json!({"memories": memories, "scope": scope, "of a later version": 1}).to_string())
+    http(
+        "200 OK",
+        &json!({"memories": memories, "scope": scope, "of a later version": 1}).to_string(),
+    )
 }
 
 fn cause(error: &Error) -> &RemoteError {
@@ -89,7 +103,9 @@ fn scope() -> Value {
 #[tokio::test]
 async fn a_good_answer_is_used_with_what_it_does_not_say() {
     assert_eq!(
-        recall(ok(scope(), vec![memory(json!({})), memory(json!({"scope": scope()}))])).await.unwrap(),
+        recall(ok(scope(), vec![memory(json!({})), memory(json!({"scope": scope()}))]))
+            .await
+            .unwrap(),
         2
     );
     let nulls = json!({"at": null, "id": null, "source": null, "speaker": null});
@@ -111,7 +127,8 @@ async fn an_answer_for_another_scope_is_refused() {
     }
     // A scope with a name that is not known here may be any.
     let refused =
-        recall(ok(json!({"user": "ada", "project": "p", "session": "s", "team": "x"}), Vec::new())).await;
+        recall(ok(json!({"user": "ada", "project": "p", "session": "s", "team": "x"}), Vec::new()))
+            .await;
     assert!(matches!(cause(&refused.unwrap_err()), RemoteError::Http(HttpError::NotJson { .. })));
 }
 
@@ -151,9 +168,17 @@ async fn what_is_no_memory_is_refused() {
 
 #[tokio::test]
 async fn what_is_not_the_protocol_is_refused() {
-    let without_scope = json!({"memories": [{"kind": "note", "text": "hush"}], "scope": scope()}).to_string();
-    for body in ["", "hush", "[]", "{}", r#"{"scope": {"user": "ada"}}"#, &without_scope, &"[".repeat(10_000)]
-    {
+    let without_scope =
+        json!({"memories": [{"kind": "note", "text": "hush"}], "scope": scope()}).to_string();
+    for body in [
+        "",
+        "hush",
+        "[]",
+        "{}",
+        r#"{"scope": {"user": "ada"}}"#,
+        &without_scope,
+        &"[".repeat(10_000),
+    ] {
         let refused = recall(http("200 OK", body)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Corrupt, "{body:.40}");
         assert!(!format!("{refused} {refused:?}").contains("hush"));
@@ -200,7 +225,8 @@ async fn a_server_that_hangs_is_given_up() {
 async fn other_calls_check_the_scope_as_well() {
     let other = json!({"scope": {"user": "bob"}, "removed": 1, "remaining": 0}).to_string();
     let says = Says::start(http("200 OK", &other)).await;
-    let memory = RemoteMemory::at(&says.address, ClientOptions::default().retries(Retries::none())).unwrap();
+    let memory =
+        RemoteMemory::at(&says.address, ClientOptions::default().retries(Retries::none())).unwrap();
     let refused = memory.capture(&turn(Vec::new()), &never()).await.unwrap_err();
     assert!(matches!(cause(&refused), RemoteError::OtherScope));
     let refused = memory.forget(&MemoryForget::Scope(MemoryScope::new("ada"))).await.unwrap_err();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, MemoryScope, RecallQuery,
-    Recalled, RecalledMemory, Result,
+    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, MemoryScope,
+    RecallQuery, Recalled, RecalledMemory, Result,
 };
 use context_memory::Episodic;
 use context_memory::remote::{KeyFor, MemoryService, ServiceRequest};
@@ -49,7 +49,11 @@ async fn a_request_that_might_mean_less_is_refused() {
         ("/v1/forget", json!({"scope": {"user": "ada"}}), 400),
         ("/v1/forget", json!({"scope": {"user": "ada"}, "all": false}), 400),
         ("/v1/forget", json!({"scope": {"user": "ada"}, "all": true, "ids": ["x"]}), 400),
-        ("/v1/forget", json!({"scope": {"user": "ada"}, "source": {"session": "s", "before": 3}}), 400),
+        (
+            "/v1/forget",
+            json!({"scope": {"user": "ada"}, "source": {"session": "s", "before": 3}}),
+            400,
+        ),
         ("/v1/forget", json!({"scope": {"user": "bob"}, "all": true}), 403),
         ("/v1/forget", json!({"scope": {"user": "ada"}, "ids": ["x"]}), 200),
         ("/v1/forget", json!({"scope": {"user": "ada"}, "ids": [""]}), 400),
@@ -57,12 +61,19 @@ async fn a_request_that_might_mean_less_is_refused() {
         ("/v1/info", json!({}), 405),
     ] {
         let (answered, said) =
-            ask(&service, "POST", path, Some("bearer key-of-one"), body.to_string().as_bytes()).await;
+            ask(&service, "POST", path, Some("bearer key-of-one"), body.to_string().as_bytes())
+                .await;
         assert_eq!(answered, status, "{path} {body} {said}");
         assert_eq!(said.get("error").is_some(), status != 200);
     }
-    for key in [None, Some(""), Some("Bearer"), Some("Bearer "), Some("Basic key-of-one"), Some("Bearer two")]
-    {
+    for key in [
+        None,
+        Some(""),
+        Some("Bearer"),
+        Some("Bearer "),
+        Some("Basic key-of-one"),
+        Some("Bearer two"),
+    ] {
         assert_eq!(ask(&service, "GET", "/v1/info", key, b"").await.0, 401);
     }
     assert_eq!(
@@ -99,18 +110,21 @@ impl MemoryProvider for Mixed {
 async fn a_provider_that_mixes_up_scopes_is_not_passed_on() {
     let service = MemoryService::new(Arc::new(Mixed), "mixed").key("all", KeyFor::AllUsers);
     let body = json!({"scope": {"user": "ada"}, "text": "x"}).to_string();
-    let (status, said) = ask(&service, "POST", "/v1/recall", Some("Bearer all"), body.as_bytes()).await;
+    let (status, said) =
+        ask(&service, "POST", "/v1/recall", Some("Bearer all"), body.as_bytes()).await;
     assert_eq!(status, 500);
     assert!(!said.to_string().contains("hush"));
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn every_request_is_answered(
         path in "/v1/(recall|capture|flush|forget|info|x)", method in "(GET|POST|PUT)",
-        text in "\\PC{0,20}", bytes in proptest::collection::vec(any::<u8>(), 0..40), cut in 0..200_usize,
+        text in "\\PC{0,20}", bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            cut in 0..200_usize,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let message = json!({"id": &text, "message": {"parts": [{"text": &text, "type": "text"}], "role": "user"}});

@@ -50,7 +50,8 @@ impl Bare {
         );
         client.batch_execute(&tables).await.unwrap();
         let append = client.prepare(APPEND).await.unwrap();
-        let scan = client.prepare("SELECT id, role, content FROM message ORDER BY seq").await.unwrap();
+        let scan =
+            client.prepare("SELECT id, role, content FROM message ORDER BY seq").await.unwrap();
         let search = client.prepare(SEARCH).await.unwrap();
         Self { client, append, scan, search }
     }
@@ -59,7 +60,8 @@ impl Bare {
 #[async_trait(?Send)]
 impl Floor for Bare {
     async fn append(&self, nodes: &[Node]) {
-        let texts: Vec<String> = nodes.iter().map(|node| node.message().unwrap().readable_text()).collect();
+        let texts: Vec<String> =
+            nodes.iter().map(|node| node.message().unwrap().readable_text()).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let (mut ids, mut roles, mut contents) = (Vec::new(), Vec::new(), Vec::new());
         for (id, role, content) in nodes.iter().map(columns) {

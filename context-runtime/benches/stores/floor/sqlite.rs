@@ -41,7 +41,8 @@ impl Floor for Bare {
                 "INSERT INTO message(id, role, content) VALUES (?1, ?2, ?3)",
                 params![id, role, text],
             );
-            let (row, words) = (self.0.last_insert_rowid(), node.message().unwrap().readable_text());
+            let (row, words) =
+                (self.0.last_insert_rowid(), node.message().unwrap().readable_text());
             self.execute("INSERT INTO words(rowid, text) VALUES (?1, ?2)", params![row, words]);
         }
         let head = nodes.last().map(|node| node.id.as_str());
@@ -50,9 +51,11 @@ impl Floor for Bare {
     }
 
     async fn scan(&self) -> usize {
-        let mut scan = self.0.prepare_cached("SELECT id, role, content FROM message ORDER BY seq").unwrap();
+        let mut scan =
+            self.0.prepare_cached("SELECT id, role, content FROM message ORDER BY seq").unwrap();
         let text = |row: &rusqlite::Row<'_>, column| row.get::<_, String>(column);
-        let rows = scan.query_map([], |row| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?))).unwrap();
+        let rows =
+            scan.query_map([], |row| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?))).unwrap();
         std::hint::black_box(rows.collect::<Result<Vec<_>, _>>().unwrap()).len()
     }
 

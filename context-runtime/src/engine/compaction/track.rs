@@ -28,7 +28,8 @@ impl<'a> Track<'a> {
         track
     }
 
-    /// A boundary takes back another: a compaction with those that were made on top of it, or an undo.
+    /// A boundary takes back another: a compaction with those that were made on top of it, or an
+    /// undo.
     fn take_back(&mut self, position: usize, undoes: &MessageId) {
         let is_it = |candidate: &usize| self.all[*candidate].id == *undoes;
         if let Some(from) = self.standing.iter().rposition(is_it) {

@@ -18,14 +18,16 @@ pub(in crate::runtime) struct Preview<'a> {
 }
 
 impl Preview<'_> {
-    /// The preview in at most so many bytes, note included: whole characters, as much of the end as of the beginning. Where the note
-    /// does not fit, as much of it as does.
+    /// The preview in at most so many bytes, note included: whole characters, as much of the end as
+    /// of the beginning. Where the note does not fit, as much of it as does.
     pub(in crate::runtime) fn within(&self, limit: usize) -> String {
         // No number that is shown later is longer than the length of the text.
         let longest = self.note(self.text.len(), self.text.len());
         let Some(room) = limit.checked_sub(longest.len() + 2 * SEPARATOR.len()) else {
-            let note = self.reference.filter(|_| longest.len() > limit).map_or(longest.clone(), bracketed);
-            return shorten::ends(&note, limit, 0).map_or(note.clone(), |(head, _)| head.to_owned());
+            let note =
+                self.reference.filter(|_| longest.len() > limit).map_or(longest.clone(), bracketed);
+            return shorten::ends(&note, limit, 0)
+                .map_or(note.clone(), |(head, _)| head.to_owned());
         };
         let Some((head, tail)) = shorten::ends(self.text, room / 2, room / 2) else {
             return self.text.to_owned();
@@ -36,11 +38,14 @@ impl Preview<'_> {
 
     fn note(&self, head: usize, tail: usize) -> String {
         let total = self.text.len();
-        let shown =
-            format!("[Too long to show whole: {total} bytes, here the first {head} and the last {tail}.");
+        let shown = format!(
+            "[Too long to show whole: {total} bytes, here the first {head} and the last {tail}."
+        );
         match (self.reference, self.tool) {
             (Some(reference), Some(tool)) => {
-                format!(r#"{shown} All of it: {tool} {{"reference":"{reference}","start":{head}}}]"#)
+                format!(
+                    r#"{shown} All of it: {tool} {{"reference":"{reference}","start":{head}}}]"#
+                )
             }
             (Some(reference), None) => format!("{shown} All of it is kept as {reference}]"),
             (None, _) => format!("{shown} The rest is lost.]"),
@@ -72,7 +77,10 @@ mod tests {
         assert!(shown.len() <= 200 && shown.contains(LONGEST_REFERENCE), "{shown}");
         let shown = preview(&text, None).within(400);
         let (head, tail) = (shown.matches('a').count(), shown.matches('z').count());
-        assert!(shown.starts_with("aaaa") && shown.ends_with("zzzz") && head.abs_diff(tail) <= 6, "{shown}");
+        assert!(
+            shown.starts_with("aaaa") && shown.ends_with("zzzz") && head.abs_diff(tail) <= 6,
+            "{shown}"
+        );
     }
 
     #[test]
@@ -87,7 +95,8 @@ mod tests {
         #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
 
         #[test]
-        fn a_preview_keeps_its_limit(text in "(?s).{0,600}", repeat in 1_usize..6, limit in 0_usize..2_000) {
+        fn a_preview_keeps_its_limit(text in "(?s).{0,600}", repeat in 1_usize..6,
+            limit in 0_usize..2_000) {
             let text = text.repeat(repeat);
             let long = text.len() > limit;
             let shown = preview(&text, Some("read_spilled_output")).within(limit);

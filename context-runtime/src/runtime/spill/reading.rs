@@ -1,6 +1,8 @@
 //! The tool with which a model reads back what was spilled, a bounded part at a time.
 
-use context_core::{ChatRef, ErrorKind, FunctionTool, Json, ToolCall, ToolInput, ToolResult, shorten};
+use context_core::{
+    ChatRef, ErrorKind, FunctionTool, Json, ToolCall, ToolInput, ToolResult, shorten,
+};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -9,13 +11,14 @@ use super::{Spill, SpilledRange};
 /// The name of the tool that reads outputs back.
 pub const READ_SPILLED: &str = "read_spilled_output";
 
-/// How many bytes one call shows. No text has more tokens than bytes, so what was read stays below the limit at which it would be
-/// spilled again.
+/// How many bytes one call shows. No text has more tokens than bytes, so what was read stays below
+/// the limit at which it would be spilled again.
 const MOST: u64 = 8_000;
 /// The longest character. A range that is shorter might show nothing.
 const LEAST: u64 = 4;
 
-/// The tool that reads outputs back. Offer it to the model, and answer its calls with [`Spill::answer`].
+/// The tool that reads outputs back. Offer it to the model, and answer its calls with
+/// [`Spill::answer`].
 ///
 /// ```
 /// use context_runtime::{Part, Spill, ToolCall, ToolInput, spilled_output_tool};
@@ -61,8 +64,8 @@ struct Asked {
 }
 
 impl Spill {
-    /// Answers a call of [`spilled_output_tool`]: with at most 8,000 bytes of text, or with an error that tells the model what to do.
-    /// Never fails: whatever goes wrong is the result.
+    /// Answers a call of [`spilled_output_tool`]: with at most 8,000 bytes of text, or with an
+    /// error that tells the model what to do. Never fails: whatever goes wrong is the result.
     pub async fn answer(&self, chat: &ChatRef, call: &ToolCall) -> ToolResult {
         match self.shown(chat, &call.input).await {
             Ok(text) => call.result(text),
@@ -79,16 +82,19 @@ impl Spill {
         };
         let start = asked.start.unwrap_or(0);
         let furthest = start.saturating_add(MOST);
-        let end = asked.end.map_or(furthest, |end| end.clamp(start.saturating_add(LEAST), furthest));
+        let end =
+            asked.end.map_or(furthest, |end| end.clamp(start.saturating_add(LEAST), furthest));
         let read =
-            self.read(chat, &asked.reference, start..end).await.map_err(|error| match error.kind() {
-                ErrorKind::NotFound | ErrorKind::Invalid => {
-                    format!(
-                        "There is no output {} in this conversation.",
-                        Json::from(beginning(&asked.reference))
-                    )
+            self.read(chat, &asked.reference, start..end).await.map_err(|error| {
+                match error.kind() {
+                    ErrorKind::NotFound | ErrorKind::Invalid => {
+                        format!(
+                            "There is no output {} in this conversation.",
+                            Json::from(beginning(&asked.reference))
+                        )
+                    }
+                    _ => "The output cannot be read at the moment.".to_owned(),
                 }
-                _ => "The output cannot be read at the moment.".to_owned(),
             })?;
         let total = read.total;
         let Some((start, text)) = whole_characters(&read) else {
@@ -96,8 +102,11 @@ impl Spill {
             return Err(format!("The output is no text: it is {what} and has {total} bytes."));
         };
         let end = start + text.len() as u64;
-        let more =
-            if end < total { format!("; go on with start {end}") } else { "; this is the end".to_owned() };
+        let more = if end < total {
+            format!("; go on with start {end}")
+        } else {
+            "; this is the end".to_owned()
+        };
         Ok(format!("[bytes {start} to {end} of {total}{more}]\n{text}"))
     }
 }
@@ -110,7 +119,8 @@ fn beginning(text: &str) -> &str {
 /// The whole characters of a range and where they begin; nothing if it is no text.
 fn whole_characters(read: &SpilledRange) -> Option<(u64, &str)> {
     let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
-    let cut = if read.start == 0 { 0 } else { read.bytes.iter().take(3).take_while(is_inside).count() };
+    let cut =
+        if read.start == 0 { 0 } else { read.bytes.iter().take(3).take_while(is_inside).count() };
     let bytes = &read.bytes[cut..];
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,

@@ -38,9 +38,9 @@ pub(super) struct Choice {
 /// No preview gets shorter than this on account of others: its note would not fit.
 const SHORTEST: usize = 320;
 
-/// Chooses the results above a limit of their own and then the largest of the others until all together keep theirs. If they cannot,
-/// previews are halved down to [`SHORTEST`]. `other` is what the message has besides; `preview` gives tokens and bytes of a text's preview
-/// of so many bytes.
+/// Chooses the results above a limit of their own and then the largest of the others until all
+/// together keep theirs. If they cannot, previews are halved down to [`SHORTEST`]. `other` is what
+/// the message has besides; `preview` gives tokens and bytes of a text's preview of so many bytes.
 pub(super) fn choose(
     results: &[Measured<'_>],
     other: u64,
@@ -49,7 +49,8 @@ pub(super) fn choose(
 ) -> Vec<Choice> {
     let mut largest: Vec<&Measured<'_>> = results.iter().collect();
     largest.sort_by_key(|result| (std::cmp::Reverse(result.tokens), result.part));
-    let is_large = |result: &Measured<'_>| result.tokens > limits.tokens || result.text.len() > limits.bytes;
+    let is_large =
+        |result: &Measured<'_>| result.tokens > limits.tokens || result.text.len() > limits.bytes;
     let all = results.iter().fold(other, |sum, result| sum.saturating_add(result.tokens));
     let mut bytes = limits.preview;
     loop {
@@ -60,7 +61,9 @@ pub(super) fn choose(
                 if !must && sum <= limits.together {
                     break;
                 }
-                let Some((tokens, bytes)) = shorter(result, bytes, limits.tokens, preview) else { continue };
+                let Some((tokens, bytes)) = shorter(result, bytes, limits.tokens, preview) else {
+                    continue;
+                };
                 sum = sum.saturating_sub(result.tokens).saturating_add(tokens);
                 choices.push(Choice { part: result.part, preview: bytes, alone: must });
             }
@@ -73,8 +76,8 @@ pub(super) fn choose(
     }
 }
 
-/// Tokens and limit of the longest preview within so many bytes that is smaller than the result itself and keeps the limit of one. Nothing
-/// if there is none.
+/// Tokens and limit of the longest preview within so many bytes that is smaller than the result
+/// itself and keeps the limit of one. Nothing if there is none.
 fn shorter(
     result: &Measured<'_>,
     mut limit: usize,
@@ -152,12 +155,15 @@ mod tests {
             together in 0_u64..20_000,
             preview in 400_usize..4_000,
         ) {
-            let results: Vec<_> = sizes.iter().enumerate().map(|(part, size)| result(part, *size)).collect();
+            let results: Vec<_> = sizes.iter().enumerate().map(|(part, size)| result(part,
+                *size)).collect();
             let limits = limits(3_000, together, preview);
             let chosen = choose(&results, other, &limits, &bytes);
-            let tokens = |part: usize| chosen.iter().find(|choice| choice.part == part).map_or(sizes[part], |choice| choice.preview);
+            let tokens = |part: usize| chosen.iter().find(|choice| choice.part == part)
+                .map_or(sizes[part], |choice| choice.preview);
             let sum = other as usize + (0..sizes.len()).map(tokens).sum::<usize>();
-            let least = other as usize + sizes.iter().map(|size| (*size).min(SHORTEST)).sum::<usize>();
+            let least = other as usize + sizes.iter().map(|size| (*size).min(SHORTEST))
+                .sum::<usize>();
             prop_assert!(sum as u64 <= together || sum == least);
             prop_assert!((0..sizes.len()).all(|part| tokens(part) as u64 <= 3_000));
         }

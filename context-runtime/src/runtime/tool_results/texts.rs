@@ -6,7 +6,8 @@ use context_core::wire::is_blank;
 use context_core::{Message, Part, ToolResult};
 use serde::de::IgnoredAny;
 
-/// What stands for an output that says nothing. Providers refuse empty texts, and a model that is shown none waits for it.
+/// What stands for an output that says nothing. Providers refuse empty texts, and a model that is
+/// shown none waits for it.
 const NOTHING: &str = "[no output]";
 /// The same of a call that failed.
 const NOTHING_BUT_FAILED: &str = "[failed without saying why]";
@@ -52,7 +53,8 @@ pub(super) fn joined(output: &[Part]) -> Option<Cow<'_, str>> {
     }))
 }
 
-/// Puts one text in the place of the first one of an output and leaves the others out. What is no text stays.
+/// Puts one text in the place of the first one of an output and leaves the others out. What is no
+/// text stays.
 pub(super) fn replace(output: &mut Vec<Part>, text: String) {
     let at = output.iter().position(|part| matches!(part, Part::Text(_))).unwrap_or(0);
     output.retain(|part| !matches!(part, Part::Text(_)));
@@ -61,7 +63,7 @@ pub(super) fn replace(output: &mut Vec<Part>, text: String) {
 
 /// What a text is, as a blob says it.
 pub(super) fn media_type(text: &str) -> &'static str {
-    let is_json =
-        text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let is_json = text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok();
     if is_json { "application/json" } else { "text/plain" }
 }

@@ -1,10 +1,11 @@
-//! The end of writing a chat: branches, checkpoints and fragments come to their places, and what the import needed goes.
+//! The end of writing a chat: branches, checkpoints and fragments come to their places, and what
+//! the import needed goes.
 
 use std::collections::{HashMap, HashSet};
 
 use context_core::{
-    Branch, BranchName, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, MessageId, PageWalk, Result,
-    Target, Timestamp, limits,
+    Branch, BranchName, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, MessageId,
+    PageWalk, Result, Target, Timestamp, limits,
 };
 
 use super::{ChatWriter, INCOMPLETE, WrittenChat};
@@ -21,10 +22,13 @@ impl ChatWriter<'_> {
         }
         let missing = self.find_missing().await?;
         let main = BranchName::main();
-        let written_main = self.tips.iter().find(|(_, name)| **name == main).map(|(tip, _)| tip.clone());
+        let written_main =
+            self.tips.iter().find(|(_, name)| **name == main).map(|(tip, _)| tip.clone());
         let keep_main = missing.is_empty()
             && self.branches.first().is_some_and(|first| {
-                first.name == main && first.head == written_main && first.created_at == self.source.created_at
+                first.name == main
+                    && first.head == written_main
+                    && first.created_at == self.source.created_at
             });
         if keep_main {
             self.branches.remove(0);
@@ -67,7 +71,10 @@ impl ChatWriter<'_> {
             }
         }
         for fragments in self.fragments.chunks(limits::MAX_PAGE) {
-            self.store.fragments().put_fragments(&self.chat, fragments, self.source.created_at).await?;
+            self.store
+                .fragments()
+                .put_fragments(&self.chat, fragments, self.source.created_at)
+                .await?;
         }
         self.remove_spares(keep_main).await?;
         let complete = ChatPatch { remove: vec![INCOMPLETE.to_owned()], ..ChatPatch::default() };
@@ -102,23 +109,27 @@ impl ChatWriter<'_> {
                 .filter(|(_, found)| found.is_none())
                 .map(|(head, _)| head)
                 .collect();
-            let is_absent = |branch: &&Branch| branch.head.as_ref().is_some_and(|head| absent.contains(head));
+            let is_absent =
+                |branch: &&Branch| branch.head.as_ref().is_some_and(|head| absent.contains(head));
             missing.extend(part.iter().filter(is_absent).cloned());
         }
         self.branches.retain(|branch| missing.iter().all(|missing| missing.name != branch.name));
         Ok(missing)
     }
 
-    /// Something is missing: what came and is on no branch is put on one, so that it is kept. Takes memory for the
-    /// ids of the chat, which a sound one does not need.
+    /// Something is missing: what came and is on no branch is put on one, so that it is kept. Takes
+    /// memory for the ids of the chat, which a sound one does not need.
     async fn recover(&mut self, missing: Vec<Branch>) -> Result<()> {
         let mut parents = HashMap::new();
         let mut after = None;
         let mut walk = PageWalk::new("all_messages", "message");
         loop {
-            let page = self.history().all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let page =
+                self.history().all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
             let next = walk.next(&page)?;
-            parents.extend(page.items.into_iter().map(|placed| (placed.node.id.clone(), placed.parent)));
+            parents.extend(
+                page.items.into_iter().map(|placed| (placed.node.id.clone(), placed.parent)),
+            );
             after = next;
             if after.is_none() {
                 break;
@@ -126,7 +137,8 @@ impl ChatWriter<'_> {
         }
         let mut reached = HashSet::new();
         let kept = self.history().branches(&self.chat).await?;
-        let kept = kept.into_iter().filter(|branch| !self.tips.values().any(|name| *name == branch.name));
+        let kept =
+            kept.into_iter().filter(|branch| !self.tips.values().any(|name| *name == branch.name));
         let heads: Vec<_> =
             self.branches.iter().cloned().chain(kept).filter_map(|branch| branch.head).collect();
         for head in &heads {
@@ -135,15 +147,20 @@ impl ChatWriter<'_> {
                 next = parents.get(id).and_then(Option::as_ref);
             }
         }
-        let mut lost: Vec<_> = self.tips.keys().filter(|tip| !reached.contains(*tip)).cloned().collect();
+        let mut lost: Vec<_> =
+            self.tips.keys().filter(|tip| !reached.contains(*tip)).cloned().collect();
         lost.sort();
         let mut lost = lost.into_iter();
         for branch in missing {
             let head = branch.head.map(|head| head.to_string()).unwrap_or_default();
             let at = lost.next();
-            let now =
-                at.as_ref().map_or("a branch without messages".to_owned(), |at| format!("ends at {at}"));
-            self.note(format!("branch {}", branch.name), format!("its head {head} is missing: {now}"));
+            let now = at
+                .as_ref()
+                .map_or("a branch without messages".to_owned(), |at| format!("ends at {at}"));
+            self.note(
+                format!("branch {}", branch.name),
+                format!("its head {head} is missing: {now}"),
+            );
             let active = branch.name == self.source.active;
             self.branches.push(Branch::new(branch.name, at, 0, active, branch.created_at));
         }
@@ -169,17 +186,25 @@ impl ChatWriter<'_> {
     async fn remove_spares(&mut self, keep_main: bool) -> Result<()> {
         let history = self.history();
         let branches = history.branches(&self.chat).await?;
-        let spares: Vec<_> = branches.into_iter().filter(|branch| self.is_spare(&branch.name)).collect();
+        let spares: Vec<_> =
+            branches.into_iter().filter(|branch| self.is_spare(&branch.name)).collect();
         for branch in spares {
             if branch.active {
                 // A chat without any branch of its own keeps the one it was created with.
                 let main = BranchName::main();
-                history.rename_branch(&self.chat, &branch.name, &main, self.source.created_at).await?;
+                history
+                    .rename_branch(&self.chat, &branch.name, &main, self.source.created_at)
+                    .await?;
                 self.written.branches += u64::from(!keep_main);
                 continue;
             }
             let _deleted = history
-                .delete_branch(&self.chat, &branch.name, branch.head.as_ref(), self.source.created_at)
+                .delete_branch(
+                    &self.chat,
+                    &branch.name,
+                    branch.head.as_ref(),
+                    self.source.created_at,
+                )
                 .await?;
         }
         Ok(())

@@ -17,8 +17,11 @@ use super::{has_both_requests, history, input};
 async fn cancelling_ends_a_call_at_once_and_changes_nothing() {
     let (runtime, history, source) = (runtime(), history(5), CancelSource::new());
     let before = history.clone();
-    let mut call =
-        ModelCall::new(&runtime, provider("openai").unwrap(), input("openai").cancel(source.signal()));
+    let mut call = ModelCall::new(
+        &runtime,
+        provider("openai").unwrap(),
+        input("openai").cancel(source.signal()),
+    );
     let (ended, ()) = tokio::join!(call.run(&Silent, &history), async {
         tokio::task::yield_now().await;
         source.cancel();
@@ -32,8 +35,11 @@ async fn cancelling_ends_a_call_at_once_and_changes_nothing() {
 async fn cancelling_ends_a_wait() {
     let (runtime, source) = (runtime(), CancelSource::new());
     let model = Scripted::new([Err(super::models::error(ModelErrorCode::Overloaded))]);
-    let mut call =
-        ModelCall::new(&runtime, provider("openai").unwrap(), input("openai").cancel(source.signal()));
+    let mut call = ModelCall::new(
+        &runtime,
+        provider("openai").unwrap(),
+        input("openai").cancel(source.signal()),
+    );
     let began = tokio::time::Instant::now();
     let history = history(1);
     let (ended, ()) = tokio::join!(call.run(&*model, &history), async {
@@ -78,7 +84,12 @@ fn errors() -> impl Strategy<Value = ModelError> {
         if code != ModelErrorCode::InvalidRequest {
             error = plain;
         }
-        (error.window, error.input_tokens, error.max_output_tokens, error.available_output_tokens) = numbers;
+        (
+            error.window,
+            error.input_tokens,
+            error.max_output_tokens,
+            error.available_output_tokens,
+        ) = numbers;
         error
     })
 }
@@ -106,7 +117,8 @@ proptest! {
         max_output in prop::option::of(1_u64..10_000),
     ) {
         let executor =
-            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
+                .unwrap();
         executor.block_on(async {
             let (runtime, history) = (runtime(), history(steps));
             let model = Scripted::new(script);
@@ -114,7 +126,8 @@ proptest! {
             options.max_calls = max_calls;
             let mut input = input("openai");
             input.max_output_tokens = max_output;
-            let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input).options(options);
+            let mut call = ModelCall::new(&runtime, provider("openai").unwrap(),
+                input).options(options);
             let ended = call.run(&*model, &history).await;
             let asked = model.asked();
             assert!(asked.len() as u32 <= max_calls && call.calls() == asked.len() as u32);
@@ -129,7 +142,8 @@ proptest! {
                 before = tokens;
             }
             if let Some(kept) = call.compacted() {
-                assert!(kept.origins.contains(&Some(0)) && kept.origins.contains(&Some(history.len() - 1)));
+                assert!(kept.origins.contains(&Some(0))
+                    && kept.origins.contains(&Some(history.len() - 1)));
             }
             let provider = provider("openai").unwrap();
             assert!(asked.iter().all(|request| provider.lower(request).is_ok()));

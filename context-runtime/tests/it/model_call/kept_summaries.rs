@@ -1,11 +1,12 @@
-//! Summaries by the policy that comes with the library: asked for within a call, kept with the chat, found again.
+//! Summaries by the policy that comes with the library: asked for within a call, kept with the
+//! chat, found again.
 
 use std::sync::Arc;
 
 use context_runtime::summarize::{Checkpoint, Summarize};
 use context_runtime::{
-    CancelSource, ContextEngine, DefaultContextRuntime, Fragment, Message, ModelCall, Part, PrepareInput,
-    Role, Text,
+    CancelSource, ContextEngine, DefaultContextRuntime, Fragment, Message, ModelCall, Part,
+    PrepareInput, Role, Text,
     compaction::{HistoryView, Stage},
     model::{Answer, LanguageModel, ModelErrorCode},
     provider,
@@ -22,9 +23,11 @@ const FIRST: &str = "## Objective\nThe build\n## Current state\nHalf of the file
 const SECOND: &str = "## Objective\nThe build\n## Current state\nIt is the linker\n## Remaining\nNothing\n\
                       ## Files and artifacts\nNone";
 
-/// Twenty thousand tokens of input, a token for each byte; from nine tenths of them on a summary is wanted.
+/// Twenty thousand tokens of input, a token for each byte; from nine tenths of them on a summary is
+/// wanted.
 fn runtime() -> DefaultContextRuntime {
-    let builder = DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
+    let builder =
+        DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
     builder.compaction([Stage::new(Summarize::new())]).build().unwrap()
 }
 
@@ -51,10 +54,16 @@ fn summarised_by<'r>(runtime: &'r DefaultContextRuntime, model: &Arc<Scripted>) 
     ModelCall::new(runtime, provider("openai").unwrap(), input("openai")).summaries(model)
 }
 
-/// One turn of an agent on a chat: what is shown is sent, what was cut and what was said is saved. Gives what the model was sent.
-async fn turn(chat: &mut ContextEngine, summary: &str, answer: &str) -> (Vec<Arc<Message>>, Arc<Scripted>) {
+/// One turn of an agent on a chat: what is shown is sent, what was cut and what was said is saved.
+/// Gives what the model was sent.
+async fn turn(
+    chat: &mut ContextEngine,
+    summary: &str,
+    answer: &str,
+) -> (Vec<Arc<Message>>, Arc<Scripted>) {
     let runtime = runtime();
-    let (summaries, model) = (Scripted::new([Ok(says(summary))]), Scripted::new([Ok(says(answer))]));
+    let (summaries, model) =
+        (Scripted::new([Ok(says(summary))]), Scripted::new([Ok(says(answer))]));
     let shown = chat.resolve().await.unwrap();
     let mut call = summarised_by(&runtime, &summaries);
     let answer = call.run(&*model, &shown.request().messages).await.unwrap();
@@ -68,14 +77,18 @@ async fn turn(chat: &mut ContextEngine, summary: &str, answer: &str) -> (Vec<Arc
 /// The policy of each compaction, and whether it says how many tokens it saved.
 async fn compactions(chat: &mut ContextEngine) -> Vec<(String, bool)> {
     let all = chat.compactions().await.unwrap();
-    all.iter().map(|all| (all.boundary.policy.clone(), all.boundary.before > all.boundary.after)).collect()
+    all.iter()
+        .map(|all| (all.boundary.policy.clone(), all.boundary.before > all.boundary.after))
+        .collect()
 }
 
-/// Summaries of summaries lost what was decided first, and the task with it; or a checkpoint stood behind each other.
+/// Summaries of summaries lost what was decided first, and the task with it; or a checkpoint stood
+/// behind each other.
 #[tokio::test]
 async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoint() {
     let store = store().await;
-    let mut chat = ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
+    let mut chat =
+        ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
     chat.set(nearly_full().iter().map(|message| Fragment::from((**message).clone())));
     let (sent, _) = turn(&mut chat, FIRST, "Half of it is read.").await;
     let first = Checkpoint::read(&sent[0]).unwrap();
@@ -83,7 +96,8 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     assert_eq!(first.facts.todo.as_deref(), Some(r#"{"todos":["mend the linker"]}"#));
 
     // Another process goes on with it.
-    let mut chat = ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
+    let mut chat =
+        ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
     chat.set([Fragment::from(Message::from("And why only on Fridays?"))]);
     chat.set(steps("b", 10).iter().map(|message| Fragment::from((**message).clone())));
     let (sent, summaries) = turn(&mut chat, SECOND, "Rotation.").await;
@@ -137,25 +151,32 @@ async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
     }
 }
 
-/// A summary that the user did not want to wait for was taken for one that failed, and none was asked for any more.
+/// A summary that the user did not want to wait for was taken for one that failed, and none was
+/// asked for any more.
 #[tokio::test]
 async fn a_summary_that_is_cancelled_changes_nothing_and_counts_for_nothing() {
     let (runtime, history, source) = (runtime(), nearly_full(), CancelSource::new());
     let model = Scripted::new([Ok(says("Rotation."))]);
     let given = input("openai").cancel(source.signal());
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given).summaries(Arc::new(Silent));
+    let mut call =
+        ModelCall::new(&runtime, provider("openai").unwrap(), given).summaries(Arc::new(Silent));
     let (ended, ()) = tokio::join!(call.run(&*model, &history), async {
         tokio::task::yield_now().await;
         source.cancel();
     });
     assert!(ended.unwrap_err().is_cancelled());
-    assert!(call.compacted().is_none() && call.diagnostics().is_empty() && model.asked().is_empty());
+    assert!(
+        call.compacted().is_none() && call.diagnostics().is_empty() && model.asked().is_empty()
+    );
 
     let summaries = Scripted::new([Ok(says(FIRST))]);
     let mut call = summarised_by(&runtime, &summaries);
     let _answer = call.run(&*model, &history).await.unwrap();
     assert_eq!(summaries.asked().len(), 1);
-    assert!(model.asked()[0].messages[0].is_checkpoint() && call.diagnostics().iter().all(is_no_failure));
+    assert!(
+        model.asked()[0].messages[0].is_checkpoint()
+            && call.diagnostics().iter().all(is_no_failure)
+    );
 }
 
 fn is_no_failure(said: &context_runtime::Diagnostic) -> bool {
@@ -173,12 +194,20 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     };
     let summaries = Scripted::new([Ok(says(FIRST))]);
     let asked: Arc<dyn LanguageModel> = Arc::clone(&summaries) as _;
-    let mut call =
-        ModelCall::new(&runtime, provider("openai").unwrap(), given(RULE)).summaries(Arc::clone(&asked));
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given(RULE))
+        .summaries(Arc::clone(&asked));
     let sent = call.next(&history).await.unwrap().unwrap();
     assert!(sent.context.messages[0].is_checkpoint());
     assert_eq!(sent.body().as_str().matches(RULE).count(), 1);
-    assert!(!provider("openai").unwrap().lower(&summaries.asked()[0]).unwrap().body.as_str().contains(RULE));
+    assert!(
+        !provider("openai")
+            .unwrap()
+            .lower(&summaries.asked()[0])
+            .unwrap()
+            .body
+            .as_str()
+            .contains(RULE)
+    );
 
     let (breakdown, messages) = (&sent.context.breakdown, &sent.context.messages);
     let count = |messages: &[Arc<Message>]| HistoryView::new(messages, &Bytes).total();
@@ -191,21 +220,25 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     call.answered(Ok(Answer::new(Message::text(Role::Assistant, "Rotation."))));
     assert!(call.next(&history).await.unwrap().is_none());
     let adopted = call.compacted().unwrap().messages.clone();
-    let next = context_runtime::ContextRuntime::prepare_for_model(&runtime, given(RULE).messages(adopted));
+    let next =
+        context_runtime::ContextRuntime::prepare_for_model(&runtime, given(RULE).messages(adopted));
     let next = next.await.unwrap();
     assert_eq!(next.breakdown, sent.context.breakdown);
 }
 
-/// What the stage before it shortened was taken for another history, and the summary that was paid for was thrown away.
+/// What the stage before it shortened was taken for another history, and the summary that was paid
+/// for was thrown away.
 #[tokio::test]
 async fn a_summary_behind_another_stage_is_taken() {
-    let builder = DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
+    let builder =
+        DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
     let stages = [Stage::new(Shorten), Stage::new(Summarize::new()).trigger(0.8).target(0.2)];
     let runtime = builder.compaction(stages).build().unwrap();
     let mut history = nearly_full();
     let says_much = Message::text(Role::Assistant, "So far nothing is wrong. ".repeat(600));
     history.insert(3, Arc::new(says_much));
-    let (summaries, model) = (Scripted::new([Ok(says(FIRST))]), Scripted::new([Ok(says("Rotation."))]));
+    let (summaries, model) =
+        (Scripted::new([Ok(says(FIRST))]), Scripted::new([Ok(says("Rotation."))]));
     let mut call = summarised_by(&runtime, &summaries);
     let _answer = call.run(&*model, &history).await.unwrap();
     assert_eq!(summaries.asked().len(), 1);
@@ -214,5 +247,8 @@ async fn a_summary_behind_another_stage_is_taken() {
     let policies: Vec<_> = call.plans().iter().map(|plan| plan.policy).collect();
     assert_eq!(policies, ["microcompact", "summarize"]);
     let origins = &call.compacted().unwrap().origins;
-    assert_eq!((origins[0], origins[1], *origins.last().unwrap()), (None, Some(0), Some(history.len() - 1)));
+    assert_eq!(
+        (origins[0], origins[1], *origins.last().unwrap()),
+        (None, Some(0), Some(history.len() - 1))
+    );
 }

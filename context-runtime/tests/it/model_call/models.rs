@@ -33,7 +33,11 @@ impl LanguageModel for Scripted {
         "scripted"
     }
 
-    async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         self.asked.lock().unwrap().push(request.clone());
         let mut script = self.script.lock().unwrap();
         match script.len() {
@@ -53,7 +57,11 @@ impl LanguageModel for Silent {
         "silent"
     }
 
-    async fn complete(&self, _: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        _: &ModelRequest,
+        cancel: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         cancel.cancelled().await;
         Err(ModelError::new("silent", ModelErrorCode::Unknown, "cancelled"))
     }

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use context_conformance::simulator::{Fault, Script, Simulator};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    CallError, ContextRuntime, Media, MediaSource, Message, Metadata, ModelCall, Part, PrepareInput,
-    RecoveryDecision, RecoveryInput, model::ModelErrorCode, provider,
+    CallError, ContextRuntime, Media, MediaSource, Message, Metadata, ModelCall, Part,
+    PrepareInput, RecoveryDecision, RecoveryInput, model::ModelErrorCode, provider,
 };
 use tokio::time::Instant;
 
@@ -40,9 +40,16 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
         let log = simulator.log();
         assert!(log.len() >= 2 && log.len() <= 4, "{name}: {log:?}");
         assert_eq!(log[0].refused, Some(ModelErrorCode::ContextOverflow), "{name}");
-        assert!(call.attempts().iter().any(|attempt| attempt.helped()), "{name}: {:?}", call.attempts());
+        assert!(
+            call.attempts().iter().any(|attempt| attempt.helped()),
+            "{name}: {:?}",
+            call.attempts()
+        );
         let kept = call.compacted().unwrap();
-        assert!(has_both_requests(&kept.messages, &history) && kept.messages.len() < history.len(), "{name}");
+        assert!(
+            has_both_requests(&kept.messages, &history) && kept.messages.len() < history.len(),
+            "{name}"
+        );
         for (message, origin) in kept.messages.iter().zip(&kept.origins) {
             assert!(origin.is_none_or(|at| history[at].role == message.role));
         }
@@ -71,7 +78,8 @@ async fn an_overflow_that_never_ends_is_given_up_with_the_error() {
 #[tokio::test(start_paused = true)]
 async fn a_busy_provider_is_left_alone_as_long_as_it_says() {
     let wait = Some(Duration::from_secs(7));
-    let script = Script::from([Fault::RateLimit { retry_after: wait }, Fault::Overloaded, Fault::Server]);
+    let script =
+        Script::from([Fault::RateLimit { retry_after: wait }, Fault::Overloaded, Fault::Server]);
     let simulator = simulator("anthropic").script(script);
     let (runtime, began) = (runtime(), Instant::now());
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic"));
@@ -91,7 +99,10 @@ async fn a_provider_that_wants_an_hour_is_not_waited_for() {
     let failed = call.run(&*model, &history(1)).await.unwrap_err();
     assert_eq!((failed.model_error(), began.elapsed().as_secs()), (Some(&busy), 0));
     let CallError::Refused(refusal) = failed else { panic!("{failed}") };
-    assert_eq!((&*refusal.reason, refusal.calls), ("it wants to be left alone for 3600 seconds", 1));
+    assert_eq!(
+        (&*refusal.reason, refusal.calls),
+        ("it wants to be left alone for 3600 seconds", 1)
+    );
 }
 
 #[tokio::test]
@@ -155,7 +166,8 @@ fn with_picture() -> Vec<Arc<Message>> {
         metadata: Metadata::default(),
     });
     let mut history = history(1);
-    history[0] = Arc::new(Message::from(vec![Part::text("Find out why the build fails."), picture]));
+    history[0] =
+        Arc::new(Message::from(vec![Part::text("Find out why the build fails."), picture]));
     history
 }
 
@@ -166,7 +178,8 @@ async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
     let _answer = call.run(&*model, &history).await.unwrap();
     assert_eq!(decisions(&call), ["strip_images_and_retry"]);
-    let has_image = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Image(_)));
+    let has_image =
+        |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Image(_)));
     assert!(!model.asked()[1].messages.iter().any(|message| has_image(message)));
     // The caller's history is as it was.
     assert!(has_image(&history[0]));
@@ -174,7 +187,10 @@ async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
     let model = Scripted::new([Err(error(ModelErrorCode::Image))]);
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
     let failed = call.run(&*model, &history).await.unwrap_err();
-    assert_eq!((failed.model_error().unwrap().code, model.asked().len()), (ModelErrorCode::Image, 2));
+    assert_eq!(
+        (failed.model_error().unwrap().code, model.asked().len()),
+        (ModelErrorCode::Image, 2)
+    );
 }
 
 #[tokio::test]
@@ -235,8 +251,11 @@ async fn what_a_provider_cannot_be_helped_with_is_said_with_its_code() {
 #[tokio::test]
 async fn nothing_to_send_is_an_error_and_ends_the_call() {
     let runtime = runtime();
-    let mut call =
-        ModelCall::new(&runtime, provider("anthropic").unwrap(), PrepareInput::new(("ada", "s"), "", "", ""));
+    let mut call = ModelCall::new(
+        &runtime,
+        provider("anthropic").unwrap(),
+        PrepareInput::new(("ada", "s"), "", "", ""),
+    );
     assert!(matches!(call.next(&[]).await, Err(CallError::Request(_))));
     assert!(call.next(&history(1)).await.is_err());
 }

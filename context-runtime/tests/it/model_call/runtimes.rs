@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use context_runtime::{
-    ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext, PrepareInput,
-    RecoveryChain, RecoveryDecision, RecoveryInput, Result, ToolResultInput, ToolResultOutput,
+    ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext,
+    PrepareInput, RecoveryChain, RecoveryDecision, RecoveryInput, Result, ToolResultInput,
+    ToolResultOutput,
     compaction::Compacted,
     model::{Answer, ModelRequest, SummaryError, SummaryTask},
 };
@@ -82,9 +83,10 @@ impl ContextRuntime for Summarising {
         for origin in compacted.origins.iter_mut().flatten() {
             *origin += task.covers.end;
         }
-        compacted
-            .messages
-            .insert(0, Arc::new(Message::from(format!("so far: {text}")).marked(Message::SYNTHETIC)));
+        compacted.messages.insert(
+            0,
+            Arc::new(Message::from(format!("so far: {text}")).marked(Message::SYNTHETIC)),
+        );
         compacted.origins.insert(0, None);
         Ok(compacted)
     }

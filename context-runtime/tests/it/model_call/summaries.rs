@@ -54,7 +54,8 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_tried_again() {
 #[tokio::test]
 async fn a_summary_leaves_a_call_for_the_request_itself() {
     let runtime = Summarising::new();
-    let (summaries, model) = (Scripted::new([Ok(says("read"))]), Scripted::new([Ok(says("Rotation."))]));
+    let (summaries, model) =
+        (Scripted::new([Ok(says("read"))]), Scripted::new([Ok(says("Rotation."))]));
     let mut options = CallOptions::default();
     options.max_calls = 1;
     let mut call = call(&runtime, &summaries).options(options);

@@ -11,7 +11,8 @@ pub(super) struct Before {
     messages: Vec<Arc<Message>>,
 }
 
-/// A request that was prepared of a history. `cut` says whether plans were applied since the request before, or a summary taken.
+/// A request that was prepared of a history. `cut` says whether plans were applied since the
+/// request before, or a summary taken.
 #[track_caller]
 pub(super) fn check(
     context: &ModelContext,
@@ -38,7 +39,12 @@ pub(super) fn check(
             .all(|(old, new)| Arc::ptr_eq(old, new) || old == new);
     assert!(grown || cut, "the beginning changed and nothing was cut: {:#?}", context.diagnostics);
     assert_eq!(grown, context.prefix.intact, "{:#?}", context.prefix);
-    assert_eq!(context.prefix.shared.as_deref() == Some(&*before.hash), grown, "{:#?}", context.prefix);
+    assert_eq!(
+        context.prefix.shared.as_deref() == Some(&*before.hash),
+        grown,
+        "{:#?}",
+        context.prefix
+    );
 }
 
 /// The request that this context is.

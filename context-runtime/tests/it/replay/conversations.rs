@@ -11,7 +11,8 @@ pub(super) fn recorded() -> Vec<Conversation> {
     all.into_iter().filter(|conversation| !conversation.messages.is_empty()).collect()
 }
 
-/// One of so many tokens, made of all of them, one behind the other and again from the beginning; nothing without test data.
+/// One of so many tokens, made of all of them, one behind the other and again from the beginning;
+/// nothing without test data.
 pub(super) fn long(tokens: u64) -> Option<Conversation> {
     let all = recorded();
     let mut long = all.first()?.clone();

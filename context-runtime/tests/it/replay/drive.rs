@@ -11,8 +11,8 @@ use context_runtime::strip_images::StripImages;
 use context_runtime::summarize::Summarize;
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    ContextRuntime, Contract, DefaultContextRuntime, FunctionTool, Message, ModelCall, Part, PrepareInput,
-    RecoveryChain, Role, Tool, ToolResultInput,
+    ContextRuntime, Contract, DefaultContextRuntime, FunctionTool, Message, ModelCall, Part,
+    PrepareInput, RecoveryChain, Role, Tool, ToolResultInput,
     compaction::Stage,
     model::{LanguageModel, ModelCodec, ModelRequest, StopReason, TokenCounter},
     provider,
@@ -30,7 +30,8 @@ pub(super) struct Setting {
     pub(super) window: u64,
     /// Whether there is a model that summarises.
     pub(super) summaries: bool,
-    /// Whether the caller goes on with what was compacted, or gives the whole conversation each time.
+    /// Whether the caller goes on with what was compacted, or gives the whole conversation each
+    /// time.
     pub(super) goes_on_compacted: bool,
     /// The window that the caller believes the model to have.
     pub(super) believed: u64,
@@ -81,10 +82,15 @@ struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    fn new(conversation: &Conversation, setting: &'a Setting, counter: &Arc<dyn TokenCounter>) -> Self {
+    fn new(
+        conversation: &Conversation,
+        setting: &'a Setting,
+        counter: &Arc<dyn TokenCounter>,
+    ) -> Self {
         let replay = Replay::new(conversation.messages.iter().cloned());
         let codec = provider(setting.provider).unwrap();
-        let simulator = || Simulator::new(Arc::clone(&codec), Arc::clone(counter)).window(setting.window);
+        let simulator =
+            || Simulator::new(Arc::clone(&codec), Arc::clone(counter)).window(setting.window);
         let clock = HandClock::default();
         let runtime = DefaultContextRuntime::builder()
             .window(setting.believed)
@@ -94,7 +100,8 @@ impl<'a> Drive<'a> {
             .recovery(RecoveryChain::new(Contract::Extended))
             .build()
             .unwrap();
-        let system = replay.system().iter().map(|message| message.plain_text().into_owned()).collect();
+        let system =
+            replay.system().iter().map(|message| message.plain_text().into_owned()).collect();
         Self {
             name: format!("{}, {setting:?}", conversation.name),
             setting,
@@ -148,8 +155,10 @@ impl<'a> Drive<'a> {
 
     /// A call of the model, whose answer is put behind the history.
     async fn call(&mut self) {
-        let summaries =
-            self.setting.summaries.then(|| Arc::new(self.summariser.clone()) as Arc<dyn LanguageModel>);
+        let summaries = self
+            .setting
+            .summaries
+            .then(|| Arc::new(self.summariser.clone()) as Arc<dyn LanguageModel>);
         let call = ModelCall::new(&self.runtime, Arc::clone(&self.codec), self.input());
         let mut call = call.counter(Arc::clone(&self.counter));
         if let Some(summaries) = summaries {
@@ -168,7 +177,11 @@ impl<'a> Drive<'a> {
                 checks::check(&request.context, first, &self.history, &self.before, cut);
             }
             for asked in self.first.iter().chain(newest) {
-                assert!(checks::says(request.body().as_str(), asked), "{}: a request is missing", self.name);
+                assert!(
+                    checks::says(request.body().as_str(), asked),
+                    "{}: a request is missing",
+                    self.name
+                );
             }
             let breakdown = request.context.breakdown;
             let sent = breakdown.history.tokens() + breakdown.checkpoint.tokens();
@@ -192,14 +205,16 @@ impl<'a> Drive<'a> {
 
     fn input(&self) -> PrepareInput {
         let model = model(self.setting.provider);
-        let input = PrepareInput::new(("ada", "s"), self.turn.to_string(), self.setting.provider, model)
-            .tools(self.tools.iter().cloned());
+        let input =
+            PrepareInput::new(("ada", "s"), self.turn.to_string(), self.setting.provider, model)
+                .tools(self.tools.iter().cloned());
         self.system.iter().fold(input, PrepareInput::system)
     }
 
     fn end(mut self) -> Tally {
         let (calls, summaries) = (self.model.log(), self.summariser.log());
-        let answered = calls.iter().filter(|served| served.is_answered() && served.fault.is_none()).count();
+        let answered =
+            calls.iter().filter(|served| served.is_answered() && served.fault.is_none()).count();
         assert_eq!(answered, self.answered, "{}", self.name);
         for served in calls.iter().chain(&summaries) {
             assert!(served.violations.is_empty(), "{}: {:?}", self.name, served.violations);
@@ -214,7 +229,8 @@ impl<'a> Drive<'a> {
             self.tally.input += served.input.unwrap_or_default();
             self.tally.cached += served.cache_read;
         }
-        // Each cut makes room for a good part of the window, so that many calls come before the next one.
+        // Each cut makes room for a good part of the window, so that many calls come before the
+        // next one.
         let most = 3 + self.said * 6 / self.setting.window + self.tally.refused;
         assert!(self.tally.compactions <= most, "{}: {:?}, {most}", self.name, self.tally);
         self.tally
@@ -241,7 +257,8 @@ fn stages(summaries: bool) -> Vec<Stage> {
         .collect()
 }
 
-/// What a model says that is asked for a summary: the same each time, but for how much it was shown.
+/// What a model says that is asked for a summary: the same each time, but for how much it was
+/// shown.
 fn summary(request: &ModelRequest) -> Vec<Say> {
     let bytes: usize = request.messages.iter().map(|message| message.plain_text().len()).sum();
     vec![Say::text(format!(
@@ -259,6 +276,8 @@ fn tools(messages: &[Arc<Message>]) -> Vec<Tool> {
             _ => None,
         })
         .collect();
-    let tool = |name| FunctionTool::new(name, json!({"type": "object"})).description("As recorded.").into();
+    let tool = |name| {
+        FunctionTool::new(name, json!({"type": "object"})).description("As recorded.").into()
+    };
     names.into_iter().map(tool).collect()
 }

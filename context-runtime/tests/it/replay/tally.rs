@@ -63,7 +63,16 @@ impl Table {
     pub(super) fn show(&self, name: &str) {
         let mut text = format!(
             "\n{name}\n{:<17} {:>7} {:>6} {:>7} {:>7} {:>6} {:>6} {:>10} {:>7} {:>8}\n",
-            "provider", "window", "chats", "calls", "refused", "cuts", "sums", "saved", "cached", "fullest"
+            "provider",
+            "window",
+            "chats",
+            "calls",
+            "refused",
+            "cuts",
+            "sums",
+            "saved",
+            "cached",
+            "fullest"
         );
         for ((provider, window), tally) in &self.0 {
             let share = tally.cached as f64 * 100.0 / tally.input.max(1) as f64;

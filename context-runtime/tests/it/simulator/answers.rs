@@ -29,7 +29,9 @@ impl Words {
             match say {
                 Say::Text(text) => words.text.push_str(text),
                 Say::Thought(text) => words.thought.push_str(text),
-                Say::Call { name, input, .. } => words.calls.push((name.clone(), input.parse().unwrap())),
+                Say::Call { name, input, .. } => {
+                    words.calls.push((name.clone(), input.parse().unwrap()))
+                }
                 _ => {}
             }
         }
@@ -56,7 +58,8 @@ fn read(name: &str, reply: &Reply) -> Answer {
 }
 
 fn config() -> Config {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 48 };
+    let cases =
+        if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 48 };
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
@@ -70,16 +73,20 @@ proptest! {
             let simulator = all.behaviour(move |_: &ModelRequest| spoken.clone());
             let asked = request([Message::from("Say it.")]).max_output_tokens(10_000);
             let body = body(name, &asked);
-            let answers = [read(name, &simulator.send(&body)), read(name, &simulator.stream(&body))];
+            let answers = [read(name, &simulator.send(&body)),
+                read(name, &simulator.stream(&body))];
             for (answer, served) in answers.iter().zip(simulator.log()) {
-                prop_assert!(answer.complete && answer.diagnostics.is_empty(), "{}: {:?}", name, answer);
-                prop_assert_eq!(Words::of_message(&answer.message), Words::of_says(&says), "{}", name);
+                prop_assert!(answer.complete && answer.diagnostics.is_empty(), "{}: {:?}", name,
+                    answer);
+                prop_assert_eq!(Words::of_message(&answer.message), Words::of_says(&says), "{}",
+                    name);
                 let calls = says.iter().any(|say| matches!(say, Say::Call { .. }));
                 let stop = if calls { StopReason::ToolCalls } else { StopReason::Stop };
                 prop_assert_eq!(answer.stop.as_ref(), Some(&stop), "{}", name);
                 // One provider tells what a stream cost only if it is asked to.
                 if let Some(usage) = answer.usage {
-                    prop_assert_eq!((Some(usage.total_input()), usage.output), (served.input, served.output), "{}", name);
+                    prop_assert_eq!((Some(usage.total_input()), usage.output),
+                        (served.input, served.output), "{}", name);
                 }
             }
             let mut history = asked.messages.clone();
@@ -103,8 +110,9 @@ fn request_of(history: Vec<std::sync::Arc<Message>>) -> ModelRequest {
 
 #[test]
 fn a_thought_that_was_changed_is_not_believed() {
-    let anthropic = simulator("anthropic")
-        .behaviour(|_: &ModelRequest| vec![Say::thought("They want the aisle."), Say::text("Aisle.")]);
+    let anthropic = simulator("anthropic").behaviour(|_: &ModelRequest| {
+        vec![Say::thought("They want the aisle."), Say::text("Aisle.")]
+    });
     let mut history = vec![Message::from("Window or aisle?")];
     let answer = read("anthropic", &anthropic.send(&body("anthropic", &request(history.clone()))));
     history.extend([answer.message, Message::from("Sure?")]);
@@ -190,7 +198,8 @@ fn events_come_when_the_body_asks_for_them_and_go_over_the_wire_with_their_names
 #[test]
 fn chat_completions_tell_the_cost_of_a_stream_who_asks() {
     let chat = simulator("openai");
-    let mut body: Value = serde_json::from_str(&body("openai", &request([Message::from("Hello.")]))).unwrap();
+    let mut body: Value =
+        serde_json::from_str(&body("openai", &request([Message::from("Hello.")]))).unwrap();
     body["stream"] = true.into();
     body["stream_options"] = json!({"include_usage": true});
     let usage = read("openai", &chat.send(&body.to_string())).usage.unwrap();

@@ -25,7 +25,11 @@ fn growing(name: &str, of: impl Fn(usize) -> ModelRequest) -> Vec<Served> {
         assert_eq!(reply.status, 200, "{name}: {:?}", reply.content);
         let usage = reply.read(&*provider(name).unwrap()).unwrap().usage.unwrap();
         let served = simulator.log().pop().unwrap();
-        assert_eq!((usage.cache_read, usage.cache_write), (served.cache_read, served.cache_write), "{name}");
+        assert_eq!(
+            (usage.cache_read, usage.cache_write),
+            (served.cache_read, served.cache_write),
+            "{name}"
+        );
     }
     simulator.log()
 }
@@ -33,11 +37,13 @@ fn growing(name: &str, of: impl Fn(usize) -> ModelRequest) -> Vec<Served> {
 #[test]
 fn a_conversation_that_only_grows_is_read_from_the_cache() {
     for name in PROVIDERS {
-        let log = growing(name, |n| request(turns(n)).system("Be brief. ".repeat(500)).tools([tool()]));
+        let log =
+            growing(name, |n| request(turns(n)).system("Be brief. ".repeat(500)).tools([tool()]));
         assert_eq!(log[0].cache_read, 0, "{name}");
         for pair in log.windows(2) {
             let [before, after] = pair else { continue };
-            // The last message of the one before is followed by something else: all in front of it is read.
+            // The last message of the one before is followed by something else: all in front of it
+            // is read.
             let shared = before.input.unwrap() - 100;
             assert!(after.cache_read > shared - 500, "{name}: {pair:#?}");
             assert!(after.cache_read < after.input.unwrap(), "{name}: {pair:#?}");
@@ -48,16 +54,18 @@ fn a_conversation_that_only_grows_is_read_from_the_cache() {
 #[test]
 fn another_system_prompt_loses_the_cache() {
     for name in PROVIDERS {
-        let log =
-            growing(name, |n| request(turns(n)).system(format!("Turn {n}. {}", "Be brief. ".repeat(500))));
+        let log = growing(name, |n| {
+            request(turns(n)).system(format!("Turn {n}. {}", "Be brief. ".repeat(500)))
+        });
         assert!(log.iter().all(|served| served.cache_read == 0), "{name}: {log:#?}");
     }
 }
 
 #[test]
 fn without_marks_one_provider_keeps_nothing() {
-    let log =
-        growing("anthropic", |n| request(turns(n)).system("Be brief. ".repeat(500)).cache(CacheMarks::Kept));
+    let log = growing("anthropic", |n| {
+        request(turns(n)).system("Be brief. ".repeat(500)).cache(CacheMarks::Kept)
+    });
     assert!(log.iter().all(|served| served.cache_read + served.cache_write == 0), "{log:#?}");
 }
 

@@ -36,8 +36,9 @@ async fn an_answer_may_say_nothing() {
 #[tokio::test]
 async fn an_answer_may_be_cut_off() {
     for (name, all) in simulators() {
-        let simulator =
-            all.behaviour(talkative).script([Fault::CutOff { tokens: 5 }, Fault::CutOff { tokens: 5 }]);
+        let simulator = all
+            .behaviour(talkative)
+            .script([Fault::CutOff { tokens: 5 }, Fault::CutOff { tokens: 5 }]);
         for in_events in [false, true] {
             let answer = ask(&simulator, in_events).await.unwrap();
             assert_eq!(answer.stop, Some(StopReason::Length), "{name}: {answer:?}");
@@ -51,7 +52,11 @@ async fn an_answer_may_be_cut_off() {
         let answer = simulator.complete(&short, &CancelSignal::never()).await.unwrap();
         assert_eq!(answer.stop, Some(StopReason::Length), "{name}: {answer:?}");
         let answer = ask(&simulator, false).await.unwrap();
-        assert_eq!((answer.stop, answer.message.parts.len()), (Some(StopReason::ToolCalls), 2), "{name}");
+        assert_eq!(
+            (answer.stop, answer.message.parts.len()),
+            (Some(StopReason::ToolCalls), 2),
+            "{name}"
+        );
     }
 }
 
@@ -61,7 +66,8 @@ async fn an_answer_may_be_taken_back() {
         let simulator = all.script([Fault::ContentFilter, Fault::ContentFilter]);
         for in_events in [false, true] {
             let answer = ask(&simulator, in_events).await.unwrap();
-            let stop = if name == "anthropic" { StopReason::Refusal } else { StopReason::ContentFilter };
+            let stop =
+                if name == "anthropic" { StopReason::Refusal } else { StopReason::ContentFilter };
             assert_eq!((answer.stop, answer.message.parts.len()), (Some(stop), 0), "{name}");
         }
     }
@@ -81,7 +87,11 @@ async fn a_connection_may_break() {
         }
         let whole = simulator(name).script([Fault::BrokenStream { after_events: 3 }]);
         let error = ask(&whole, false).await.unwrap_err();
-        assert_eq!((error.code, error.retryable), (ModelErrorCode::Network, true), "{name}: {error}");
+        assert_eq!(
+            (error.code, error.retryable),
+            (ModelErrorCode::Network, true),
+            "{name}: {error}"
+        );
     }
 }
 
@@ -89,14 +99,21 @@ async fn a_connection_may_break() {
 async fn a_provider_may_fail_in_the_middle() {
     for name in PROVIDERS {
         let overloaded = |error: &ModelError| {
-            assert_eq!((error.code, error.retryable), (ModelErrorCode::Overloaded, true), "{name}: {error}");
+            assert_eq!(
+                (error.code, error.retryable),
+                (ModelErrorCode::Overloaded, true),
+                "{name}: {error}"
+            );
         };
         for after_events in 0..12 {
             let simulator =
                 simulator(name).behaviour(talkative).script([Fault::FailsMidway { after_events }]);
             match ask(&simulator, true).await {
                 Ok(answer) => {
-                    assert!(!answer.complete && !answer.message.parts.is_empty(), "{name}: {answer:?}");
+                    assert!(
+                        !answer.complete && !answer.message.parts.is_empty(),
+                        "{name}: {answer:?}"
+                    );
                     overloaded(answer.error.as_ref().expect("an error"));
                 }
                 Err(error) => overloaded(&error),
@@ -115,8 +132,16 @@ async fn a_script_is_read_as_it_is_shown() {
     assert_eq!(read, script);
     for (name, all) in simulators() {
         let simulator = all.script(read.clone());
-        assert_eq!(ask(&simulator, false).await.unwrap_err().code, ModelErrorCode::Overloaded, "{name}");
-        assert_eq!(ask(&simulator, false).await.unwrap().stop, Some(StopReason::ToolCalls), "{name}");
+        assert_eq!(
+            ask(&simulator, false).await.unwrap_err().code,
+            ModelErrorCode::Overloaded,
+            "{name}"
+        );
+        assert_eq!(
+            ask(&simulator, false).await.unwrap().stop,
+            Some(StopReason::ToolCalls),
+            "{name}"
+        );
         assert_eq!(ask(&simulator, false).await.unwrap().stop, Some(StopReason::Length), "{name}");
         let log: Vec<_> = simulator.log().iter().map(|served| served.is_answered()).collect();
         assert_eq!(log, [false, true, true], "{name}");

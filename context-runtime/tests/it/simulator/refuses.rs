@@ -21,7 +21,11 @@ fn refused(name: &str, simulator: &Simulator, request: &ModelRequest) -> ModelEr
     let reply = simulator.send(&body(name, request));
     let error = reply.read(&*provider(name).unwrap()).expect_err("a refusal");
     let served = simulator.log().pop().unwrap();
-    assert_eq!((served.refused, served.status), (Some(error.code), reply.status), "{name}: {error}");
+    assert_eq!(
+        (served.refused, served.status),
+        (Some(error.code), reply.status),
+        "{name}: {error}"
+    );
     error
 }
 
@@ -61,7 +65,11 @@ fn no_room_for_the_answer_is_told_where_the_answer_counts() {
         }
         let error = refused(name, &simulator, &request);
         assert_eq!(error.code, Code::ContextOverflow, "{name}: {error}");
-        assert_eq!((error.window, error.input_tokens), (Some(1_400), Some(1_250)), "{name}: {error}");
+        assert_eq!(
+            (error.window, error.input_tokens),
+            (Some(1_400), Some(1_250)),
+            "{name}: {error}"
+        );
         assert_eq!(error.available_output_tokens, Some(150), "{name}: {error}");
     }
 }
@@ -121,7 +129,8 @@ fn among_many_images_each_must_be_smaller() {
 #[test]
 fn a_body_of_too_many_bytes_is_not_read() {
     for (name, all) in simulators() {
-        let error = refused(name, &all.max_request_bytes(99), &request([Message::from("x".repeat(100))]));
+        let error =
+            refused(name, &all.max_request_bytes(99), &request([Message::from("x".repeat(100))]));
         assert_eq!(error.code, Code::RequestTooLarge, "{name}: {error}");
         assert!(error.helped_by_compaction && error.helped_by_fewer_images);
     }
@@ -134,7 +143,9 @@ fn what_passes_says_when_to_come_back() {
     for (name, all) in simulators() {
         let simulator = all.script(script);
         let request = request([Message::from("Hello.")]);
-        for (code, waits) in [(Code::RateLimit, Some(wait)), (Code::Overloaded, None), (Code::Server, None)] {
+        for (code, waits) in
+            [(Code::RateLimit, Some(wait)), (Code::Overloaded, None), (Code::Server, None)]
+        {
             let error = refused(name, &simulator, &request);
             assert_eq!((error.code, error.retry_after), (code, waits), "{name}: {error}");
             assert!(error.retryable);
@@ -154,14 +165,19 @@ fn a_rate_without_a_wait_is_a_rate() {
 
 #[test]
 fn what_is_scripted_is_refused_although_it_would_fit() {
-    let script = [Fault::Overflow, Fault::OutputTooLarge, Fault::ImageTooLarge, Fault::SignatureRefused];
+    let script =
+        [Fault::Overflow, Fault::OutputTooLarge, Fault::ImageTooLarge, Fault::SignatureRefused];
     for (name, all) in simulators() {
         let simulator = all.window(10_000).script(script);
         let request = request([Message::from("Hello.")]);
         let overflow = refused(name, &simulator, &request);
         assert_eq!(overflow.code, Code::ContextOverflow, "{name}: {overflow}");
         if name != "openai-responses" {
-            assert_eq!((overflow.window, overflow.input_tokens), (Some(10_000), Some(10_001)), "{name}");
+            assert_eq!(
+                (overflow.window, overflow.input_tokens),
+                (Some(10_000), Some(10_001)),
+                "{name}"
+            );
         }
         let output = refused(name, &simulator, &request);
         assert_eq!(
@@ -173,12 +189,17 @@ fn what_is_scripted_is_refused_although_it_would_fit() {
         assert_eq!(refused(name, &simulator, &request).code, Code::InvalidRequest, "{name}");
         assert_eq!(simulator.send(&body(name, &request)).status, 200, "{name}");
         let faults: Vec<_> = simulator.log().iter().map(|served| served.fault).collect();
-        assert_eq!(faults, script.map(Some).into_iter().chain([None]).collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            faults,
+            script.map(Some).into_iter().chain([None]).collect::<Vec<_>>(),
+            "{name}"
+        );
     }
 }
 
 fn config() -> Config {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 48 };
+    let cases =
+        if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 48 };
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
@@ -196,7 +217,8 @@ proptest! {
             let served = all.log().pop().unwrap();
             let lifted = codec.lift(&lowered.body).unwrap().request;
             let output = lifted.max_output_tokens.filter(|_| matches!(*name, "openai" | "anthropic"));
-            let (input, needed) = (served.input.unwrap(), served.input.unwrap() + output.unwrap_or(0));
+            let (input, needed) = (served.input.unwrap(),
+                served.input.unwrap() + output.unwrap_or(0));
 
             let fits = all.clone().window(needed).send(lowered.body.as_str());
             prop_assert_eq!(fits.status, 200, "{}: {:?}", name, fits.content);
@@ -208,13 +230,15 @@ proptest! {
             let error = refused.read(&*codec).unwrap_err();
             prop_assert_eq!(error.code, Code::ContextOverflow, "{}", error);
             if *name != "openai-responses" {
-                prop_assert_eq!((error.window, error.input_tokens), (Some(needed - 1), Some(input)));
+                prop_assert_eq!((error.window, error.input_tokens),
+                    (Some(needed - 1), Some(input)));
             }
         }
     }
 
     #[test]
-    fn nothing_that_is_sent_makes_it_fall(text in "\\PC{0,60}", at in any::<prop::sample::Index>()) {
+    fn nothing_that_is_sent_makes_it_fall(text in "\\PC{0,60}",
+        at in any::<prop::sample::Index>()) {
         for (name, all) in simulators() {
             let whole = body(name, &request([Message::from(text.as_str()), Message::from("x")]));
             let cut: String = whole.chars().take(at.index(whole.chars().count())).collect();

@@ -12,7 +12,8 @@ use context_runtime::{
 
 use super::{Quarters, simulators};
 
-/// Plays a recording against a provider; what was said in the end. A call that fails for a while is repeated.
+/// Plays a recording against a provider; what was said in the end. A call that fails for a while is
+/// repeated.
 async fn play(simulator: &impl LanguageModel, replay: &Replay) -> Vec<Arc<Message>> {
     let mut history: Vec<Arc<Message>> = replay.system().to_vec();
     while let Some(step) = replay.advance() {
@@ -20,7 +21,8 @@ async fn play(simulator: &impl LanguageModel, replay: &Replay) -> Vec<Arc<Messag
         if step.answer.is_none() {
             break;
         }
-        let request = ModelRequest::new(history.iter().cloned()).model("a-model").max_output_tokens(20_000);
+        let request =
+            ModelRequest::new(history.iter().cloned()).model("a-model").max_output_tokens(20_000);
         let answer = loop {
             match simulator.complete(&request, &CancelSignal::never()).await {
                 Ok(answer) => break answer,
@@ -61,7 +63,8 @@ async fn recordings_are_played_to_their_end_by_every_provider() {
             for (played, recorded) in played.iter().zip(&recording.messages) {
                 assert_eq!(words(played), words(recorded), "{name}: {}", recording.name);
             }
-            let answers = recording.messages.iter().filter(|message| message.role == Role::Assistant).count();
+            let answers =
+                recording.messages.iter().filter(|message| message.role == Role::Assistant).count();
             let answered = simulator.log().iter().filter(|served| served.is_answered()).count();
             assert_eq!(answered, answers, "{name}: {}", recording.name);
         }

@@ -10,7 +10,11 @@ fn said(name: &str, body: &Value) -> String {
     let simulator = simulator(name);
     let reply = simulator.send(&body.to_string());
     let error = reply.read(&*provider(name).unwrap()).expect_err("a refusal");
-    assert_eq!((error.code, error.status), (ModelErrorCode::InvalidRequest, Some(400)), "{name}: {error}");
+    assert_eq!(
+        (error.code, error.status),
+        (ModelErrorCode::InvalidRequest, Some(400)),
+        "{name}: {error}"
+    );
     assert!(!error.retryable && !error.helped_by_compaction && !error.helped_by_fewer_images);
     let served = simulator.log().pop().unwrap();
     assert!(!served.violations.is_empty() && served.input.is_none(), "{name}: {served:?}");
@@ -43,7 +47,10 @@ fn anthropic() {
             json!([user(json!("q")), model(json!([call])), user(json!("and"))]),
             "`tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",
         ),
-        (json!([user(json!([result]))]), "unexpected `tool_use_id` found in `tool_result` blocks: toolu_9"),
+        (
+            json!([user(json!([result]))]),
+            "unexpected `tool_use_id` found in `tool_result` blocks: toolu_9",
+        ),
         (
             json!([{"role": "user", "content": "q", "name": "ann"}]),
             "messages.0.name: Extra inputs are not permitted",
@@ -62,7 +69,8 @@ fn anthropic() {
 #[test]
 fn chat_completions() {
     let body = |messages: Value| json!({"model": "m", "messages": messages});
-    let call = json!({"id": "call_1", "type": "function", "function": {"name": "t", "arguments": "{}"}});
+    let call =
+        json!({"id": "call_1", "type": "function", "function": {"name": "t", "arguments": "{}"}});
     let calls = json!({"role": "assistant", "content": null, "tool_calls": [call]});
     for (messages, words) in [
         (json!([]), "Invalid 'messages': empty array."),
@@ -75,7 +83,10 @@ fn chat_completions() {
             "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
         ),
         (json!([{"role": "user", "content": " "}]), "Invalid value for 'messages[0].content'"),
-        (json!([{"role": "user", "content": "q", "colour": 1}]), "Unknown parameter: 'messages[0].colour'."),
+        (
+            json!([{"role": "user", "content": "q", "colour": 1}]),
+            "Unknown parameter: 'messages[0].colour'.",
+        ),
     ] {
         assert_said("openai", body(messages), words);
     }
@@ -89,7 +100,8 @@ fn chat_completions() {
 #[test]
 fn responses() {
     let body = |input: Value| json!({"model": "m", "input": input});
-    let call = json!({"type": "function_call", "call_id": "call_1", "name": "t", "arguments": "{}"});
+    let call =
+        json!({"type": "function_call", "call_id": "call_1", "name": "t", "arguments": "{}"});
     let output = json!({"type": "function_call_output", "call_id": "call_9", "output": "x"});
     for (input, words) in [
         (json!([]), "Invalid 'input': empty array."),
@@ -129,7 +141,10 @@ fn gemini() {
             json!([of("user", text.clone()), of("model", text.clone())]),
             "ends with a user role or a function response",
         ),
-        (json!([{"role": "user", "parts": [text], "name": "ann"}]), "Unknown name \"name\" at 'contents[0]'"),
+        (
+            json!([{"role": "user", "parts": [text], "name": "ann"}]),
+            "Unknown name \"name\" at 'contents[0]'",
+        ),
     ] {
         assert_said("gemini", body(contents), words);
     }
@@ -143,7 +158,10 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
             map.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), found))
         }
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(i, item)| places(item, &format!("{at}/{i}"), found));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(i, item)| places(item, &format!("{at}/{i}"), found));
         }
         _ => {}
     }
@@ -177,7 +195,9 @@ fn whatever_is_wrong_with_a_body_is_an_invalid_request() {
         let whole: Value = serde_json::from_str(&body(name, &request)).unwrap();
         let (mut all, mut refused) = (Vec::new(), 0);
         places(&whole, "", &mut all);
-        for (place, with) in all.iter().flat_map(|place| wrong.iter().map(move |with| (place, with))) {
+        for (place, with) in
+            all.iter().flat_map(|place| wrong.iter().map(move |with| (place, with)))
+        {
             let sent = damaged(&whole, place, with);
             let reply = simulator.send(&sent.to_string());
             let is_valid = simulator.log().pop().unwrap().violations.is_empty();

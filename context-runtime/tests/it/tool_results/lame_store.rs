@@ -8,8 +8,8 @@ use bytes::Bytes;
 use context_runtime::{
     ChatRef, Error, ErrorKind, Result, Store, Timestamp,
     store::{
-        Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Cursor, FragmentStore, HistoryStore, NewBlob, Page,
-        StoreInfo,
+        Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Cursor, FragmentStore, HistoryStore,
+        NewBlob, Page, StoreInfo,
     },
 };
 
@@ -79,7 +79,12 @@ impl BlobStore for LameStore {
         self.inner().read_blob(chat, id, range, at).await
     }
 
-    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Blob>> {
         self.inner().blobs(chat, limit, after).await
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use context_runtime::{
-    ContextRuntime, DiagnosticCode, LiveMedia, Media, MediaSource, Message, Metadata, Part, PrepareInput,
-    Role, Spilled, ToolResult, wire,
+    ContextRuntime, DiagnosticCode, LiveMedia, Media, MediaSource, Message, Metadata, Part,
+    PrepareInput, Role, Spilled, ToolResult, wire,
 };
 
 use super::{applied, builder, codes, input, kept, results, runtime, store, text, words};
@@ -37,7 +37,8 @@ async fn large_media_are_kept_by_reference_and_text_beside_them_is_measured() {
     let runtime = runtime(&store);
     let (large, long) = (vec![7; 200_000], words("line", 20_000));
     let output =
-        applied(&runtime, [result(vec![picture(&[1, 2, 3]), Part::text(&*long), picture(&large)])]).await;
+        applied(&runtime, [result(vec![picture(&[1, 2, 3]), Part::text(&*long), picture(&large)])])
+            .await;
     let result = results(&output)[0];
     assert_eq!(result.output[0], picture(&[1, 2, 3]));
     let Part::Text(shown) = &result.output[1] else { panic!("no text") };
@@ -75,12 +76,14 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
     let runtime = builder(&store).live_media(LiveMedia::newest(2)).build().unwrap();
     let mut messages = vec![Arc::new(Message::from("watch"))];
     for i in 0..4_u8 {
-        let call = Message::new(Role::Assistant, [Part::tool_call("a", "look", serde_json::json!({}))]);
+        let call =
+            Message::new(Role::Assistant, [Part::tool_call("a", "look", serde_json::json!({}))]);
         messages.push(Arc::new(call));
         let output = applied(&runtime, [result(vec![picture(&vec![i; 200_000])])]).await;
         messages.extend(output.appended);
     }
-    let input = PrepareInput::new(("ada", "s"), "t", "anthropic", "gpt-4o").messages(messages.clone());
+    let input =
+        PrepareInput::new(("ada", "s"), "t", "anthropic", "gpt-4o").messages(messages.clone());
     let context = runtime.prepare_for_model(input).await.unwrap();
     let shown: Vec<&ToolResult> = context
         .messages
@@ -94,7 +97,10 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
     assert_eq!(text(shown[0]), "[image/png chart.png, 200000 bytes: no longer shown]");
     assert_eq!(text(shown[1]), text(shown[0]));
     for (i, result) in shown.iter().enumerate().skip(2) {
-        assert_eq!(source(&result.output[0]), &MediaSource::Base64(STANDARD.encode(vec![i as u8; 200_000])));
+        assert_eq!(
+            source(&result.output[0]),
+            &MediaSource::Base64(STANDARD.encode(vec![i as u8; 200_000]))
+        );
     }
     assert!(Arc::ptr_eq(&context.messages[0], &messages[0]));
 }
@@ -119,6 +125,11 @@ async fn media_that_cannot_be_read_are_said_to_be_missing() {
     let context = runtime.prepare_for_model(input).await.unwrap();
     assert_eq!(context.messages[0].parts[1], Part::text("[image/png chart.png: not available]"));
     assert_eq!(context.messages[0].parts[2], file);
-    assert!(context.diagnostics.iter().any(|diagnostic| diagnostic.code == DiagnosticCode::MediaUnavailable));
+    assert!(
+        context
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.code == DiagnosticCode::MediaUnavailable)
+    );
     assert!(!wire::is_blank(&context.messages[0].plain_text()));
 }

@@ -33,7 +33,10 @@ async fn a_model_reads_an_output_back_from_what_the_preview_says() {
         let result = answer(&spill, asked.clone()).await;
         assert!(!result.is_error && result.call_id == "c");
         let (head, part) = text(&result).split_once('\n').unwrap();
-        assert!(part.len() <= 8_000 && head.starts_with(&format!("[bytes {} to ", read.len())), "{head}");
+        assert!(
+            part.len() <= 8_000 && head.starts_with(&format!("[bytes {} to ", read.len())),
+            "{head}"
+        );
         read.push_str(part);
         asked["start"] = read.len().into();
     }
@@ -48,7 +51,8 @@ async fn what_was_read_back_is_never_spilled_again() {
     let dense = "∰ꙮ⸎".repeat(30_000);
     let output = applied(&runtime, [Part::tool_result("a", dense)]).await;
     let spilled = Spilled::of(&results(&output)[0].metadata).unwrap();
-    let read = answer(&runtime.spill().unwrap(), json!({"reference": spilled.blob.to_reference()})).await;
+    let read =
+        answer(&runtime.spill().unwrap(), json!({"reference": spilled.blob.to_reference()})).await;
     let output = applied(&runtime, [Part::ToolResult(read)]).await;
     assert!(Spilled::of(&results(&output)[0].metadata).is_none());
 }
@@ -60,7 +64,8 @@ async fn ranges_are_cut_to_whole_characters_and_to_the_end() {
     let reference =
         spill.put(&("ada", "s").into(), "漢字仮名", "text/plain").await.unwrap().id.to_reference();
     let shown = async |start: u64, end: u64| {
-        let result = answer(&spill, json!({"reference": reference, "start": start, "end": end})).await;
+        let result =
+            answer(&spill, json!({"reference": reference, "start": start, "end": end})).await;
         text(&result).to_owned()
     };
     assert_eq!(shown(0, 7).await, "[bytes 0 to 6 of 12; go on with start 6]\n漢字");
@@ -74,9 +79,18 @@ async fn ranges_are_cut_to_whole_characters_and_to_the_end() {
 async fn a_model_that_asks_wrongly_is_told_so() {
     let store = store().await;
     let spill = runtime(&store).spill().unwrap();
-    let bytes = spill.put(&("ada", "s").into(), vec![0xff; 9], "image/png").await.unwrap().id.to_reference();
-    let other =
-        spill.put(&("ada", "other").into(), "not yours", "text/plain").await.unwrap().id.to_reference();
+    let bytes = spill
+        .put(&("ada", "s").into(), vec![0xff; 9], "image/png")
+        .await
+        .unwrap()
+        .id
+        .to_reference();
+    let other = spill
+        .put(&("ada", "other").into(), "not yours", "text/plain")
+        .await
+        .unwrap()
+        .id
+        .to_reference();
     let cases = [
         (json!({"reference": bytes}), "The output is no text: it is image/png and has 9 bytes."),
         (json!({"reference": other}), "There is no output"),

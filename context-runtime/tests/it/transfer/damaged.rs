@@ -8,10 +8,13 @@ use context_runtime::{CancelSource, ChatRef, ErrorKind};
 use super::{chat, import, lenient, sound};
 use crate::kit::store;
 
-/// A file of two chats, of which the first has these lines behind its own; each is of `{"type": …}`.
+/// A file of two chats, of which the first has these lines behind its own; each is of
+/// `{"type": …}`.
 fn damaged(lines: &[&str]) -> String {
     let chat = |name: &str| {
-        format!(r#"{{"type":"chat","v":1,"chat":"{name}","active":"main","created_at":1,"updated_at":9}}"#)
+        format!(
+            r#"{{"type":"chat","v":1,"chat":"{name}","active":"main","created_at":1,"updated_at":9}}"#
+        )
     };
     let good = [
         r#"{"type":"branch","name":"main","head":"a","created_at":1}"#,
@@ -19,7 +22,8 @@ fn damaged(lines: &[&str]) -> String {
         r#"{"type":"end","messages":1}"#,
     ];
     let (bad, sound) = (chat("bad"), chat("good"));
-    let all = [bad.as_str()].into_iter().chain(lines.iter().copied()).chain([sound.as_str()]).chain(good);
+    let all =
+        [bad.as_str()].into_iter().chain(lines.iter().copied()).chain([sound.as_str()]).chain(good);
     all.collect::<Vec<_>>().join("\n")
 }
 
@@ -30,7 +34,8 @@ fn message(id: &str, parent: &str, role: &str, body: &str) -> String {
     )
 }
 
-/// Each damage is named with its line, costs its chat, and leaves a store that its own check finds sound.
+/// Each damage is named with its line, costs its chat, and leaves a store that its own check finds
+/// sound.
 #[tokio::test]
 async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
     let body = r#"{"kind":"message","v":1,"json":{"role":"user","parts":[]}}"#;
@@ -48,12 +53,20 @@ async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
         (
             3,
             "stored as",
-            vec![branch.into(), message("a", "", "user", &body.replace("\"message\"", "\"thing\"")), end(1)],
+            vec![
+                branch.into(),
+                message("a", "", "user", &body.replace("\"message\"", "\"thing\"")),
+                end(1),
+            ],
         ),
         (
             3,
             "version",
-            vec![branch.into(), message("a", "", "user", &body.replace("\"v\":1", "\"v\":99")), end(1)],
+            vec![
+                branch.into(),
+                message("a", "", "user", &body.replace("\"v\":1", "\"v\":99")),
+                end(1),
+            ],
         ),
         (3, "no known kind", vec![branch.into(), message("a", "", "judge", body), end(1)]),
         (3, "filed as", vec![branch.into(), message("a", "", "assistant", body), end(1)]),
@@ -90,14 +103,18 @@ async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
         let store = store().await;
         let text = damaged(&lines.iter().map(String::as_str).collect::<Vec<_>>());
         let imported = import(&*store, &text, &lenient()).await.unwrap();
-        let broken: Vec<_> = imported.broken.iter().map(|it| (it.line, &*it.diagnostic.message)).collect();
+        let broken: Vec<_> =
+            imported.broken.iter().map(|it| (it.line, &*it.diagnostic.message)).collect();
         assert!(
             matches!(broken[..], [(at, text)] if at == line && text.contains(problem)),
             "{problem}: {broken:?}"
         );
         assert_eq!(imported.chats[0].outcome, ChatOutcome::Refused, "{problem}");
         assert_eq!(store.history().chat(&chat("bad")).await.unwrap(), None, "{problem}");
-        assert!(imported.chats[1].written().is_some_and(|written| written.messages == 1), "{problem}");
+        assert!(
+            imported.chats[1].written().is_some_and(|written| written.messages == 1),
+            "{problem}"
+        );
         sound(&*store).await;
         let cancel = CancelSource::new().signal();
         assert_eq!(

@@ -33,7 +33,10 @@ fn run(url: &str, steps: &Steps) {
 
         let store = Arc::clone(&world.store);
         let erase = store.maintenance().unwrap();
-        assert_eq!(erase.erase_user(&USERS[1].into(), &CancelSignal::never()).await.unwrap().remaining, 0);
+        assert_eq!(
+            erase.erase_user(&USERS[1].into(), &CancelSignal::never()).await.unwrap().remaining,
+            0
+        );
         world.runtime.forget_user(&USERS[1].into());
         let left = (world.everything(0).await, world.everything(1).await);
         assert!(left.0 == hers, "of the other user all is left: {hers}\n{}", left.0);
@@ -53,7 +56,8 @@ fn run(url: &str, steps: &Steps) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_of_one_user_is_in_anything_of_another(steps in steps()) {
@@ -63,7 +67,8 @@ proptest! {
 
 #[cfg(feature = "sqlite")]
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn and_neither_in_a_file(steps in steps()) {

@@ -9,8 +9,8 @@ use context_runtime::store::{MemoryList, StreamEnd};
 use context_runtime::streams::WriteOptions;
 use context_runtime::trajectory::{AgentRef, Trajectories, export::write_html};
 use context_runtime::{
-    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Error, Message, ModelCall, Part, Resolved,
-    Spilled, Store, ToolResultLimits, limits, provider, user,
+    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Error, Message, ModelCall, Part,
+    Resolved, Spilled, Store, ToolResultLimits, limits, provider, user,
 };
 
 pub(super) const USERS: [&str; 2] = ["ada", "bob"];
@@ -92,8 +92,10 @@ impl World {
         let count = self.counts[at];
         match step {
             Step::Ask => {
-                let text =
-                    format!("What is the name of my cat and the way to {word}? {}", "Say. ".repeat(40));
+                let text = format!(
+                    "What is the name of my cat and the way to {word}? {}",
+                    "Say. ".repeat(40)
+                );
                 self.chats[at].set([user(text).with_id(format!("m{count}"))]);
                 String::new()
             }
@@ -116,7 +118,8 @@ impl World {
             Step::ReadBack => self.read_back(at).await,
             Step::Stream => {
                 let streams = self.chats[at].streams();
-                let mut answer = streams.write(format!("s{count}"), WriteOptions::default()).await.unwrap();
+                let mut answer =
+                    streams.write(format!("s{count}"), WriteOptions::default()).await.unwrap();
                 let _demand = answer.push(format!("on the way to {word}")).await.unwrap();
                 answer.end(StreamEnd::Completed).await.unwrap();
                 let mut read = String::new();
@@ -144,11 +147,16 @@ impl World {
     /// A call that is answered with these bodies, one after the other.
     async fn call(&mut self, at: usize, replies: &[(u16, &str)]) -> String {
         let turn = self.chats[at].resolve().await.unwrap();
-        if !turn.messages.iter().any(|node| node.message().is_ok_and(|message| message.is_request())) {
+        if !turn
+            .messages
+            .iter()
+            .any(|node| node.message().is_ok_and(|message| message.is_request()))
+        {
             return String::new();
         }
         let mut seen = String::new();
-        let mut call = ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
+        let mut call =
+            ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
         let mut replies = replies.iter();
         loop {
             match call.next(&turn).await {
@@ -175,7 +183,8 @@ impl World {
             Ok(applied) => {
                 for message in &applied.appended {
                     seen.push_str(&message.readable_text());
-                    let kept = message.tool_results().filter_map(|result| Spilled::of(&result.metadata));
+                    let kept =
+                        message.tool_results().filter_map(|result| Spilled::of(&result.metadata));
                     let chat = self.chats[at].chat_ref();
                     self.spilled.extend(kept.map(|kept| (chat.clone(), kept.blob.to_reference())));
                 }
@@ -206,7 +215,8 @@ impl World {
     async fn mixed(&mut self, own: usize, other: usize) -> String {
         let (turn, theirs): (Resolved, Resolved) =
             (self.chats[own].resolve().await.unwrap(), self.chats[other].resolve().await.unwrap());
-        let mut call = ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
+        let mut call =
+            ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
         let refused = Error::from(call.next(&theirs).await.unwrap_err());
         let narrow = DefaultContextRuntime::builder()
             .model("claude-sonnet-4-5")
@@ -223,7 +233,10 @@ impl World {
             narrow.capture_turn(theirs.capture()).await.err(),
         ];
         let errors = errors.map(Option::unwrap);
-        assert!(errors.iter().all(|error| error.kind() == context_runtime::ErrorKind::Invalid), "{errors:?}");
+        assert!(
+            errors.iter().all(|error| error.kind() == context_runtime::ErrorKind::Invalid),
+            "{errors:?}"
+        );
         errors.map(|error| format!("{error:?}{error}")).concat()
     }
 
@@ -233,12 +246,17 @@ impl World {
         for chat in CHATS {
             let chat = ChatRef::new(USERS[of], chat);
             let builder = ContextEngine::builder(Arc::clone(&self.store));
-            let mut engine = builder.user(chat.user.clone()).chat(chat.chat.clone()).open().await.unwrap();
+            let mut engine =
+                builder.user(chat.user.clone()).chat(chat.chat.clone()).open().await.unwrap();
             if let Ok(graph) = engine.graph().await {
                 all.push_str(&format!("{:?}", graph.chat));
                 for placed in graph.nodes {
                     all.push_str(
-                        &placed.node.message().map(|message| message.readable_text()).unwrap_or_default(),
+                        &placed
+                            .node
+                            .message()
+                            .map(|message| message.readable_text())
+                            .unwrap_or_default(),
                     );
                 }
             }
@@ -246,20 +264,31 @@ impl World {
                 self.runtime.prepare_for_model(engine.resolve().await.unwrap().prepare()).await
             {
                 all.push_str(
-                    &context.messages.iter().map(|message| message.readable_text()).collect::<String>(),
+                    &context
+                        .messages
+                        .iter()
+                        .map(|message| message.readable_text())
+                        .collect::<String>(),
                 );
             }
-            if let Ok(page) = self.store.blobs().unwrap().blobs(&chat, limits::MAX_PAGE, None).await {
+            if let Ok(page) = self.store.blobs().unwrap().blobs(&chat, limits::MAX_PAGE, None).await
+            {
                 for blob in page.items {
-                    let read = self.store.blobs().unwrap().read_blob(&chat, &blob.id, 0..blob.bytes, None);
+                    let read =
+                        self.store.blobs().unwrap().read_blob(&chat, &blob.id, 0..blob.bytes, None);
                     all.push_str(&String::from_utf8_lossy(&read.await.unwrap().unwrap()));
                 }
             }
-            if let Ok(page) = self.store.streams().unwrap().streams(&chat, limits::MAX_PAGE, None).await {
+            if let Ok(page) =
+                self.store.streams().unwrap().streams(&chat, limits::MAX_PAGE, None).await
+            {
                 for stream in page.items {
-                    let part = self.store.streams().unwrap().read_stream(&chat, &stream.id, 0, 100).await;
+                    let part =
+                        self.store.streams().unwrap().read_stream(&chat, &stream.id, 0, 100).await;
                     let chunks = part.unwrap().unwrap().chunks;
-                    all.extend(chunks.iter().map(|chunk| String::from_utf8_lossy(chunk).into_owned()));
+                    all.extend(
+                        chunks.iter().map(|chunk| String::from_utf8_lossy(chunk).into_owned()),
+                    );
                 }
             }
             if let Ok(graph) = self.trajectories.graph(&chat.user, chat.chat.as_str()).await {

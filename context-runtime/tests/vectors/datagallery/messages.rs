@@ -2,8 +2,8 @@
 
 use context_runtime::Message;
 use context_runtime::trajectory::messages::{
-    Cleaning, MessageLog, MessageRecord, RecordKind, RoundStatistics, ToolTime, clean, format_context,
-    import_messages, round_statistics, to_messages, to_records,
+    Cleaning, MessageLog, MessageRecord, RecordKind, RoundStatistics, ToolTime, clean,
+    format_context, import_messages, round_statistics, to_messages, to_records,
 };
 use serde_json::Value;
 
@@ -63,8 +63,9 @@ pub(super) fn judge_record(case: &Case) -> Outcome {
     let rule = "stored as recorded but for stamps and what it lost; comes back equal; stable";
     let judge = |(at, message): (usize, &Message)| -> Result<(), Difference> {
         let records = to_records([message]);
-        let fault =
-            |what: String| Difference::new(rule, what, sound::written(&records)).at(format!("message {at}"));
+        let fault = |what: String| {
+            Difference::new(rule, what, sound::written(&records)).at(format!("message {at}"))
+        };
         let text = serde_json::to_string(&records).map_err(|error| fault(error.to_string()))?;
         let read: Vec<MessageRecord> =
             serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
@@ -82,9 +83,15 @@ pub(super) fn judge_record(case: &Case) -> Outcome {
             if let Some(kwargs) = stored["additional_kwargs"].as_object_mut() {
                 kwargs.remove("_ts");
             }
-            stored.as_object().is_some_and(|stored| stored.iter().all(|(key, value)| same(&ours[key], value)))
+            stored
+                .as_object()
+                .is_some_and(|stored| stored.iter().all(|(key, value)| same(&ours[key], value)))
         };
-        if stored.clone().any(fits) { Ok(()) } else { Err(fault(stored.map(Value::to_string).collect())) }
+        if stored.clone().any(fits) {
+            Ok(())
+        } else {
+            Err(fault(stored.map(Value::to_string).collect()))
+        }
     };
     Outcome::of(given.iter().enumerate().try_for_each(judge).map(|()| rule.to_owned()))
 }
@@ -93,7 +100,9 @@ pub(super) fn judge_load(case: &Case) -> Outcome {
     let text = match &case.input {
         Value::String(text) => text.clone(),
         Value::Array(items) => serde_json::json!({ "messages": items }).to_string(),
-        Value::Object(map) if map.contains_key("raw") => map["raw"].as_str().unwrap_or_default().to_owned(),
+        Value::Object(map) if map.contains_key("raw") => {
+            map["raw"].as_str().unwrap_or_default().to_owned()
+        }
         other => other.to_string(),
     };
     let loaded = import_messages(&text);
@@ -111,12 +120,15 @@ pub(super) fn judge_load(case: &Case) -> Outcome {
         return Outcome::of(case.equal(&ours));
     }
     let read: Result<Value, _> = serde_json::from_str(&text);
-    let whole = read.ok().and_then(|value| value.as_array().or(value["messages"].as_array()).map(Vec::len));
+    let whole =
+        read.ok().and_then(|value| value.as_array().or(value["messages"].as_array()).map(Vec::len));
     Outcome::of(match (loaded, whole) {
         (Ok(ours), Some(items)) => sound::accounted(items, &ours),
         (Err(_), None) => match is_left_alone(&text) {
             Ok(true) => Ok("damage is an error, and the file stays as it was".to_owned()),
-            Ok(false) => Err(Difference::new("a damaged file stays as it was", &text, "another text")),
+            Ok(false) => {
+                Err(Difference::new("a damaged file stays as it was", &text, "another text"))
+            }
             Err(error) => return Outcome::Skipped(error.to_string()),
         },
         (ours, whole) => Err(Difference::new(
@@ -155,8 +167,10 @@ pub(super) fn judge_rounds(case: &Case) -> Outcome {
         let fields = expected.as_object().into_iter().flatten();
         fields.into_iter().all(|(key, value)| is_time(key) || same(value, &ours[key]))
     });
-    let times =
-        ours.iter().zip(&counted).all(|(a, b)| 0.0 <= a.elapsed_sec && a.elapsed_sec <= b.elapsed_sec);
+    let times = ours
+        .iter()
+        .zip(&counted)
+        .all(|(a, b)| 0.0 <= a.elapsed_sec && a.elapsed_sec <= b.elapsed_sec);
     let sound = tokens && times && list(&case.expected[0]).count() == ours.len();
     Outcome::of(match sound {
         true => Ok(rule.to_owned()),

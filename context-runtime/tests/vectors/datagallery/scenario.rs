@@ -1,4 +1,5 @@
-//! Kind `scenario`: operations in order on one process, its disk a folder; and kind `infer`, the table of edges.
+//! Kind `scenario`: operations in order on one process, its disk a folder; and kind `infer`, the
+//! table of edges.
 
 use context_runtime::trajectory::{NodeKind, NodeTitle, edge};
 use serde_json::{Map, Value, json};
@@ -12,11 +13,16 @@ pub(crate) fn judge_infer(case: &Case) -> Outcome {
     let kind_of = |id: &Value| id.as_str()?.parse::<NodeTitle>().ok().map(|title| title.kind);
     let before: Option<Vec<NodeKind>> =
         case.input["predecessors"].as_array().map(|ids| ids.iter().filter_map(kind_of).collect());
-    let Some(before) = before else { return Outcome::Skipped("no list of predecessors".to_owned()) };
+    let Some(before) = before else {
+        return Outcome::Skipped("no list of predecessors".to_owned());
+    };
     let inferred = |name: &Value| {
         let name = name.as_str()?;
         let edge = NodeKind::from_name(name).and_then(|kind| edge::infer(&before, kind));
-        Some((name.to_owned(), json!(edge.map_or_else(|error| format!("!{}", error.code()), str::to_owned))))
+        Some((
+            name.to_owned(),
+            json!(edge.map_or_else(|error| format!("!{}", error.code()), str::to_owned)),
+        ))
     };
     let kinds = case.input["current_types"].as_array();
     let ours: Map<String, Value> = kinds.into_iter().flatten().filter_map(inferred).collect();
@@ -24,7 +30,8 @@ pub(crate) fn judge_infer(case: &Case) -> Outcome {
         // Of nothing, nothing follows.
         let refused = ours.values().all(|name| name == "!edge_type_required");
         let sound = !before.is_empty() || refused;
-        let difference = || Difference::new("nothing is inferred of nothing", "all refused", json!(ours));
+        let difference =
+            || Difference::new("nothing is inferred of nothing", "all refused", json!(ours));
         return Outcome::of(
             sound.then(|| "nothing is inferred of nothing".to_owned()).ok_or_else(difference),
         );
@@ -56,8 +63,13 @@ const KNOWN: &[&str] = &[
 ];
 
 pub(crate) fn judge_scenario(case: &Case) -> Outcome {
-    let mut names =
-        case.input.as_array().into_iter().flatten().filter_map(Value::as_object).flat_map(Map::keys);
+    let mut names = case
+        .input
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .flat_map(Map::keys);
     if let Some(unknown) =
         names.find(|name| !KNOWN.contains(&name.as_str()) && !OPERATIONS.contains(&name.as_str()))
     {
@@ -77,7 +89,8 @@ async fn judge(case: &Case) -> Result<String, Difference> {
     // Each generation says the same things in another form.
     let forms = [Form::Newest, Form::Seed];
     for (expected, form) in case.expected.iter().zip(forms) {
-        let mut world = World::new(form).map_err(|error| Difference::new("a world", "one", error))?;
+        let mut world =
+            World::new(form).map_err(|error| Difference::new("a world", "one", error))?;
         let mut results = Vec::with_capacity(operations.len());
         for operation in operations {
             results.push(world.run(operation).await);
@@ -97,15 +110,20 @@ async fn judge(case: &Case) -> Result<String, Difference> {
     Err(first.unwrap_or_else(|| Difference::new("equal", "something recorded", "nothing")))
 }
 
-/// What must hold whatever was done: a refusal changes nothing, what was acknowledged is on disk, the graph is one, acyclic, and what was asked about it
-/// is answered so.
-async fn sound(world: &mut World, operations: &[Value], results: &[Value]) -> Result<String, Difference> {
+/// What must hold whatever was done: a refusal changes nothing, what was acknowledged is on disk,
+/// the graph is one, acyclic, and what was asked about it is answered so.
+async fn sound(
+    world: &mut World,
+    operations: &[Value],
+    results: &[Value],
+) -> Result<String, Difference> {
     let broken = |rule: &str, ours: String| Err(Difference::new(rule, "so", ours));
     if let Some(problem) = world.problems().first() {
         return broken("a refusal changes nothing, a success is on disk", problem.clone());
     }
     for (operation, result) in operations.iter().zip(results) {
-        let Some((name, _)) = operation.as_object().and_then(|operation| operation.iter().next()) else {
+        let Some((name, _)) = operation.as_object().and_then(|operation| operation.iter().next())
+        else {
             continue;
         };
         let claims = ["acyclic", "connected", "file_is_valid_json"].contains(&name.as_str());
@@ -115,8 +133,9 @@ async fn sound(world: &mut World, operations: &[Value], results: &[Value]) -> Re
                 format!("{name}: {result}"),
             );
         }
-        if let Some(code) =
-            result["err"].as_str().filter(|code| code.starts_with("internal") || *code == "unknown_operation")
+        if let Some(code) = result["err"]
+            .as_str()
+            .filter(|code| code.starts_with("internal") || *code == "unknown_operation")
         {
             return broken("errors are typed", format!("{name}: {code}"));
         }

@@ -20,7 +20,8 @@ pub(super) fn cleaned(given: &[MessageRecord]) -> Result<String, Difference> {
     let rule = "pairs valid, whole turns kept, repair loses nothing, idempotent";
     for how in [Cleaning::Drop, Cleaning::Repair] {
         let ours = clean(given.to_vec(), how).records;
-        let fault = |what: String| Difference::new(format!("{rule} ({how:?})"), what, written(&ours));
+        let fault =
+            |what: String| Difference::new(format!("{rule} ({how:?})"), what, written(&ours));
         pairs_valid(&ours, how).map_err(&fault)?;
         if clean(ours.clone(), how).records != ours {
             return Err(fault("the same when cleaned again".to_owned()));
@@ -53,7 +54,8 @@ fn counted(calls: &[CallRecord]) -> HashMap<String, usize> {
 /// What is said in turns of the model in which nothing is missing, and by users.
 fn whole_turns(records: &[MessageRecord]) -> Vec<(RecordKind, String)> {
     let mut kept = Vec::new();
-    let records: Vec<_> = records.iter().filter(|record| record.kind() != RecordKind::System).collect();
+    let records: Vec<_> =
+        records.iter().filter(|record| record.kind() != RecordKind::System).collect();
     for turn in records.chunk_by(|_, record| record.kind() == RecordKind::Tool) {
         let (Some(head), results) = (turn.first(), &turn[1..]) else { continue };
         if head.kind() == RecordKind::Tool {
@@ -64,13 +66,14 @@ fn whole_turns(records: &[MessageRecord]) -> Vec<(RecordKind, String)> {
         let mut said = vec![(head.kind(), head.text())];
         for result in results {
             let id = result.tool_call_id().unwrap_or_default().trim().to_owned();
-            let of_a_call = [&mut calls, &mut invalid].into_iter().any(|left| match left.get_mut(&id) {
-                Some(left) if *left > 0 && !id.is_empty() => {
-                    *left -= 1;
-                    true
-                }
-                _ => false,
-            });
+            let of_a_call =
+                [&mut calls, &mut invalid].into_iter().any(|left| match left.get_mut(&id) {
+                    Some(left) if *left > 0 && !id.is_empty() => {
+                        *left -= 1;
+                        true
+                    }
+                    _ => false,
+                });
             if of_a_call {
                 said.push((result.kind(), result.text()));
             }
@@ -88,9 +91,10 @@ fn pairs_valid(records: &[MessageRecord], how: Cleaning) -> Result<(), String> {
     for (at, record) in records.iter().enumerate() {
         if record.kind() == RecordKind::Tool {
             let id = record.tool_call_id().unwrap_or_default().trim().to_owned();
-            let taken = [&mut open, &mut optional].into_iter().any(|left: &mut HashMap<String, usize>| {
-                left.get_mut(&id).filter(|left| **left > 0).map(|left| *left -= 1).is_some()
-            });
+            let taken =
+                [&mut open, &mut optional].into_iter().any(|left: &mut HashMap<String, usize>| {
+                    left.get_mut(&id).filter(|left| **left > 0).map(|left| *left -= 1).is_some()
+                });
             if !taken || id.is_empty() {
                 return Err(format!("a call {id:?} in front of message {at}"));
             }
@@ -106,10 +110,15 @@ fn pairs_valid(records: &[MessageRecord], how: Cleaning) -> Result<(), String> {
             }
         }
     }
-    if open.values().any(|left| *left > 0) { Err("all results at the end".to_owned()) } else { Ok(()) }
+    if open.values().any(|left| *left > 0) {
+        Err("all results at the end".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
-/// All that was said and called is shown but the question; nothing of a programming language is, and no header stands alone.
+/// All that was said and called is shown but the question; nothing of a programming language is,
+/// and no header stands alone.
 pub(super) fn formatted(messages: &Value, ours: &str) -> Result<String, Difference> {
     let rule = "texts, names, arguments and errors shown but for the question, no header alone";
     let fault = |what: &str| Difference::new(rule, what, ours);
@@ -120,15 +129,15 @@ pub(super) fn formatted(messages: &Value, ours: &str) -> Result<String, Differen
     if ours.contains("{'") || ours.contains("['") || ours.contains("[{'") {
         return Err(fault("no text of a programming language"));
     }
-    let is_question = |message: &&Value| message["role"] == "user" || message["type"] == "HumanMessage";
+    let is_question =
+        |message: &&Value| message["role"] == "user" || message["type"] == "HumanMessage";
     let question = usize::from(list(messages).next().filter(is_question).is_some());
     let mut needed = Vec::new();
     for message in list(messages).skip(question) {
         match &message["content"] {
             Value::String(text) => needed.push(text.clone()),
-            content => {
-                needed.extend(list(content).filter_map(|part| Some(part["text"].as_str()?.to_owned())))
-            }
+            content => needed
+                .extend(list(content).filter_map(|part| Some(part["text"].as_str()?.to_owned()))),
         }
         for holder in [message, &message["additional_kwargs"]] {
             for key in ["tool_calls", "invalid_tool_calls"] {
@@ -145,9 +154,12 @@ pub(super) fn formatted(messages: &Value, ours: &str) -> Result<String, Differen
 /// The name of a call, what is wrong with it, and the texts and numbers it is called with.
 fn leaves(call: &Value, out: &mut Vec<String>) {
     let form = if call["function"].is_object() { &call["function"] } else { call };
-    out.extend([&form["name"], &call["error"]].into_iter().filter_map(Value::as_str).map(str::to_owned));
-    let arguments =
-        form["arguments"].as_str().map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+    out.extend(
+        [&form["name"], &call["error"]].into_iter().filter_map(Value::as_str).map(str::to_owned),
+    );
+    let arguments = form["arguments"]
+        .as_str()
+        .map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
     let mut left = vec![arguments.unwrap_or_else(|| form["args"].clone())];
     while let Some(value) = left.pop() {
         match value {

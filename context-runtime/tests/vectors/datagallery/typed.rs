@@ -16,8 +16,9 @@ pub(super) fn messages(input: &Value) -> Result<Vec<Message>, Unsaid> {
 /// Messages that are written as they are stored.
 pub(super) fn records(input: &Value) -> Result<Vec<MessageRecord>, Unsaid> {
     let items = input.as_array().ok_or_else(|| Unsaid("what is no list".to_owned()))?;
-    let record =
-        |item| MessageRecord::from_json(&Json::from(item)).map_err(|error| Unsaid(error.to_string()));
+    let record = |item| {
+        MessageRecord::from_json(&Json::from(item)).map_err(|error| Unsaid(error.to_string()))
+    };
     items.iter().map(record).collect()
 }
 
@@ -47,7 +48,10 @@ fn message(input: &Value) -> Result<Message, Unsaid> {
                 called(call, ToolInput::Json(Json::from(&args)))
             });
             let invalid = list(&input["invalid_tool_calls"]).map(|call| {
-                called(call, ToolInput::Invalid(call["args"].as_str().unwrap_or_default().to_owned()))
+                called(
+                    call,
+                    ToolInput::Invalid(call["args"].as_str().unwrap_or_default().to_owned()),
+                )
             });
             let calls: Vec<_> = calls.chain(invalid).collect();
             // Who only calls says nothing, which is written as an empty text.
@@ -69,9 +73,10 @@ fn message(input: &Value) -> Result<Message, Unsaid> {
         .get("usage_metadata")
         .and_then(context_runtime::trajectory::messages::TokenUsage::read)
     {
-        message
-            .metadata
-            .insert("usage_metadata", Json::from_serialize(&usage).unwrap_or_else(|_| Json::from("")));
+        message.metadata.insert(
+            "usage_metadata",
+            Json::from_serialize(&usage).unwrap_or_else(|_| Json::from("")),
+        );
     }
     Ok(message)
 }

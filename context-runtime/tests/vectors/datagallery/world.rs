@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_runtime::trajectory::{
-    Changes, EdgeNames, FieldValue, FileChannel, NewNode, NewQuery, NodeBody, NodeId, NodeKind, OpenOptions,
-    OpenRound, QueueItem, QueueName, RecordError, Removal, Round, Trajectories, Trajectory, TrajectoryError,
+    Changes, EdgeNames, FieldValue, FileChannel, NewNode, NewQuery, NodeBody, NodeId, NodeKind,
+    OpenOptions, OpenRound, QueueItem, QueueName, RecordError, Removal, Round, Trajectories,
+    Trajectory, TrajectoryError,
 };
 use context_runtime::{
     Clock, IdGenerator, JsonMap, Timestamp,
@@ -144,7 +145,9 @@ impl World {
 
     /// Does one operation, as `{"ok": …}` or `{"err": …}`.
     pub(crate) async fn run(&mut self, operation: &Value) -> Value {
-        let Some((name, input)) = operation.as_object().and_then(|operation| operation.iter().next()) else {
+        let Some((name, input)) =
+            operation.as_object().and_then(|operation| operation.iter().next())
+        else {
             return json!({ "err": "unknown_operation" });
         };
         let before = self.current.clone().map(|context| (context.round(), context));
@@ -159,8 +162,9 @@ impl World {
                     if name == "modify"
                         && let Ok(all) = context.trajectory().await
                     {
-                        self.acknowledged
-                            .extend(all.rounds().map(|round| (round.round().clone(), round.clone())));
+                        self.acknowledged.extend(
+                            all.rounds().map(|round| (round.round().clone(), round.clone())),
+                        );
                     }
                 }
                 json!({ "ok": value })
@@ -169,7 +173,8 @@ impl World {
                 if let Some((before, context)) = before
                     && before.to_record() != context.round().to_record()
                 {
-                    self.problems.push(format!("{name} was refused ({code}) and changed the round"));
+                    self.problems
+                        .push(format!("{name} was refused ({code}) and changed the round"));
                 }
                 json!({ "err": code })
             }
@@ -242,8 +247,10 @@ impl World {
                 Ok(Value::Null)
             }
             "add_edge" => {
-                let [from, to] =
-                    [self.resolve(context, &input[0]).await?, self.resolve(context, &input[1]).await?];
+                let [from, to] = [
+                    self.resolve(context, &input[0]).await?,
+                    self.resolve(context, &input[1]).await?,
+                ];
                 if to.round == context.reference().round {
                     context.connect(from, to, input[2].as_str()).await?;
                 } else {
@@ -259,7 +266,8 @@ impl World {
             "persist" => Ok(self.persisted(&context.round())),
             "persist_meta" => Ok(self.meta(&context.round())),
             "file_is_valid_json" => {
-                let loaded = self.channel.load_rounds(&context.reference().agent, 0..=u32::MAX).await;
+                let loaded =
+                    self.channel.load_rounds(&context.reference().agent, 0..=u32::MAX).await;
                 Ok(json!(loaded.is_ok()))
             }
             "acyclic" => {
@@ -270,7 +278,8 @@ impl World {
                 let all = self.seen(context).await?;
                 let root = all.root().map(|root| root.id);
                 Ok(json!(
-                    all.nodes().all(|node| Some(node.id) == root || !all.predecessors(node.id).is_empty())
+                    all.nodes()
+                        .all(|node| Some(node.id) == root || !all.predecessors(node.id).is_empty())
                 ))
             }
             "trim" => {
@@ -283,8 +292,11 @@ impl World {
                     .map(|node| node.title().to_string())
                     .collect();
                 nodes.sort();
-                let mut edges: Vec<[String; 2]> =
-                    pruned.edges.iter().map(|edge| [edge.from, edge.to].map(|id| in_all(&all, id))).collect();
+                let mut edges: Vec<[String; 2]> = pruned
+                    .edges
+                    .iter()
+                    .map(|edge| [edge.from, edge.to].map(|id| in_all(&all, id)))
+                    .collect();
                 edges.sort();
                 Ok(json!({ "nodes": nodes, "edges": edges }))
             }
@@ -297,7 +309,8 @@ impl World {
                 let all = self.seen(context).await?;
                 let id = all.resolve(input.as_str().unwrap_or_default())?.id;
                 let data = all.data_of(id)?;
-                let named = |id: NodeId| all.node(id).map(|node| format!("{}:{}", node.kind(), node.label));
+                let named =
+                    |id: NodeId| all.node(id).map(|node| format!("{}:{}", node.kind(), node.label));
                 let mut data: Vec<String> = data.into_iter().filter_map(named).collect();
                 data.sort();
                 Ok(json!(data))
@@ -311,25 +324,29 @@ impl World {
                         json!({ "pre": lengths(QueueName::Pre), "post": lengths(QueueName::Post) })
                     }
                     Form::Seed => json!({
-                        "pre": lengths(QueueName::Pre), "todo": lengths(QueueName::Todo), "post": lengths(QueueName::Post)
+                        "pre": lengths(QueueName::Pre), "todo": lengths(QueueName::Todo),
+                            "post": lengths(QueueName::Post)
                     }),
                 })
             }
             "push" => {
                 let mut item = QueueItem::new(operation["name"].as_str().unwrap_or_default());
-                item.params = serde_json::from_value(operation["params"].clone()).unwrap_or_default();
+                item.params =
+                    serde_json::from_value(operation["params"].clone()).unwrap_or_default();
                 Ok(json!(context.push(queue(input)?, item).await?))
             }
             "push_raw" => {
-                let item =
-                    serde_json::from_value(operation["item"].clone()).map_err(|_| refusal("bad_step"))?;
+                let item = serde_json::from_value(operation["item"].clone())
+                    .map_err(|_| refusal("bad_step"))?;
                 Ok(json!(context.push(queue(input)?, item).await?))
             }
             "push_many" => {
-                let (queue, count) = (queue(input)?, operation["count"].as_u64().unwrap_or_default());
+                let (queue, count) =
+                    (queue(input)?, operation["count"].as_u64().unwrap_or_default());
                 let mut accepted = 0;
                 for number in 0..count {
-                    accepted += u64::from(context.push(queue, QueueItem::new(format!("n{number}"))).await?);
+                    accepted +=
+                        u64::from(context.push(queue, QueueItem::new(format!("n{number}"))).await?);
                 }
                 Ok(json!({ "accepted": accepted, "refused": count - accepted }))
             }
@@ -361,9 +378,9 @@ impl World {
         if let Some(given) = operation["fields"].as_object() {
             let known: Vec<String> = fields.keys().cloned().collect();
             for (name, value) in given {
-                let place = known
-                    .iter()
-                    .find(|known| kind.field(known) == kind.field(name) && kind.field(name).is_some());
+                let place = known.iter().find(|known| {
+                    kind.field(known) == kind.field(name) && kind.field(name).is_some()
+                });
                 fields.insert(place.unwrap_or(name).clone(), value.clone().into());
             }
         }
@@ -430,7 +447,12 @@ fn reference(input: &Value) -> RoundRef {
 }
 
 fn strings(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|text| text.as_str().map(str::to_owned))
+        .collect()
 }
 
 fn queue(name: &Value) -> Result<QueueName, Refusal> {

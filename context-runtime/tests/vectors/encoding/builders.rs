@@ -1,8 +1,8 @@
 //! The builders the recordings name, as calls of the library's.
 
 use context_runtime::kinds::{
-    alias, analogy, clarification, correction, example, explain, glossary, guardrail, identity, persona,
-    policy, preference, principle, quirk, style_guide, term, workflow,
+    alias, analogy, clarification, correction, example, explain, glossary, guardrail, identity,
+    persona, policy, preference, principle, quirk, style_guide, term, workflow,
 };
 use context_runtime::{Fragment, FragmentData, fragment, hint, role};
 
@@ -21,12 +21,16 @@ pub(super) fn build(builder: &str, args: &[FragmentData]) -> Result<Fragment, Un
         ("fragment", [FragmentData::Text(name), children @ ..]) => {
             fragment(name.clone(), children.iter().cloned())
         }
-        ("glossary", [FragmentData::Map(terms)]) => glossary(terms.iter().map(|(k, v)| (k, v.clone()))),
+        ("glossary", [FragmentData::Map(terms)]) => {
+            glossary(terms.iter().map(|(k, v)| (k, v.clone())))
+        }
         ("term", _) => term(one(0), one(1)),
         ("alias", _) => alias(one(0), one(1)),
         ("preference", _) => preference(one(0), one(1)),
         ("correction", _) => correction(one(0), one(1)),
-        ("guardrail", _) => guardrail(field("rule")).reason(option("reason")).action(option("action")).into(),
+        ("guardrail", _) => {
+            guardrail(field("rule")).reason(option("reason")).action(option("action")).into()
+        }
         ("explain", _) => {
             explain(field("concept"), field("explanation")).therefore(option("therefore")).into()
         }
@@ -45,9 +49,9 @@ pub(super) fn build(builder: &str, args: &[FragmentData]) -> Result<Fragment, Un
             .therefore(option("therefore"))
             .pitfall(option("pitfall"))
             .into(),
-        ("principle", _) => {
-            principle(field("title"), field("description")).policies(record.list("policies")?).into()
-        }
+        ("principle", _) => principle(field("title"), field("description"))
+            .policies(record.list("policies")?)
+            .into(),
         ("policy", _) => policy(field("rule"))
             .before(option("before"))
             .reason(option("reason"))
@@ -74,7 +78,8 @@ impl Record<'_> {
         entry(self.fields, key).cloned().unwrap_or_default()
     }
 
-    /// Nothing where the recorded builder leaves the part out, which the library does for nothing and empty.
+    /// Nothing where the recorded builder leaves the part out, which the library does for nothing
+    /// and empty.
     fn optional(&self, key: &str) -> FragmentData {
         match self.required(key) {
             FragmentData::Bool(false) => FragmentData::Null,

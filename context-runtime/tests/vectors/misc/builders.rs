@@ -1,7 +1,8 @@
 //! Builders: the stored form of what they build, and what comes back from it.
 //!
-//! The recorded stored form has the kind as `type` beside the fields, ours has it beside the bytes, with a version;
-//! fragments inside are written the same way. A fragment that was read is recorded as `{name, data}`.
+//! The recorded stored form has the kind as `type` beside the fields, ours has it beside the bytes,
+//! with a version; fragments inside are written the same way. A fragment that was read is recorded
+//! as `{name, data}`.
 
 use context_runtime::{Fragment, FragmentData, fragments::CodecRegistry};
 
@@ -11,7 +12,8 @@ use crate::judge::{BoxError, Difference, Outcome};
 
 pub(super) fn judge(row: &FragmentData) -> Outcome {
     let call = [("$b", entry(row, "builder")), ("args", entry(row, "args"))];
-    let call = FragmentData::map(call.into_iter().filter_map(|(key, value)| Some((key, value?.clone()))));
+    let call =
+        FragmentData::map(call.into_iter().filter_map(|(key, value)| Some((key, value?.clone()))));
     match decode(&call, None) {
         Ok(FragmentData::Fragment(fragment)) => Outcome::of(check(row, &fragment)),
         Ok(_) => Outcome::Skipped("the builder makes no fragment".to_owned()),
@@ -32,20 +34,39 @@ fn check(row: &FragmentData, built: &Fragment) -> Result<String, Difference> {
         .encode(built)
         .and_then(|encoded| registry.decode(&encoded))
         .map_err(|error| failed(error.into()))?;
-    same("is read as", entry(row, "decoded"), &read_form(back.data().unwrap_or(&FragmentData::Null)))?;
+    same(
+        "is read as",
+        entry(row, "decoded"),
+        &read_form(back.data().unwrap_or(&FragmentData::Null)),
+    )?;
     if flag(row, "roundtrip") && back != built.clone().persisted() {
-        return Err(Difference::new("comes back as it was", format!("{built:?}"), format!("{back:?}")));
+        return Err(Difference::new(
+            "comes back as it was",
+            format!("{built:?}"),
+            format!("{back:?}"),
+        ));
     }
     Ok("stored form, read form and round trip equal".to_owned())
 }
 
-fn same(rule: &str, expected: Option<&FragmentData>, ours: &FragmentData) -> Result<(), Difference> {
+fn same(
+    rule: &str,
+    expected: Option<&FragmentData>,
+    ours: &FragmentData,
+) -> Result<(), Difference> {
     let expected = expected.unwrap_or(&FragmentData::Null);
-    if expected == ours { Ok(()) } else { Err(Difference::new(rule, written(expected), written(ours))) }
+    if expected == ours {
+        Ok(())
+    } else {
+        Err(Difference::new(rule, written(expected), written(ours)))
+    }
 }
 
 /// The stored form as it was recorded: the kind as `type`, then the fields.
-pub(super) fn stored_form(registry: &CodecRegistry, fragment: &Fragment) -> Result<FragmentData, BoxError> {
+pub(super) fn stored_form(
+    registry: &CodecRegistry,
+    fragment: &Fragment,
+) -> Result<FragmentData, BoxError> {
     let encoded = registry.encode(fragment)?;
     let FragmentData::Map(fields) = serde_json::from_slice(encoded.bytes())? else {
         return Err(format!("the stored form of {:?} is no object", encoded.kind()).into());
@@ -61,7 +82,8 @@ fn stored_value(registry: &CodecRegistry, data: &FragmentData) -> Result<Fragmen
     match data {
         FragmentData::Fragment(fragment) => stored_form(registry, fragment),
         FragmentData::List(items) => {
-            let items: Result<Vec<_>, _> = items.iter().map(|item| stored_value(registry, item)).collect();
+            let items: Result<Vec<_>, _> =
+                items.iter().map(|item| stored_value(registry, item)).collect();
             items.map(FragmentData::list)
         }
         FragmentData::Map(map) => {
@@ -80,7 +102,9 @@ fn read_form(data: &FragmentData) -> FragmentData {
             FragmentData::map([("name", fragment.name().into()), ("data", data)])
         }
         FragmentData::List(items) => FragmentData::list(items.iter().map(read_form)),
-        FragmentData::Map(map) => FragmentData::map(map.iter().map(|(key, value)| (key, read_form(value)))),
+        FragmentData::Map(map) => {
+            FragmentData::map(map.iter().map(|(key, value)| (key, read_form(value))))
+        }
         plain => plain.clone(),
     }
 }

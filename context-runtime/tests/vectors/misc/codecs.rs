@@ -1,8 +1,9 @@
 //! What codecs refuse.
 //!
-//! A row tells in words what was tried; [`Attempt`] is what that is here. Where both refuse they agree: texts are not
-//! compared. What is refused there and not here must come back whole from its stored form: here every fragment has
-//! one, and what no codec knows is kept byte for byte. What is taken there without a check must be refused here.
+//! A row tells in words what was tried; [`Attempt`] is what that is here. Where both refuse they
+//! agree: texts are not compared. What is refused there and not here must come back whole from its
+//! stored form: here every fragment has one, and what no codec knows is kept byte for byte. What is
+//! taken there without a check must be refused here.
 
 use context_runtime::kinds::policy;
 use context_runtime::{
@@ -39,11 +40,15 @@ impl Attempt {
                 Self::CannotBeSaid("a codec gives bytes with a kind and a version")
             }
             "toFragment unknown type" => Self::Read(Encoded::new("zzz", 1, &b"{}"[..])),
-            "toFragment hint without text: encode again" => Self::Read(Encoded::new("hint", 1, &b"{}"[..])),
+            "toFragment hint without text: encode again" => {
+                Self::Read(Encoded::new("hint", 1, &b"{}"[..]))
+            }
             "policy with a raw fragment without codec: encode" => {
                 Self::Store(policy("r").policies([Fragment::new("raw", "x")]).into())
             }
-            "policy with a message fragment: encode" => Self::Store(policy("r").policies([user("x")]).into()),
+            "policy with a message fragment: encode" => {
+                Self::Store(policy("r").policies([user("x")]).into())
+            }
             "getFragmentData of {name} only" => Self::CannotBeSaid("a fragment has content"),
             _ => return None,
         })
@@ -74,8 +79,12 @@ fn check_stored(
         Ok(stored) => stored,
     };
     match registry.decode(&stored) {
-        Ok(back) if back == fragment.clone().persisted() => Ok("sound: comes back as it was".to_owned()),
-        other => Err(Difference::new("refused, or comes back as it was", expected, format!("{other:?}"))),
+        Ok(back) if back == fragment.clone().persisted() => {
+            Ok("sound: comes back as it was".to_owned())
+        }
+        other => {
+            Err(Difference::new("refused, or comes back as it was", expected, format!("{other:?}")))
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Guards: what is a fragment, an object, a message.
 //!
-//! The recorded guards look at the keys of any value. Here a value is a fragment because it was made one, so a plain
-//! value is judged as data, where it is never a fragment, whatever its keys; where the recorded guard sees a
-//! fragment, one of the same name is made and judged. Undefined is null.
+//! The recorded guards look at the keys of any value. Here a value is a fragment because it was
+//! made one, so a plain value is judged as data, where it is never a fragment, whatever its keys;
+//! where the recorded guard sees a fragment, one of the same name is made and judged. Undefined is
+//! null.
 
 use context_runtime::{Fragment, FragmentData, Message, Role};
 
@@ -17,7 +18,8 @@ pub(super) fn judge(row: &FragmentData) -> Outcome {
 
 fn check(row: &FragmentData, value: &FragmentData) -> Result<String, Difference> {
     let says = |data: &FragmentData, message: bool| (data.is_fragment(), data.is_map(), message);
-    let recorded = (flag(row, "isFragment"), flag(row, "isFragmentObject"), flag(row, "isMessageFragment"));
+    let recorded =
+        (flag(row, "isFragment"), flag(row, "isFragmentObject"), flag(row, "isMessageFragment"));
     let differs = |ours: (bool, bool, bool)| {
         Difference::new(
             format!("fragment, object, message: {}", written(value)),

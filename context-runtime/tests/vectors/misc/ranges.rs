@@ -9,7 +9,8 @@ use crate::encoding::{items, text};
 use crate::judge::{Difference, Outcome};
 
 pub(super) fn judge(row: &FragmentData) -> Outcome {
-    let (input, expected) = (text(row, "text").unwrap_or_default(), text(row, "result").unwrap_or_default());
+    let (input, expected) =
+        (text(row, "text").unwrap_or_default(), text(row, "result").unwrap_or_default());
     let Some(ranges) =
         items(row, "ranges").iter().map(|range| read(input, range)).collect::<Option<Vec<_>>>()
     else {
@@ -26,7 +27,8 @@ pub(super) fn judge(row: &FragmentData) -> Outcome {
 /// A range in characters. What is before the start is the start, which our offsets cannot miss.
 fn read(input: &str, range: &FragmentData) -> Option<Range<usize>> {
     let FragmentData::List(ends) = range else { return None };
-    let [FragmentData::Number(Number::Int(start)), FragmentData::Number(Number::Int(end))] = ends.as_slice()
+    let [FragmentData::Number(Number::Int(start)), FragmentData::Number(Number::Int(end))] =
+        ends.as_slice()
     else {
         return None;
     };

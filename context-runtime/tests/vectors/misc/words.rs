@@ -12,9 +12,9 @@ fn columns(row: &FragmentData) -> Vec<&str> {
     }
 }
 
-/// A row is the word, its plural, its singular and its title. Where the library inflects a word otherwise than
-/// was recorded, either will do, as long as the library is at one with itself: its word stays what it is when
-/// it is inflected the same way again.
+/// A row is the word, its plural, its singular and its title. Where the library inflects a word
+/// otherwise than was recorded, either will do, as long as the library is at one with itself: its
+/// word stays what it is when it is inflected the same way again.
 pub(super) fn judge_word(row: &FragmentData) -> Outcome {
     let [word, many, one, title] = columns(row)[..] else {
         return Outcome::Skipped("no row of words".to_owned());

@@ -30,7 +30,9 @@ impl World {
             "createChat" | "upsertChat" => self.make_chat(first, op == "upsertChat").await,
             "getChat" => Ok(history.chat(&chat).await?.as_ref().map_or(Value::Null, show_chat)),
             "listChats" => self.list_chats(first).await,
-            "storeUpdateChat" => Ok(show_chat(&history.update_chat(&chat, &patch(second), NOW).await?)),
+            "storeUpdateChat" => {
+                Ok(show_chat(&history.update_chat(&chat, &patch(second), NOW).await?))
+            }
             "deleteChat" => {
                 let asked = match second["userId"].as_str() {
                     Some(user) => ChatRef::new(user, name),
@@ -53,13 +55,15 @@ impl World {
                 Ok(checkpoints.iter().map(show_checkpoint).collect())
             }
             "deleteCheckpoint" => {
-                let _existed = history.delete_checkpoint(&chat, &CheckpointName::from(text)).await?;
+                let _existed =
+                    history.delete_checkpoint(&chat, &CheckpointName::from(text)).await?;
                 Ok(Value::Null)
             }
             "messages" => {
                 let branches = history.branches(&chat).await?;
                 let active = branches.into_iter().find(|branch| branch.active);
-                let end = ChainEnd::Branch(active.map_or_else(BranchName::main, |branch| branch.name));
+                let end =
+                    ChainEnd::Branch(active.map_or_else(BranchName::main, |branch| branch.name));
                 Ok(show_chain(&history.chain(&chat, &end, &Window::Whole).await?))
             }
             "search" => self.search(chat, text, &args[3]).await,
@@ -121,9 +125,12 @@ impl World {
         let created = self.store.history().create_chat(new).await?;
         remember(&mut self.chats, &chat);
         match created {
-            Created::Existing(_) if !may_exist => {
-                Err(Error::new(context_runtime::ErrorKind::Conflict, "create_chat", "the chat exists").into())
-            }
+            Created::Existing(_) if !may_exist => Err(Error::new(
+                context_runtime::ErrorKind::Conflict,
+                "create_chat",
+                "the chat exists",
+            )
+            .into()),
             created => Ok(show_chat(&created.into_chat())),
         }
     }
@@ -197,7 +204,8 @@ pub(super) fn show_chat(chat: &Chat) -> Value {
 }
 
 pub(super) fn show_branch(branch: &Branch) -> Value {
-    json!({"name": branch.name, "head": branch.head, "active": branch.active, "count": branch.length})
+    json!({"name": branch.name, "head": branch.head, "active": branch.active,
+        "count": branch.length})
 }
 
 /// `[[id, parent, role, text], …]`.

@@ -1,15 +1,16 @@
 //! What a `set` is given: messages, fragments, and reminders.
 //!
-//! Lazy data is made of the recorded kinds: what is asynchronous, a promise or a plain function is a closure here, what
-//! yields is a stream, and a set or map is a list, which is what rendering makes of it.
+//! Lazy data is made of the recorded kinds: what is asynchronous, a promise or a plain function is
+//! a closure here, what yields is a stream, and a set or map is a list, which is what rendering
+//! makes of it.
 
 use std::convert::Infallible;
 
 use context_runtime::instructions::{Predicate, Reminder, ReminderError, reminder};
 use context_runtime::kinds::policy;
 use context_runtime::{
-    Error, Fragment, FragmentContent, FragmentData, Message, Part, Role, assistant, fragments::FragmentKind,
-    last_assistant_message, lazy, lazy_future, lazy_stream, user,
+    Error, Fragment, FragmentContent, FragmentData, Message, Part, Role, assistant,
+    fragments::FragmentKind, last_assistant_message, lazy, lazy_future, lazy_stream, user,
 };
 use futures_util::stream;
 use serde_json::Value;
@@ -28,13 +29,14 @@ pub(crate) struct Item {
 /// Reads an item; the error says what is not known.
 pub(crate) fn item(value: &Value) -> Result<Item, String> {
     let has = |key: &str| value[key].as_str();
-    let (fragment, text) = match (has("user"), has("assistant"), has("placeholder"), has("lastAssistant")) {
-        (Some(text), ..) => (user(text), Some(text)),
-        (_, Some(text), ..) => (assistant(text), Some(text)),
-        (_, _, Some(id), _) => (assistant(Message::new(Role::Assistant, [])).with_id(id), None),
-        (.., Some(text)) => (last_assistant_message(text), Some(text)),
-        _ => (context(value)?, None),
-    };
+    let (fragment, text) =
+        match (has("user"), has("assistant"), has("placeholder"), has("lastAssistant")) {
+            (Some(text), ..) => (user(text), Some(text)),
+            (_, Some(text), ..) => (assistant(text), Some(text)),
+            (_, _, Some(id), _) => (assistant(Message::new(Role::Assistant, [])).with_id(id), None),
+            (.., Some(text)) => (last_assistant_message(text), Some(text)),
+            _ => (context(value)?, None),
+        };
     let fragment = match has("id") {
         Some(id) => fragment.with_id(id),
         None => fragment,
@@ -56,7 +58,8 @@ pub(crate) fn reminder_of(value: &Value) -> Option<Result<Reminder, Error>> {
             Some("everyNTurns") => builder = builder.when(Predicate::every_n_turns(count)),
             Some("afterTurn") => builder = builder.when(Predicate::after_turn(count)),
             Some("once") => {
-                builder = builder.when(Predicate::once(value["when"][1].as_str().unwrap_or_default()))
+                builder =
+                    builder.when(Predicate::once(value["when"][1].as_str().unwrap_or_default()))
             }
             _ => {}
         }
@@ -101,7 +104,9 @@ fn lazy_data(kind: &str, value: &Value) -> Result<FragmentData, String> {
             let failure = failure.clone();
             async move { Err::<FragmentData, _>(std::io::Error::other(failure)) }
         }),
-        "reject" => lazy_future(async move { Err::<FragmentData, _>(std::io::Error::other(failure)) }),
+        "reject" => {
+            lazy_future(async move { Err::<FragmentData, _>(std::io::Error::other(failure)) })
+        }
         other => return Err(format!("loader {other:?}")),
     }
     .into())
@@ -109,11 +114,13 @@ fn lazy_data(kind: &str, value: &Value) -> Result<FragmentData, String> {
 
 /// A message in the peer's own form.
 fn message(value: &Value) -> Result<Fragment, String> {
-    let role: Role = serde_json::from_value(value["role"].clone()).map_err(|error| error.to_string())?;
-    let parts = value["parts"].as_array().into_iter().flatten().map(|part| match part["text"].as_str() {
-        Some(text) => Ok(Part::text(text)),
-        None => Err(format!("part {part}")),
-    });
+    let role: Role =
+        serde_json::from_value(value["role"].clone()).map_err(|error| error.to_string())?;
+    let parts =
+        value["parts"].as_array().into_iter().flatten().map(|part| match part["text"].as_str() {
+            Some(text) => Ok(Part::text(text)),
+            None => Err(format!("part {part}")),
+        });
     let message = Message::new(role, parts.collect::<Result<Vec<_>, _>>()?);
     let fragment = Fragment::from(message);
     Ok(match value["id"].as_str() {
@@ -137,7 +144,8 @@ fn context(value: &Value) -> Result<Fragment, String> {
     if value["$b"].as_str() == Some("message") {
         return message(&value["args"][0]);
     }
-    let tree: FragmentData = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
+    let tree: FragmentData =
+        serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
     let unknown = |Unknown(what): Unknown| what;
     let Some(name) = value["name"].as_str() else {
         return decode_fragment(&tree, None).map_err(unknown);

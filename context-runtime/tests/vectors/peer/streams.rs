@@ -1,14 +1,14 @@
 //! Operations on the peer's streams, which belong to no chat: here all of a case are in one.
 //!
-//! The peer has no claims where chunks are appended, so its writer is always the same and claims what it writes to; its
-//! manager's claims are each another writer's. An error among the chunks ends the stream with them, as in the peer's newer
-//! generation.
+//! The peer has no claims where chunks are appended, so its writer is always the same and claims
+//! what it writes to; its manager's claims are each another writer's. An error among the chunks
+//! ends the stream with them, as in the peer's newer generation.
 
 use context_runtime::{
     ChatRef, Error, ErrorKind, StreamId, Timestamp,
     store::{
-        Created, NewChat, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamState,
-        StreamStore,
+        Created, NewChat, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome,
+        StreamState, StreamStore,
     },
 };
 use serde_json::{Value, json};
@@ -27,7 +27,8 @@ pub(crate) fn place() -> ChatRef {
 impl World {
     pub(super) async fn stream_operation(&mut self, op: &str, args: &Value) -> Done {
         let chat = place();
-        let _chat: Created = self.store.history().create_chat(NewChat::new(chat.clone(), NOW)).await?;
+        let _chat: Created =
+            self.store.history().create_chat(NewChat::new(chat.clone(), NOW)).await?;
         let streams = self.store.streams().ok_or_else(|| Given::missing("streams"))?;
         let id = StreamId::from(args[1].as_str().unwrap_or_default());
         match op {
@@ -130,7 +131,8 @@ async fn append(streams: &dyn StreamStore, chat: &ChatRef, id: &StreamId, args: 
     let chunks: Vec<_> = parts.iter().map(|part| part.to_string().into_bytes()).collect();
     let mut append = StreamAppend::new(WRITER, args[2].as_u64().unwrap_or_default(), chunks, NOW);
     if let Some(error) = parts.iter().find(|part| part["type"] == "error") {
-        append = append.end(StreamEnd::Failed(error["errorText"].as_str().unwrap_or_default().to_owned()));
+        append = append
+            .end(StreamEnd::Failed(error["errorText"].as_str().unwrap_or_default().to_owned()));
     }
     accepted(streams.append_stream(chat, id, append).await?)
 }

@@ -1,10 +1,12 @@
 //! Groups `microcompact` and `microcompact_seed_era`: old results of tools, shortened or cleared.
 //!
-//! Ours is asked as it was recorded: so many of the newest messages with results stay, only the results of certain tools are touched. Both
-//! judge by structure, as the words around a preview are ours. Every case must be sound: no message comes or goes, every old result of
-//! such a tool is within the bound and without media, its error flag stays, all else stays as it is, and a second pass has
-//! nothing to do. A plain case must besides change the same results. Ours looks up the tool of a result by position, never touches
-//! what the model has not answered to, and leaves what a user attached.
+//! Ours is asked as it was recorded: so many of the newest messages with results stay, only the
+//! results of certain tools are touched. Both judge by structure, as the words around a preview are
+//! ours. Every case must be sound: no message comes or goes, every old result of such a tool is
+//! within the bound and without media, its error flag stays, all else stays as it is, and a second
+//! pass has nothing to do. A plain case must besides change the same results. Ours looks up the
+//! tool of a result by position, never touches what the model has not answered to, and leaves what
+//! a user attached.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -61,7 +63,8 @@ impl Asked {
             (false, None, Some(bytes)) => Bound::Tokens((bytes / 2).max(256)),
             (false, None, None) => Bound::Tokens(Microcompact::BOUND),
         };
-        let keep = options.number("keepLatest").map_or(if seed_era { 1 } else { 4 }, |keep| keep as usize);
+        let keep =
+            options.number("keepLatest").map_or(if seed_era { 1 } else { 4 }, |keep| keep as usize);
         let tools = options.names("compactable").map_or_else(Tools::repeatable, Tools::Only);
         let protected = options.names("protected").unwrap_or_else(|| match seed_era {
             true => ToolNames::default(),
@@ -80,8 +83,10 @@ impl Asked {
             Bound::Tokens(tokens) => Microcompact::new().bound(tokens),
             Bound::Units(units) => Microcompact::clearing().clear_above(units),
         };
-        let policy =
-            policy.keep_messages(self.keep).tools(self.tools.clone()).protect(self.protected.clone());
+        let policy = policy
+            .keep_messages(self.keep)
+            .tools(self.tools.clone())
+            .protect(self.protected.clone());
         if self.idle { policy.when_cold() } else { policy }
     }
 
@@ -149,7 +154,9 @@ impl Asked {
 pub(super) fn judge(case: &Case, seed_era: bool) -> Outcome {
     let asked = match Asked::of(case, seed_era) {
         Ok(asked) => asked,
-        Err(Unknown(what)) => return Outcome::Skipped(format!("an option that is not known: {what}")),
+        Err(Unknown(what)) => {
+            return Outcome::Skipped(format!("an option that is not known: {what}"));
+        }
     };
     let reader = Reader { by_tag: true, references: true };
     let given = match reader.decode(items(case.input(), "messages")) {
@@ -171,10 +178,13 @@ pub(super) fn judge(case: &Case, seed_era: bool) -> Outcome {
             ids.iter().map(Value::as_str).eq(ours)
         });
     Outcome::of(match (same, case.is_suspect()) {
-        (true, true) => Ok("sound, and the same results; when is not the policy's business".to_owned()),
+        (true, true) => {
+            Ok("sound, and the same results; when is not the policy's business".to_owned())
+        }
         (true, false) => Ok("the same results, within the bound".to_owned()),
         (false, true) => {
-            Ok("sound: every old result within the bound and without media, all else as it was".to_owned())
+            Ok("sound: every old result within the bound and without media, all else as it was"
+                .to_owned())
         }
         (false, false) => Err(fault("the same results")),
     })
@@ -188,7 +198,11 @@ fn results(messages: &[Arc<Message>]) -> impl Iterator<Item = &ToolResult> {
 }
 
 fn changed<'a>(given: &[Arc<Message>], ours: &'a [Arc<Message>]) -> Vec<&'a ToolResult> {
-    results(given).zip(results(ours)).filter(|(given, ours)| given != ours).map(|(_, ours)| ours).collect()
+    results(given)
+        .zip(results(ours))
+        .filter(|(given, ours)| given != ours)
+        .map(|(_, ours)| ours)
+        .collect()
 }
 
 fn sound(asked: &Asked, given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<(), &'static str> {
@@ -202,10 +216,14 @@ fn sound(asked: &Asked, given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result
         }
         for (place, parts) in before.parts.iter().zip(&after.parts).enumerate() {
             match parts {
-                (Part::ToolResult(before), Part::ToolResult(after)) if old.contains(&(at, place)) => {
+                (Part::ToolResult(before), Part::ToolResult(after))
+                    if old.contains(&(at, place)) =>
+                {
                     bounded(asked.bound, before, after)?
                 }
-                (before, after) if before != after => return Err("nothing but old results changes"),
+                (before, after) if before != after => {
+                    return Err("nothing but old results changes");
+                }
                 _ => {}
             }
         }

@@ -1,12 +1,15 @@
-//! Groups `auto_compact` and `post_compact_order`: what happens when the window fills up, and what stands where afterwards.
+//! Groups `auto_compact` and `post_compact_order`: what happens when the window fills up, and what
+//! stands where afterwards.
 //!
-//! The recorded runtime was told how full its window is; ours counts. So texts are padded until the history fills the window to the
-//! recorded share, a token for each byte, and a summary until what is left does. Where it was recorded which messages stay, the one
-//! before them is padded most, so that as many fit. What is asked is [`Microcompact`], [`Summarize`] behind it, and behind that, where
-//! nothing else helps, [`Snip`] and [`TruncateHead`], as far as the case has them.
+//! The recorded runtime was told how full its window is; ours counts. So texts are padded until the
+//! history fills the window to the recorded share, a token for each byte, and a summary until what
+//! is left does. Where it was recorded which messages stay, the one before them is padded most, so
+//! that as many fit. What is asked is [`Microcompact`], [`Summarize`] behind it, and behind that,
+//! where nothing else helps, [`Snip`] and [`TruncateHead`], as far as the case has them.
 //!
-//! Ours puts one checkpoint where the recorded runtime has a boundary and a summary, speaks it in the role of the user, so that nothing need
-//! follow, and keeps the first request and what else fits.
+//! Ours puts one checkpoint where the recorded runtime has a boundary and a summary, speaks it in
+//! the role of the user, so that nothing need follow, and keeps the first request and what else
+//! fits.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,8 +20,8 @@ use context_runtime::snip::Snip;
 use context_runtime::summarize::Summarize;
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    ContextRuntime, DefaultContextRuntime, DiagnosticCode, FragmentData, Message, ModelContext, PrepareInput,
-    Role,
+    ContextRuntime, DefaultContextRuntime, DiagnosticCode, FragmentData, Message, ModelContext,
+    PrepareInput, Role,
     compaction::{BoundaryKind, CompactionPolicy, HistoryView, Stage},
     model::{Answer, HistoryRules, ModelRequest, StopReason, SummaryTask, Unanswered, normalize},
 };
@@ -76,7 +79,8 @@ pub(super) fn judge(case: &Case) -> Outcome {
         return Outcome::Skipped("it is not told how full the window is".to_owned());
     };
     let tail = tail(case, given.len());
-    let padded = padded(&given, &shares(given.len(), tail), (first * INPUT as f64).round() as usize);
+    let padded =
+        padded(&given, &shares(given.len(), tail), (first * INPUT as f64).round() as usize);
     // What the recorded runtime came to in several steps, ours comes to in one.
     let last = entry(case.output(), "ratio").and_then(|ratio| json(ratio).as_f64());
     let after = if case.is_suspect() { ratios.get(1).copied() } else { last };
@@ -84,16 +88,17 @@ pub(super) fn judge(case: &Case) -> Outcome {
         Ok(ran) => ran,
         Err(difference) => return Outcome::Failed(difference),
     };
-    let checked = if case.is_suspect() { sound(case, &ran, first) } else { equal(case, &given, &ran) };
+    let checked =
+        if case.is_suspect() { sound(case, &ran, first) } else { equal(case, &given, &ran) };
     Outcome::of(checked)
 }
 
 /// How many of the newest messages stayed, if a summary stands before them.
 fn tail(case: &Case, all: usize) -> Option<usize> {
     let left = items(case.output(), "messages");
-    let summary = left
-        .iter()
-        .position(|line| line.as_text().is_some_and(|line| line.starts_with("assistant:$SUMMARY_PREFIX")))?;
+    let summary = left.iter().position(|line| {
+        line.as_text().is_some_and(|line| line.starts_with("assistant:$SUMMARY_PREFIX"))
+    })?;
     let end = left.last().and_then(FragmentData::as_text);
     let continued = end.is_some_and(|end| end == format!("user:{}", HistoryRules::CONTINUATION));
     let kept = (left.len() - summary - 1).saturating_sub(usize::from(continued));
@@ -108,7 +113,9 @@ fn runtime(case: &Case, tail: Option<usize>) -> Result<DefaultContextRuntime, Di
     }
     // Without a summary the recorded runtime stops here.
     if flag(engines, "summary") {
-        stages.push(Summarize::new().summary_tokens(1_000).keep_latest(tail.unwrap_or(3).min(3)).into());
+        stages.push(
+            Summarize::new().summary_tokens(1_000).keep_latest(tail.unwrap_or(3).min(3)).into(),
+        );
         if flag(engines, "snip") {
             stages.push(Snip::new().into());
         }
@@ -119,11 +126,16 @@ fn runtime(case: &Case, tail: Option<usize>) -> Result<DefaultContextRuntime, Di
     built.map_err(|faults| Difference::new("a runtime", "one", faults))
 }
 
-fn run(case: &Case, given: History, after: Option<f64>, tail: Option<usize>) -> Result<Ran, Difference> {
+fn run(
+    case: &Case,
+    given: History,
+    after: Option<f64>,
+    tail: Option<usize>,
+) -> Result<Ran, Difference> {
     let runtime = runtime(case, tail)?;
     let prepare = || {
-        let input =
-            PrepareInput::new(("ada", "s"), "t", "openai", "any").messages(given.iter().map(Arc::clone));
+        let input = PrepareInput::new(("ada", "s"), "t", "openai", "any")
+            .messages(given.iter().map(Arc::clone));
         let prepared = case.wait(runtime.prepare_for_model(input));
         prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))
     };
@@ -141,7 +153,8 @@ fn run(case: &Case, given: History, after: Option<f64>, tail: Option<usize>) -> 
                 if let Some(after) = after {
                     fill(&mut answer, &given, &task, (after * INPUT as f64).round() as u64);
                 }
-                taken = runtime.accept_summary(&("ada", "s").into(), &given, &task, &answer).is_ok();
+                taken =
+                    runtime.accept_summary(&("ada", "s").into(), &given, &task, &answer).is_ok();
             }
         }
         context = prepare()?;
@@ -191,7 +204,12 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
         ran.taken,
         ran.told,
         ran.ratio(),
-        ran.context.messages.iter().map(|message| beginning(message)).collect::<Vec<_>>().join("\n")
+        ran.context
+            .messages
+            .iter()
+            .map(|message| beginning(message))
+            .collect::<Vec<_>>()
+            .join("\n")
     );
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
     let compacted = recorded["type"] == "compacted";
@@ -211,12 +229,19 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     if recorded["summaryCalls"].as_u64().is_some_and(|calls| calls > 0) != ran.asked {
         return Err(fault("a summary or none"));
     }
-    if recorded["error"].is_string() != ran.told.contains(DiagnosticCode::ContextOverflow.as_str()) {
+    if recorded["error"].is_string() != ran.told.contains(DiagnosticCode::ContextOverflow.as_str())
+    {
         return Err(fault("fits or not"));
     }
     let told = recorded["diagnostics"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let told: BTreeSet<_> = told.filter(|code| CODES.iter().any(|known| known.as_str() == *code)).collect();
-    if !ran.told.iter().filter(|code| **code != DiagnosticCode::ContextOverflow.as_str()).eq(told.iter()) {
+    let told: BTreeSet<_> =
+        told.filter(|code| CODES.iter().any(|known| known.as_str() == *code)).collect();
+    if !ran
+        .told
+        .iter()
+        .filter(|code| **code != DiagnosticCode::ContextOverflow.as_str())
+        .eq(told.iter())
+    {
         return Err(fault("the same is told"));
     }
     if (ran.taken || !compacted)
@@ -224,7 +249,9 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     {
         return Err(fault("as full"));
     }
-    let Value::Array(left) = &recorded["messages"] else { return Ok("equal: nothing to do".to_owned()) };
+    let Value::Array(left) = &recorded["messages"] else {
+        return Ok("equal: nothing to do".to_owned());
+    };
     masked(ran).map_err(&fault)?;
     if !ran.taken && tier == Some("micro") {
         // No message comes or goes; how results are told is theirs.
@@ -235,14 +262,17 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
             false => Err(fault("no message comes or goes")),
         };
     }
-    let kept: Vec<&str> = left.iter().filter_map(Value::as_str).filter(|line| !is_made(line)).collect();
+    let kept: Vec<&str> =
+        left.iter().filter_map(Value::as_str).filter(|line| !is_made(line)).collect();
     let kept: Vec<String> = kept.into_iter().map(plain).collect();
-    let first = given.iter().find(|message| message.is_request()).map(|message| plain(&line(message)));
+    let first =
+        given.iter().find(|message| message.is_request()).map(|message| plain(&line(message)));
     let ours: Vec<String> = positions(ran).map(|at| plain(&line(&given[at]))).collect();
     let rest = || ours.iter().filter(|line| Some(*line) != first.as_ref() || kept.contains(line));
     if kept.iter().eq(rest()) {
         return Ok(
-            "equal but for the first request; one checkpoint stands for boundary and summary".to_owned()
+            "equal but for the first request; one checkpoint stands for boundary and summary"
+                .to_owned(),
         );
     }
     match kept.iter().all(|line| ours.iter().any(|ours| ours == line)) {
@@ -261,21 +291,25 @@ fn is_made(line: &&str) -> bool {
 /// Where the messages stood that are left of the history.
 fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
     let untouched: Vec<_> = (0..ran.given.len()).map(Some).collect();
-    let origins = ran.context.compacted.as_ref().map_or(untouched, |compacted| compacted.origins.clone());
+    let origins =
+        ran.context.compacted.as_ref().map_or(untouched, |compacted| compacted.origins.clone());
     origins.into_iter().flatten()
 }
 
 /// Nothing in a checkpoint looks like a secret.
 fn masked(ran: &Ran) -> Result<(), &'static str> {
     let mut checkpoints = ran.context.messages.iter().filter(|message| message.is_checkpoint());
-    let open = checkpoints.any(|message| secrets::mask(&message.plain_text()) != *message.plain_text());
+    let open =
+        checkpoints.any(|message| secrets::mask(&message.plain_text()) != *message.plain_text());
     if open { Err("secrets are masked") } else { Ok(()) }
 }
 
-/// A history that fits is left alone unless a summary was taken; nothing that does not fit is sent without a word.
+/// A history that fits is left alone unless a summary was taken; nothing that does not fit is sent
+/// without a word.
 fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
     let left: Vec<_> = ran.context.messages.iter().map(|message| beginning(message)).collect();
-    let ours = format!("asked {}, taken {}, {:?}\n{}", ran.asked, ran.taken, ran.cuts, left.join("\n"));
+    let ours =
+        format!("asked {}, taken {}, {:?}\n{}", ran.asked, ran.taken, ran.cuts, left.join("\n"));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
     pairs_valid(&ran.context.messages).map_err(|_| fault("valid pairs"))?;
     masked(ran).map_err(&fault)?;
@@ -305,7 +339,8 @@ fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
     if aborted && ran.context.summary.is_none() {
         return Err(fault("a summary that was given up is asked for again"));
     }
-    Ok("sound: without a summary what fits is left alone, what does not fit is shortened or told".to_owned())
+    Ok("sound: without a summary what fits is left alone, what does not fit is shortened or told"
+        .to_owned())
 }
 
 fn beginning(message: &Message) -> String {
@@ -314,11 +349,14 @@ fn beginning(message: &Message) -> String {
 
 pub(super) fn judge_order(case: &Case) -> Outcome {
     let read = |key: &str| decode(items(case.input(), key)).map(|decoded| decoded.messages);
-    let of =
-        |key: &str| decode(std::slice::from_ref(entry(case.input(), key).unwrap_or(&FragmentData::Null)));
+    let of = |key: &str| {
+        decode(std::slice::from_ref(entry(case.input(), key).unwrap_or(&FragmentData::Null)))
+    };
     let decoded = (|| {
         let behind = [read("messagesToKeep")?, read("attachments")?, read("hookResults")?].concat();
-        let FragmentData::List(output) = case.output() else { return Err(Unsaid("no history".to_owned())) };
+        let FragmentData::List(output) = case.output() else {
+            return Err(Unsaid("no history".to_owned()));
+        };
         let front = of("boundaryMarker")?.messages.len();
         Ok((behind, of("summaryMessage")?.messages, front, decode(output.as_slice())?.messages))
     })();
@@ -344,19 +382,25 @@ pub(super) fn judge_order(case: &Case) -> Outcome {
         .and_then(|plan| plan.apply(&given).map_err(|error| error.to_string()))
     {
         Ok(left) => left.messages,
-        Err(error) => return Outcome::Failed(Difference::new("is compacted", shown(case.output()), error)),
+        Err(error) => {
+            return Outcome::Failed(Difference::new("is compacted", shown(case.output()), error));
+        }
     };
     let mut rules = HistoryRules::new();
     rules.assistant_last = false;
     let ours = normalize(&left, &rules, Unanswered::Remove, false).messages.into_owned();
     let fault = |rule: &str| Difference::new(rule, written(&expected), written(&ours));
-    let stands_for =
-        ours.first().is_some_and(|first| first.is_checkpoint() && first.plain_text().contains(&said));
+    let stands_for = ours
+        .first()
+        .is_some_and(|first| first.is_checkpoint() && first.plain_text().contains(&said));
     if !stands_for || ours.last().is_some_and(|last| last.role == Role::Assistant) {
-        return Outcome::Failed(fault("a checkpoint with the summary in front, no assistant at the end"));
+        return Outcome::Failed(fault(
+            "a checkpoint with the summary in front, no assistant at the end",
+        ));
     }
     let continued = |messages: &[Arc<Message>]| -> Vec<String> {
-        let end = messages.last().is_some_and(|last| last.plain_text() == HistoryRules::CONTINUATION);
+        let end =
+            messages.last().is_some_and(|last| last.plain_text() == HistoryRules::CONTINUATION);
         messages[..messages.len() - usize::from(end)].iter().map(|message| line(message)).collect()
     };
     let recorded = continued(expected.get(front + summary.len()..).unwrap_or_default());

@@ -1,7 +1,8 @@
 //! Groups of cuts: the head truncated, media stripped, a failed answer taken back.
 //!
-//! The recorded functions count messages, so ours is asked for a share of messages and says nothing of gaps. Ours leaves the order of
-//! roles to the repair before sending, so a truncated history is compared behind it. Notes in the place of media are ours.
+//! The recorded functions count messages, so ours is asked for a share of messages and says nothing
+//! of gaps. Ours leaves the order of roles to the repair before sending, so a truncated history is
+//! compared behind it. Notes in the place of media are ours.
 
 use std::sync::Arc;
 
@@ -63,7 +64,11 @@ pub(super) fn judge_stripped(case: &Case, marker: Marker) -> Outcome {
     compare(case, strip, |given, ours| {
         let kept = given.len() == ours.len();
         let bare = StripImages::new().all(&HistoryView::new(ours, &Bytes)).into_plan().is_none();
-        if kept && bare { Ok("sound: every message stays, no media do".to_owned()) } else { Err("no media") }
+        if kept && bare {
+            Ok("sound: every message stays, no media do".to_owned())
+        } else {
+            Err("no media")
+        }
     })
 }
 

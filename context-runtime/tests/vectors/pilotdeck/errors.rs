@@ -1,8 +1,9 @@
 //! Group `normalize_error`: what a body and a status mean.
 //!
-//! The recorded codes are an open set, ours is closed, so they are compared through a table. Two kinds are in no table:
-//! the provider's own code passed through, which ours must name as the provider's and still understand; and
-//! `provider_error`, said of what was not understood, where ours may understand more as long as the facts agree.
+//! The recorded codes are an open set, ours is closed, so they are compared through a table. Two
+//! kinds are in no table: the provider's own code passed through, which ours must name as the
+//! provider's and still understand; and `provider_error`, said of what was not understood, where
+//! ours may understand more as long as the facts agree.
 
 use context_runtime::model::ModelErrorCode as Code;
 use context_runtime::{FragmentData, model::ModelError};
@@ -42,8 +43,16 @@ pub(super) const CODES: [(&str, &[Code]); 24] = [
 ];
 
 /// What is advice for a user interface, or repeats the input.
-const BESIDE: [&str; 8] =
-    ["message", "provider", "protocol", "model", "raw", "userHint", "settingsFix", "streamInterruption"];
+const BESIDE: [&str; 8] = [
+    "message",
+    "provider",
+    "protocol",
+    "model",
+    "raw",
+    "userHint",
+    "settingsFix",
+    "streamInterruption",
+];
 
 pub(super) fn judge(case: &Case) -> Outcome {
     let input = case.input();
@@ -58,9 +67,13 @@ pub(super) fn judge(case: &Case) -> Outcome {
         Some(body) => json(body).to_string(),
         None => return Outcome::Skipped("no error is given".to_owned()),
     };
-    let ours = ModelError::classify(provider, status.and_then(|status| u16::try_from(status).ok()), &body);
-    let checked = if case.is_suspect() { sound(case, &ours, &body) } else { equal(case, &ours, &body) };
-    Outcome::of(checked.map_err(|fault| Difference::new(fault, shown(case.output()), format!("{ours:#?}"))))
+    let ours =
+        ModelError::classify(provider, status.and_then(|status| u16::try_from(status).ok()), &body);
+    let checked =
+        if case.is_suspect() { sound(case, &ours, &body) } else { equal(case, &ours, &body) };
+    Outcome::of(
+        checked.map_err(|fault| Difference::new(fault, shown(case.output()), format!("{ours:#?}"))),
+    )
 }
 
 fn equal(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static str> {
@@ -68,9 +81,13 @@ fn equal(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static 
     let rule = code(text(expected, "code").unwrap_or_default(), ours, body)?;
     let number = |key: &str| entry(expected, key).and_then(|number| json(number).as_u64());
     check(number("status") == ours.status.map(u64::from), "the same status")?;
-    check(flag(expected, "retryable") == ours.retryable, "the same answer to whether to try again")?;
-    // The recorded flags say what that system will do, ours what would help: a request with too many bytes is helped
-    // by both, and one with too little room for its answer by a shorter history.
+    check(
+        flag(expected, "retryable") == ours.retryable,
+        "the same answer to whether to try again",
+    )?;
+    // The recorded flags say what that system will do, ours what would help: a request with too
+    // many bytes is helped by both, and one with too little room for its answer by a shorter
+    // history.
     let bytes = ours.code == Code::RequestTooLarge;
     let room = ours.available_output_tokens.is_some();
     let compact = flag(expected, "recoverableViaCompact");
@@ -103,8 +120,11 @@ fn equal(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static 
     }
     let FragmentData::Map(map) = expected else { return Err("an error") };
     let known = |key: &str| {
-        let judged = ["code", "status", "retryable", "recoverableViaCompact", "recoverableViaImageStrip"];
-        judged.contains(&key) || BESIDE.contains(&key) || numbers.iter().any(|(number, _)| *number == key)
+        let judged =
+            ["code", "status", "retryable", "recoverableViaCompact", "recoverableViaImageStrip"];
+        judged.contains(&key)
+            || BESIDE.contains(&key)
+            || numbers.iter().any(|(number, _)| *number == key)
     };
     check(map.iter().all(|(key, _)| known(key)), "no facts that are not judged")?;
     Ok(format!("{rule}, same status, flags and numbers"))
@@ -112,19 +132,21 @@ fn equal(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static 
 
 fn code(expected: &str, ours: &ModelError, body: &str) -> Result<&'static str, &'static str> {
     if let Some((_, codes)) = CODES.iter().find(|(code, _)| *code == expected) {
-        return check(codes.contains(&ours.code), "the code of the table").map(|()| "code of the table");
+        return check(codes.contains(&ours.code), "the code of the table")
+            .map(|()| "code of the table");
     }
     let understood = ours.code != Code::Unknown;
     if expected == "provider_error" {
-        return check(understood, "an understood code").map(|()| "understood where the peer did not");
+        return check(understood, "an understood code")
+            .map(|()| "understood where the peer did not");
     }
     check(body.contains(expected), "a code of the table or of the provider")?;
     check(ours.provider_code.as_deref() == Some(expected), "the provider's code")?;
     check(understood, "an understood code").map(|()| "the provider's code, understood")
 }
 
-/// The code is canonical, only what passes is tried again, an overflow is helped by compaction, and where the words tell a limit
-/// in numbers, one is known.
+/// The code is canonical, only what passes is tried again, an overflow is helped by compaction, and
+/// where the words tell a limit in numbers, one is known.
 fn sound(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static str> {
     check(ours.code != Code::Unknown, "a canonical code")?;
     let passes = matches!(
@@ -138,7 +160,10 @@ fn sound(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static 
         ours.code != Code::ContextOverflow || ours.helped_by_compaction,
         "an overflow is helped by compaction",
     )?;
-    check(ours.code != Code::Image || ours.helped_by_fewer_images, "an image is helped by fewer images")?;
+    check(
+        ours.code != Code::Image || ours.helped_by_fewer_images,
+        "an image is helped by fewer images",
+    )?;
     let limits = [
         ours.window,
         ours.max_output_tokens,
@@ -161,11 +186,14 @@ fn check(holds: bool, rule: &'static str) -> Result<(), &'static str> {
 /// Whether a body tells a number, or two whose difference it is; an end of a range is one more.
 fn told(body: &str, number: u64) -> bool {
     let numbers = numbers(body);
-    let thousands =
-        |all: u64| all.checked_mul(1_000) == Some(number) || all.checked_mul(1 << 20) == Some(number);
+    let thousands = |all: u64| {
+        all.checked_mul(1_000) == Some(number) || all.checked_mul(1 << 20) == Some(number)
+    };
     let direct = |told: &u64| *told == number || *told == number + 1 || thousands(*told);
     numbers.iter().any(direct)
-        || numbers.iter().any(|from| numbers.iter().any(|less| from.checked_sub(*less) == Some(number)))
+        || numbers
+            .iter()
+            .any(|from| numbers.iter().any(|less| from.checked_sub(*less) == Some(number)))
 }
 
 /// The whole numbers of a text.

@@ -25,7 +25,8 @@ pub(super) fn judge(case: &Case) -> Outcome {
     };
     let ours = COUNTER.count_part(&part);
     let recorded = json(case.output()).as_u64();
-    let checked = if case.is_suspect() { sound(&part, ours, recorded) } else { equal(ours, recorded) };
+    let checked =
+        if case.is_suspect() { sound(&part, ours, recorded) } else { equal(ours, recorded) };
     Outcome::of(checked.map_err(|rule| {
         let recorded = recorded.map_or_else(|| "none".to_owned(), |tokens| tokens.to_string());
         Difference::new(rule, recorded, ours)
@@ -43,7 +44,8 @@ fn equal(ours: TokenCount, recorded: Option<u64>) -> Result<String, &'static str
     }
 }
 
-/// Everything that is sent counts: a result as what it holds, a signature perhaps, and no text stops the counting.
+/// Everything that is sent counts: a result as what it holds, a signature perhaps, and no text
+/// stops the counting.
 fn sound(part: &Part, ours: TokenCount, recorded: Option<u64>) -> Result<String, &'static str> {
     if ours.high() < recorded.unwrap_or_default().max(1) {
         return Err("room for what was recorded");

@@ -1,8 +1,9 @@
 //! Groups `tool_pairs` and `trailing_user`: what [`normalize`] makes of a history.
 //!
-//! Ours goes further than the recorded functions, each of which does one thing: a history that begins with the
-//! assistant gets an opening, and neighbouring messages of the tools may be one. So histories are compared behind our
-//! opening, and where they differ once more with neighbours of one role joined; the rule says which it was.
+//! Ours goes further than the recorded functions, each of which does one thing: a history that
+//! begins with the assistant gets an opening, and neighbouring messages of the tools may be one. So
+//! histories are compared behind our opening, and where they differ once more with neighbours of
+//! one role joined; the rule says which it was.
 
 use std::sync::Arc;
 
@@ -39,11 +40,15 @@ fn judge(case: &Case, rules: &HistoryRules, unanswered: Unanswered) -> Outcome {
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
     let ours = normalize(&given, rules, unanswered, false).messages.into_owned();
-    let checked = if case.is_suspect() { sound(&given, &ours, rules) } else { equal(&expected, &ours) };
+    let checked =
+        if case.is_suspect() { sound(&given, &ours, rules) } else { equal(&expected, &ours) };
     Outcome::of(checked)
 }
 
-pub(super) fn equal(expected: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Difference> {
+pub(super) fn equal(
+    expected: &[Arc<Message>],
+    ours: &[Arc<Message>],
+) -> Result<String, Difference> {
     let behind = behind_opening(ours, expected);
     let opening = if behind.len() < ours.len() { " behind our opening" } else { "" };
     if expected == behind {
@@ -55,7 +60,8 @@ pub(super) fn equal(expected: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<
     Err(Difference::new("equal", written(expected), written(ours)))
 }
 
-/// Ours without the opening, if the expected one begins with the assistant, as no provider wants it.
+/// Ours without the opening, if the expected one begins with the assistant, as no provider wants
+/// it.
 fn behind_opening<'a>(ours: &'a [Arc<Message>], expected: &[Arc<Message>]) -> &'a [Arc<Message>] {
     let bare = expected.first().is_some_and(|first| first.role == Role::Assistant);
     match ours.split_first() {
@@ -75,8 +81,13 @@ pub(super) fn joined(messages: &[Arc<Message>]) -> Vec<(Role, Vec<Part>)> {
     joined
 }
 
-/// Calls and results stand together one to one, what people and models said is still there, and the end is legal.
-fn sound(given: &[Arc<Message>], ours: &[Arc<Message>], rules: &HistoryRules) -> Result<String, Difference> {
+/// Calls and results stand together one to one, what people and models said is still there, and the
+/// end is legal.
+fn sound(
+    given: &[Arc<Message>],
+    ours: &[Arc<Message>],
+    rules: &HistoryRules,
+) -> Result<String, Difference> {
     let rule = "pairs valid, begins with the user, no text lost";
     let fault = |what: String| Difference::new(rule, what, written(ours));
     pairs_valid(ours).map_err(&fault)?;
@@ -97,7 +108,8 @@ fn sound(given: &[Arc<Message>], ours: &[Arc<Message>], rules: &HistoryRules) ->
     }
 }
 
-/// Whether every call has one result directly behind its message and every result its call in front.
+/// Whether every call has one result directly behind its message and every result its call in
+/// front.
 pub(super) fn pairs_valid(messages: &[Arc<Message>]) -> Result<(), String> {
     let mut open: Vec<String> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -123,7 +135,8 @@ pub(super) fn pairs_valid(messages: &[Arc<Message>]) -> Result<(), String> {
 
 /// A history for people.
 pub(super) fn written(messages: &[Arc<Message>]) -> String {
-    let lines = messages.iter().map(|message| serde_json::to_string(&**message).unwrap_or_default());
+    let lines =
+        messages.iter().map(|message| serde_json::to_string(&**message).unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -1,16 +1,18 @@
 //! Messages of the recorded system as ours.
 //!
-//! Its results stand in messages of the user: they become messages of the tools, and what stands beside them becomes a
-//! message of the user behind them. A thought with a signature is Anthropic's.
+//! Its results stand in messages of the user: they become messages of the tools, and what stands
+//! beside them becomes a message of the user behind them. A thought with a signature is
+//! Anthropic's.
 //!
-//! What it wrote itself it knows by a tag in front of the text; ours says so in metadata, because whoever types a tag is a user all the
-//! same. So a message of the user that holds nothing but such texts and what belongs to calls is read as marked.
+//! What it wrote itself it knows by a tag in front of the text; ours says so in metadata, because
+//! whoever types a tag is a user all the same. So a message of the user that holds nothing but such
+//! texts and what belongs to calls is read as marked.
 
 use std::sync::Arc;
 
 use context_runtime::{
-    FragmentData, Json, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall, ToolInput,
-    ToolResult,
+    FragmentData, Json, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall,
+    ToolInput, ToolResult,
     model::{HistoryRules, Unanswered},
 };
 
@@ -53,7 +55,8 @@ impl Reader {
         for message in messages {
             let blocks = items(message, "content").iter();
             let parts = blocks.map(|block| self.part(block)).collect::<Result<Vec<_>, _>>()?;
-            let is_runtimes = entry(message, "metadata").is_some_and(|metadata| flag(metadata, "synthetic"));
+            let is_runtimes =
+                entry(message, "metadata").is_some_and(|metadata| flag(metadata, "synthetic"));
             let ours = match text(message, "role") {
                 Some("assistant") => vec![Message::new(Role::Assistant, parts)],
                 Some("user") => {
@@ -89,12 +92,14 @@ impl Reader {
     }
 }
 
-/// Whether a message of the user holds texts of the runtime or media of a call, and nothing that a person said.
+/// Whether a message of the user holds texts of the runtime or media of a call, and nothing that a
+/// person said.
 fn is_of_the_runtime(message: &FragmentData) -> bool {
     let own = |block: &FragmentData| match text(block, "type") {
         Some("text") => {
             let text = text(block, "text").unwrap_or_default().trim_start();
-            text.trim_end() == HistoryRules::CONTINUATION || TAGS.iter().any(|tag| text.starts_with(tag))
+            text.trim_end() == HistoryRules::CONTINUATION
+                || TAGS.iter().any(|tag| text.starts_with(tag))
         }
         Some("media_reference") => text(block, "toolCallId").is_some(),
         _ => false,
@@ -108,7 +113,8 @@ fn is_of_the_runtime(message: &FragmentData) -> bool {
     blocks.iter().any(own) && blocks.iter().all(|block| own(block) || says_nothing(block))
 }
 
-/// Messages without facts beside them. A placeholder of ours names its tool and is an error, which the recorded one does not say.
+/// Messages without facts beside them. A placeholder of ours names its tool and is an error, which
+/// the recorded one does not say.
 pub(super) fn bare(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let part = |part: &Part| match part {
         Part::ToolResult(result) => {
@@ -135,7 +141,12 @@ pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
         "thinking" => {
             let signature = text(block, "signature").map(str::to_owned);
             let provider = signature.is_some().then(|| "anthropic".to_owned());
-            Part::Reasoning(Reasoning { text: owned("text"), signature, provider, ..Reasoning::default() })
+            Part::Reasoning(Reasoning {
+                text: owned("text"),
+                signature,
+                provider,
+                ..Reasoning::default()
+            })
         }
         "image" => Part::Image(media(block)),
         "pdf" => Part::Document(media(block)),
@@ -150,7 +161,9 @@ pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
                 metadata: Metadata::default(),
             })
         }
-        "tool_result" => result(block, items(block, "content").iter().map(part).collect::<Result<_, _>>()?),
+        "tool_result" => {
+            result(block, items(block, "content").iter().map(part).collect::<Result<_, _>>()?)
+        }
         // What is sent of it is its preview.
         "tool_result_reference" => result(block, vec![Part::text(owned("preview"))]),
         other => return Err(Unsaid(format!("a block of type {other:?}"))),

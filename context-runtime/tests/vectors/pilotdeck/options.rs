@@ -1,4 +1,5 @@
-//! Options that a case was recorded with: what was given to the call, else what was given when the thing was made.
+//! Options that a case was recorded with: what was given to the call, else what was given when the
+//! thing was made.
 
 use std::collections::BTreeSet;
 

@@ -4,25 +4,32 @@ use std::sync::Arc;
 
 use context_runtime::{Message, Part};
 
-/// Which share of a history each message has, so that of a window that is nearly full so many messages at the end stay: the one before
-/// them is larger than what is left beside them. Equal shares, if nothing is known.
+/// Which share of a history each message has, so that of a window that is nearly full so many
+/// messages at the end stay: the one before them is larger than what is left beside them. Equal
+/// shares, if nothing is known.
 pub(super) fn shares(messages: usize, tail: Option<usize>) -> Vec<f64> {
     /// More than half of the window, of nearly all of which the history is.
     const LARGE: f64 = 0.62;
     let even = vec![1.0 / messages.max(1) as f64; messages];
-    let Some(large) = tail.and_then(|tail| messages.checked_sub(tail + 1)).filter(|large| *large > 0) else {
+    let Some(large) =
+        tail.and_then(|tail| messages.checked_sub(tail + 1)).filter(|large| *large > 0)
+    else {
         return even;
     };
     let small = (1.0 - LARGE) / (messages - 1) as f64;
     (0..messages).map(|at| if at == large { LARGE } else { small }).collect()
 }
 
-/// The history with longer texts: so many bytes in all, as far as there are texts, each message its share.
+/// The history with longer texts: so many bytes in all, as far as there are texts, each message its
+/// share.
 pub(super) fn padded(messages: &[Arc<Message>], shares: &[f64], bytes: usize) -> Vec<Arc<Message>> {
-    let paddable: Vec<bool> = messages.iter().map(|message| message.parts.iter().any(has_text)).collect();
+    let paddable: Vec<bool> =
+        messages.iter().map(|message| message.parts.iter().any(has_text)).collect();
     let sizes: Vec<usize> = messages.iter().map(|message| size(message)).collect();
-    let total: f64 = shares.iter().zip(&paddable).filter(|(_, can)| **can).map(|(share, _)| share).sum();
-    let bare: usize = sizes.iter().zip(&paddable).filter(|(_, can)| !**can).map(|(size, _)| size).sum();
+    let total: f64 =
+        shares.iter().zip(&paddable).filter(|(_, can)| **can).map(|(share, _)| share).sum();
+    let bare: usize =
+        sizes.iter().zip(&paddable).filter(|(_, can)| !**can).map(|(size, _)| size).sum();
     let room = bytes.saturating_sub(bare);
     let last = paddable.iter().rposition(|can| *can);
     let mut left = room;
@@ -30,7 +37,8 @@ pub(super) fn padded(messages: &[Arc<Message>], shares: &[f64], bytes: usize) ->
         if !paddable[at] {
             return Arc::clone(message);
         }
-        let wanted = if Some(at) == last { left } else { (room as f64 * shares[at] / total) as usize };
+        let wanted =
+            if Some(at) == last { left } else { (room as f64 * shares[at] / total) as usize };
         left = left.saturating_sub(wanted.max(sizes[at]));
         Arc::new(longer(message, wanted.saturating_sub(sizes[at])))
     });

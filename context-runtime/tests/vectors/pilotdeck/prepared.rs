@@ -1,10 +1,13 @@
-//! Groups `projector`, `null_runtime` and `cached_microcompact`: what a runtime prepares of a history, without a policy.
+//! Groups `projector`, `null_runtime` and `cached_microcompact`: what a runtime prepares of a
+//! history, without a policy.
 //!
-//! A limit of messages is the same number in both. Ours keeps a few more where the recorded one parts what belongs together: calls and their
-//! results, and the request that the oldest kept message belongs to. Then what was recorded is the end of ours.
+//! A limit of messages is the same number in both. Ours keeps a few more where the recorded one
+//! parts what belongs together: calls and their results, and the request that the oldest kept
+//! message belongs to. Then what was recorded is the end of ours.
 //!
-//! Cache marks stand at other places: the recorded ones in front of old results, ours behind the newest request, behind the last
-//! request and at the end, never more than three beside the one on the system prompt. So they are compared by what they cover.
+//! Cache marks stand at other places: the recorded ones in front of old results, ours behind the
+//! newest request, behind the last request and at the end, never more than three beside the one on
+//! the system prompt. So they are compared by what they cover.
 
 use std::sync::Arc;
 
@@ -32,8 +35,11 @@ fn given(case: &Case) -> Result<History, Unsaid> {
 }
 
 fn limit(case: &Case) -> Option<usize> {
-    let places =
-        [case.input(), case.part("ctor"), entry(case.input(), "ctor").unwrap_or(&FragmentData::Null)];
+    let places = [
+        case.input(),
+        case.part("ctor"),
+        entry(case.input(), "ctor").unwrap_or(&FragmentData::Null),
+    ];
     let limits = places.iter().filter_map(|place| entry(place, "maxMessages"));
     let number = limits.filter_map(|limit| json(limit).as_f64()).next()?;
     Some(if number > 0.0 { number.floor() as usize } else { 0 })
@@ -45,15 +51,16 @@ fn prepare(
     given: &History,
     provider: &str,
 ) -> Result<ModelContext, Difference> {
-    let mut input =
-        PrepareInput::new(("ada", "s"), "t", provider, "any").messages(given.iter().map(Arc::clone));
+    let mut input = PrepareInput::new(("ada", "s"), "t", provider, "any")
+        .messages(given.iter().map(Arc::clone));
     input.max_messages = limit(case);
     let prepared = case.wait(runtime.prepare_for_model(input));
     prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))
 }
 
 fn plain_runtime() -> Result<DefaultContextRuntime, Difference> {
-    let builder = DefaultContextRuntime::builder().window(1 << 30).reserve(1).counter(Arc::new(Bytes));
+    let builder =
+        DefaultContextRuntime::builder().window(1 << 30).reserve(1).counter(Arc::new(Bytes));
     builder.build().map_err(|faults| Difference::new("a runtime", "one", faults))
 }
 
@@ -82,7 +89,8 @@ fn sound(given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Differ
     if ours.is_empty() != given.is_empty() {
         return Err(fault("a history that is not empty".to_owned()));
     }
-    let behind = ours.iter().find(|message| message.role != Role::System && !message.is_checkpoint());
+    let behind =
+        ours.iter().find(|message| message.role != Role::System && !message.is_checkpoint());
     if behind.is_some_and(|first| !matches!(first.role, Role::User)) {
         return Err(fault("a message of the user first".to_owned()));
     }
@@ -97,16 +105,17 @@ fn sound(given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Differ
 
 pub(super) fn judge_projected(case: &Case) -> Outcome {
     const CODES: [&str; 3] = ["context_truncated", "tool_result_injected", "tool_result_orphaned"];
-    let decoded =
-        given(case).and_then(|given| Ok((given, decode(items(case.output(), "messages"))?.messages)));
+    let decoded = given(case)
+        .and_then(|given| Ok((given, decode(items(case.output(), "messages"))?.messages)));
     let (given, expected) = match decoded {
         Ok(decoded) => decoded,
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
-    let context = match plain_runtime().and_then(|runtime| prepare(case, &runtime, &given, "openai")) {
-        Ok(context) => context,
-        Err(difference) => return Outcome::Failed(difference),
-    };
+    let context =
+        match plain_runtime().and_then(|runtime| prepare(case, &runtime, &given, "openai")) {
+            Ok(context) => context,
+            Err(difference) => return Outcome::Failed(difference),
+        };
     if case.is_suspect() {
         return Outcome::of(sound(&given, &context.messages));
     }
@@ -118,9 +127,11 @@ pub(super) fn judge_projected(case: &Case) -> Outcome {
         Ok(_) if told != recorded => {
             Err(Difference::new("the same warnings", format!("{recorded:?}"), format!("{told:?}")))
         }
-        Ok(_) if dropped(case, &given, &context).is_some_and(|same| !same) => {
-            Err(Difference::new("as many left out", shown(case.output()), written(&context.messages)))
-        }
+        Ok(_) if dropped(case, &given, &context).is_some_and(|same| !same) => Err(Difference::new(
+            "as many left out",
+            shown(case.output()),
+            written(&context.messages),
+        )),
         Ok(rule) => Ok(format!("{rule}, same warnings")),
         Err(_) if limit(case).is_some() && ends_with(&ours, &expected) => {
             sound(&given, &context.messages).map(|_| WHOLE.to_owned())
@@ -140,7 +151,8 @@ fn dropped(case: &Case, given: &[Arc<Message>], context: &ModelContext) -> Optio
     if items(case.input(), "messages").len() != given.len() {
         return None;
     }
-    let retained = context.boundaries.first().map_or(given.len(), |boundary| boundary.retained_messages);
+    let retained =
+        context.boundaries.first().map_or(given.len(), |boundary| boundary.retained_messages);
     Some(recorded == (given.len() - retained.min(given.len())) as u64)
 }
 
@@ -155,7 +167,8 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
         Err(difference) => return Outcome::Failed(difference),
     };
     let roles: Vec<&str> = context.messages.iter().map(|message| said_by(message.role)).collect();
-    let cut: Vec<usize> = context.boundaries.iter().map(|boundary| boundary.retained_messages).collect();
+    let cut: Vec<usize> =
+        context.boundaries.iter().map(|boundary| boundary.retained_messages).collect();
     let ours = format!("{roles:?}, cut to {cut:?}, {:?}", warnings(&context, &CODES));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
     // What is told of a cut is what is left, before the repair of what was broken already.
@@ -172,11 +185,13 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
     }
     let recorded: Vec<&str> =
         items(case.output(), "roles").iter().filter_map(FragmentData::as_text).collect();
-    let boundaries =
-        items(case.output(), "boundaries").iter().map(|boundary| json(boundary)["retainedMessages"].as_u64());
+    let boundaries = items(case.output(), "boundaries")
+        .iter()
+        .map(|boundary| json(boundary)["retainedMessages"].as_u64());
     let boundaries: Vec<_> = boundaries.collect();
     let retained: Vec<_> = cut.iter().map(|retained| Some(*retained as u64)).collect();
-    let kept = json(case.output())["kept"].as_u64().is_none_or(|kept| kept == recorded.len() as u64);
+    let kept =
+        json(case.output())["kept"].as_u64().is_none_or(|kept| kept == recorded.len() as u64);
     // A message with results and a text is two of ours.
     let (joined_ours, joined_recorded) = (collapsed(&roles), collapsed(&recorded));
     Outcome::of(if roles == recorded || (limit(case).is_none() && joined_ours == joined_recorded) {
@@ -236,7 +251,10 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
     let fault = |rule: &str| Difference::new(rule, format!("{recorded:?}"), format!("{ours:?}"));
     let in_order = ours.windows(2).all(|pair| pair[0] < pair[1]);
     let last = context.messages.len().checked_sub(1);
-    let checked = if ours.len() > 3 || !in_order || ours.last().is_some_and(|mark| Some(*mark) > last) {
+    let checked = if ours.len() > 3
+        || !in_order
+        || ours.last().is_some_and(|mark| Some(*mark) > last)
+    {
         Err(fault("at most three marks, in order"))
     } else if provider == "anthropic" {
         match ours.last().copied() == last {
@@ -247,7 +265,8 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
             _ => Err(fault("a mark at the end, behind those that were recorded")),
         }
     } else {
-        // A suspect case is taken for the provider whose feature it is, so nobody else is left here.
+        // A suspect case is taken for the provider whose feature it is, so nobody else is left
+        // here.
         match ours.is_empty() && recorded.is_empty() {
             true => Ok("equal: no marks without a provider that takes them".to_owned()),
             false => Err(fault("no marks without a provider that takes them")),
@@ -256,8 +275,9 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
     Outcome::of(checked)
 }
 
-/// The codec that a recorded configuration stands for: none if marks are switched off. The recorded feature goes by what a provider is
-/// called; ours by its protocol, which is Anthropic's where the case says that the name is the fault.
+/// The codec that a recorded configuration stands for: none if marks are switched off. The recorded
+/// feature goes by what a provider is called; ours by its protocol, which is Anthropic's where the
+/// case says that the name is the fault.
 fn codec_of(ctor: &FragmentData, options: &FragmentData, suspect: bool) -> &'static str {
     let named = text(options, "provider").or_else(|| text(ctor, "provider"));
     if !flag(ctor, "enabled") {

@@ -1,7 +1,7 @@
 //! Groups `recovery*` and `output_bump`: what is decided after an error.
 //!
-//! Decisions are compared by kind and numbers; the reason is ours, and that of giving up names our code. A suspect decision must
-//! come to an end when it is followed without an effect.
+//! Decisions are compared by kind and numbers; the reason is ours, and that of giving up names our
+//! code. A suspect decision must come to an end when it is followed without an effect.
 
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
@@ -49,7 +49,9 @@ pub(super) fn judge(case: &Case, contract: Contract) -> Outcome {
         true => sound(&chain, &error, compacted),
         false => equal(&json(case.output()), &ours, error.code),
     };
-    Outcome::of(checked.map_err(|rule| Difference::new(rule, shown(case.output()), format!("{ours:#?}"))))
+    Outcome::of(
+        checked.map_err(|rule| Difference::new(rule, shown(case.output()), format!("{ours:#?}"))),
+    )
 }
 
 pub(super) fn judge_raise(case: &Case) -> Outcome {
@@ -93,7 +95,12 @@ fn ratios(function: &str) -> Option<[f64; 2]> {
     Some([number("first:")?, number("second:")?])
 }
 
-fn decide(chain: &RecoveryChain, error: &ModelError, compacted: bool, attempts: &[Attempt]) -> Decision {
+fn decide(
+    chain: &RecoveryChain,
+    error: &ModelError,
+    compacted: bool,
+    attempts: &[Attempt],
+) -> Decision {
     let view = HistoryView::new(&[], &Nothing);
     let mut failure = Failure::new(error, &view);
     failure.has_attempted_compact = compacted;
@@ -126,11 +133,17 @@ fn equal(expected: &Value, ours: &Decision, code: Code) -> Result<String, &'stat
 }
 
 /// Followed in vain it comes to an end, and an overflow costs no media.
-fn sound(chain: &RecoveryChain, error: &ModelError, compacted: bool) -> Result<String, &'static str> {
+fn sound(
+    chain: &RecoveryChain,
+    error: &ModelError,
+    compacted: bool,
+) -> Result<String, &'static str> {
     let mut attempts = Vec::new();
     loop {
         let decision = decide(chain, error, compacted, &attempts);
-        if error.code == Code::ContextOverflow && matches!(decision, Decision::StripImagesAndRetry { .. }) {
+        if error.code == Code::ContextOverflow
+            && matches!(decision, Decision::StripImagesAndRetry { .. })
+        {
             return Err("an overflow is not treated as one of images");
         }
         if !decision.retries() {

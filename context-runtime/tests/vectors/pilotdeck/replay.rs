@@ -1,12 +1,15 @@
 //! Group `replay`: what is left of a conversation when its process dies.
 //!
-//! The entries of a transcript are carried out on an engine as they were written, each saved by itself; a boundary with the messages behind
-//! it is a compaction. Then the engine is gone, and another one resolves the chat. The recorded system forgets turns without an end;
-//! ours keeps every step that was saved, so a plain case is equal but for those.
+//! The entries of a transcript are carried out on an engine as they were written, each saved by
+//! itself; a boundary with the messages behind it is a compaction. Then the engine is gone, and
+//! another one resolves the chat. The recorded system forgets turns without an end; ours keeps
+//! every step that was saved, so a plain case is equal but for those.
 
 use std::sync::Arc;
 
-use context_runtime::{ContextEngine, Fragment, FragmentData, Message, Role, Store, compaction::Compacted};
+use context_runtime::{
+    ContextEngine, Fragment, FragmentData, Message, Role, Store, compaction::Compacted,
+};
 
 use super::Case;
 use super::history::shown;
@@ -32,13 +35,17 @@ pub(super) fn judge(case: &Case) -> Outcome {
     };
     let ours = match case.wait(replayed(&entries)) {
         Ok(ours) => ours,
-        Err(error) => return Outcome::Failed(Difference::new("is replayed", shown(case.output()), error)),
+        Err(error) => {
+            return Outcome::Failed(Difference::new("is replayed", shown(case.output()), error));
+        }
     };
     let mut whole: Vec<String> = Vec::new();
     for entry in &entries {
         match entry {
             Entry::Said(messages) => whole.extend(messages.iter().map(|message| line(message))),
-            Entry::Compacted(messages) => whole = messages.iter().map(|message| line(message)).collect(),
+            Entry::Compacted(messages) => {
+                whole = messages.iter().map(|message| line(message)).collect()
+            }
         }
     }
     if ours != whole {
@@ -53,9 +60,15 @@ pub(super) fn judge(case: &Case) -> Outcome {
     let mut left = ours.iter();
     let within = recorded.iter().all(|line| left.any(|ours| ours == line));
     match (case.is_suspect(), within) {
-        (true, _) => Outcome::Passed("sound: the newest context, with every step that was saved".to_owned()),
-        (false, true) => Outcome::Passed("equal but for turns without an end, which stay".to_owned()),
-        (false, false) => Outcome::Failed(Difference::new("equal", recorded.join("\n"), ours.join("\n"))),
+        (true, _) => {
+            Outcome::Passed("sound: the newest context, with every step that was saved".to_owned())
+        }
+        (false, true) => {
+            Outcome::Passed("equal but for turns without an end, which stay".to_owned())
+        }
+        (false, false) => {
+            Outcome::Failed(Difference::new("equal", recorded.join("\n"), ours.join("\n")))
+        }
     }
 }
 
@@ -65,7 +78,8 @@ fn read(entries: &[FragmentData]) -> Result<Vec<Entry>, Unsaid> {
     for entry_data in entries {
         let turn = text(entry_data, "turnId").unwrap_or_default();
         let kind = text(entry_data, "type").unwrap_or_default();
-        let is_boundary = entry(entry_data, "boundary").and_then(|of| text(of, "kind")) == Some("compact");
+        let is_boundary =
+            entry(entry_data, "boundary").and_then(|of| text(of, "kind")) == Some("compact");
         if kind == "control_boundary" && is_boundary {
             compacting = Some(turn.to_owned());
             read.push(Entry::Compacted(Vec::new()));
@@ -120,7 +134,8 @@ fn compacted(before: &[Arc<Message>], left: &[Arc<Message>]) -> Compacted {
     let mut compacted = Compacted::default();
     let mut from = 0;
     for message in left {
-        let said = |known: &Arc<Message>| known.role == message.role && known.parts == message.parts;
+        let said =
+            |known: &Arc<Message>| known.role == message.role && known.parts == message.parts;
         let origin = before[from..].iter().position(said).map(|at| from + at);
         from = origin.map_or(from, |at| at + 1);
         compacted.messages.push(match origin {

@@ -1,7 +1,9 @@
-//! Groups `real_request`, `memory_query` and `budget`: who asked, what is looked for in the memory, how full the window is.
+//! Groups `real_request`, `memory_query` and `budget`: who asked, what is looked for in the memory,
+//! how full the window is.
 //!
-//! A text that looks like one of the recorded system's own is the user's, unless it is marked: see [`messages`](super::messages). A suspect
-//! case is about that, so there nothing is marked by its tag.
+//! A text that looks like one of the recorded system's own is the user's, unless it is marked: see
+//! [`messages`](super::messages). A suspect case is about that, so there nothing is marked by its
+//! tag.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,8 +39,8 @@ pub(super) fn judge_request(case: &Case) -> Outcome {
                 Some("text") => text(block, "text").is_some_and(|text| !text.trim().is_empty()),
                 _ => false,
             });
-            let marked =
-                entry(message, "metadata").is_some_and(|facts| crate::encoding::flag(facts, "synthetic"));
+            let marked = entry(message, "metadata")
+                .is_some_and(|facts| crate::encoding::flag(facts, "synthetic"));
             let by_user = text(message, "role") == Some("user");
             (
                 ours || !says || marked || !by_user,
@@ -60,7 +62,11 @@ struct Asked(Mutex<Vec<String>>);
 
 #[async_trait]
 impl MemoryProvider for Asked {
-    async fn recall(&self, query: &RecallQuery, _: &CancelSignal) -> context_runtime::Result<Recalled> {
+    async fn recall(
+        &self,
+        query: &RecallQuery,
+        _: &CancelSignal,
+    ) -> context_runtime::Result<Recalled> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(query.text.clone());
         Ok(Recalled::default())
     }
@@ -80,19 +86,24 @@ pub(super) fn judge_query(case: &Case) -> Outcome {
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
     let asked = Arc::new(Asked::default());
-    let builder = DefaultContextRuntime::builder().window(1 << 20).reserve(1).counter(Arc::new(Bytes));
+    let builder =
+        DefaultContextRuntime::builder().window(1 << 20).reserve(1).counter(Arc::new(Bytes));
     let runtime = match builder.memory(Arc::clone(&asked)).build() {
         Ok(runtime) => runtime,
         Err(faults) => return Outcome::Failed(Difference::new("a runtime", "one", faults)),
     };
-    let input = PrepareInput::new(("ada", "s"), "t", "openai", "any").messages(given.iter().map(Arc::clone));
+    let input = PrepareInput::new(("ada", "s"), "t", "openai", "any")
+        .messages(given.iter().map(Arc::clone));
     if let Err(error) = case.wait(runtime.prepare_for_model(input)) {
         return Outcome::Failed(Difference::new("is prepared", shown(case.output()), error));
     }
     let ours = asked.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let newest =
-        given.iter().rev().find(|message| message.is_request() && !message.plain_text().trim().is_empty());
-    let newest: Vec<String> = newest.iter().map(|message| message.plain_text().into_owned()).collect();
+    let newest = given
+        .iter()
+        .rev()
+        .find(|message| message.is_request() && !message.plain_text().trim().is_empty());
+    let newest: Vec<String> =
+        newest.iter().map(|message| message.plain_text().into_owned()).collect();
     // The recorded runtime asks for each call, ours once for a turn.
     let mut recorded: Vec<String> = items(case.output(), "queries")
         .iter()
@@ -121,7 +132,11 @@ pub(super) fn judge_budget(case: &Case) -> Outcome {
     let budget = Budget::new(window, whole(input, "reservedOutputTokens").unwrap_or(0));
     let (ratio, pressure) = (budget.ratio(tokens), budget.pressure(tokens));
     let holds = match case.is_suspect() {
-        true => ratio.is_finite() && budget.input() >= 1 && (ratio >= 0.9) == (pressure == Pressure::Full),
+        true => {
+            ratio.is_finite()
+                && budget.input() >= 1
+                && (ratio >= 0.9) == (pressure == Pressure::Full)
+        }
         false => {
             let state = match text(recorded, "state") {
                 Some("blocking") => Pressure::Full,
@@ -136,7 +151,8 @@ pub(super) fn judge_budget(case: &Case) -> Outcome {
                 && whole(recorded, "maxOutputTokens") == Some(budget.reserve)
         }
     };
-    let rule = if case.is_suspect() { "sound: a share of what fits, and its state" } else { "equal" };
+    let rule =
+        if case.is_suspect() { "sound: a share of what fits, and its state" } else { "equal" };
     let ours = format!("{budget:?}: {ratio}, {pressure:?}");
     if holds {
         Outcome::Passed(rule.to_owned())

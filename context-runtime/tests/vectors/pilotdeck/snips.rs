@@ -1,8 +1,9 @@
 //! Groups `snip` and `snip_seed_era`: the middle left out.
 //!
-//! Without a target ours goes by turns, with one it keeps what fits. The first request of the user stays, where the recorded function lets it
-//! go, and takes its room from the others; what says that something was left out is ours. So a plain case is equal but
-//! for gaps and the first request.
+//! Without a target ours goes by turns, with one it keeps what fits. The first request of the user
+//! stays, where the recorded function lets it go, and takes its room from the others; what says
+//! that something was left out is ours. So a plain case is equal but for gaps and the first
+//! request.
 
 use std::sync::Arc;
 
@@ -44,7 +45,8 @@ impl Asked {
         let tail = options.number("tailTurns").map_or(Snip::TAIL, |turns| turns as usize);
         let protected = options.names("protected");
         options.all_known()?;
-        let mut policy = if target.is_some() { Snip::new() } else { Snip::by_turns().turns(head, tail) };
+        let mut policy =
+            if target.is_some() { Snip::new() } else { Snip::by_turns().turns(head, tail) };
         if let Some(protected) = protected {
             policy = policy.protect(protected);
         }
@@ -60,7 +62,9 @@ impl Asked {
 pub(super) fn judge(case: &Case) -> Outcome {
     let asked = match Asked::of(case) {
         Ok(asked) => asked,
-        Err(Unknown(what)) => return Outcome::Skipped(format!("an option that is not known: {what}")),
+        Err(Unknown(what)) => {
+            return Outcome::Skipped(format!("an option that is not known: {what}"));
+        }
     };
     let given = match decode(items(case.input(), "messages")) {
         Ok(decoded) => marked(decoded.messages),
@@ -74,7 +78,8 @@ pub(super) fn judge(case: &Case) -> Outcome {
     }
     if case.is_suspect() {
         return Outcome::Passed(
-            "sound: pairs, first and newest request, both ends stay; each gap is told once".to_owned(),
+            "sound: pairs, first and newest request, both ends stay; each gap is told once"
+                .to_owned(),
         );
     }
     let is_cut = left != given;
@@ -83,7 +88,8 @@ pub(super) fn judge(case: &Case) -> Outcome {
         // A note stands for what goes, and must be shorter.
         let rule = "nothing is left out where a note would be as long";
         let whole = HistoryView::new(&given, &COUNTER).total();
-        let first = given.iter().find(|message| message.is_request()).map(|first| plain(&line(first)));
+        let first =
+            given.iter().find(|message| message.is_request()).map(|first| plain(&line(first)));
         let is_small = !is_cut && tokens(&given, &recorded, first.as_deref()) >= whole;
         return if is_small {
             Outcome::Passed(rule.to_owned())
@@ -122,11 +128,12 @@ fn told(line: &FragmentData) -> Option<String> {
 /// A line without what it calls calls and results: only their ids count.
 pub(super) fn plain(line: &str) -> String {
     let (role, said) = line.split_once(':').unwrap_or_default();
-    let pieces =
-        said.split('|').map(|piece| match piece.strip_suffix(')').and_then(|piece| piece.rsplit_once('(')) {
+    let pieces = said.split('|').map(|piece| {
+        match piece.strip_suffix(')').and_then(|piece| piece.rsplit_once('(')) {
             Some((_, id)) => format!("({id})"),
             None => piece.to_owned(),
-        });
+        }
+    });
     format!("{role}:{}", pieces.collect::<Vec<_>>().join("|"))
 }
 
@@ -139,7 +146,8 @@ fn is_part(some: &[String], of: &[String]) -> bool {
 /// How many tokens what was recorded has with the first request and with a note.
 fn tokens(given: &[Arc<Message>], recorded: &[String], first: Option<&str>) -> u64 {
     const NOTE: u64 = 24;
-    let stays = |line: &str| recorded.iter().any(|recorded| recorded == line) || first == Some(line);
+    let stays =
+        |line: &str| recorded.iter().any(|recorded| recorded == line) || first == Some(line);
     let kept = given.iter().filter(|message| stays(&plain(&line(message))));
     kept.map(|message| COUNTER.count_message(message).tokens()).sum::<u64>() + NOTE
 }

@@ -1,8 +1,9 @@
 //! Group `tool_result_budget`: results that are too large for their message.
 //!
-//! A recorded reference is a result of ours that says where all of it is kept, with a preview in its place that holds to its limit. Of
-//! a plain case the same results must be kept elsewhere, with the same size, type and reason; no limit of all results together is
-//! asked for then. Each case meets a store that has another output under the same call already.
+//! A recorded reference is a result of ours that says where all of it is kept, with a preview in
+//! its place that holds to its limit. Of a plain case the same results must be kept elsewhere, with
+//! the same size, type and reason; no limit of all results together is asked for then. Each case
+//! meets a store that has another output under the same call already.
 
 use std::sync::Arc;
 
@@ -42,7 +43,9 @@ pub(super) fn judge(case: &Case) -> Outcome {
     let ran = case.wait(run(turn, &results, &given, limits.clone()));
     let (output, kept) = match ran {
         Ok(ran) => ran,
-        Err(error) => return Outcome::Failed(Difference::new("is applied", shown(case.output()), error)),
+        Err(error) => {
+            return Outcome::Failed(Difference::new("is applied", shown(case.output()), error));
+        }
     };
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), shortened(&output));
     let sound = sound(&results, &output, &kept, &limits);
@@ -69,9 +72,10 @@ async fn run(
     let builder = DefaultContextRuntime::builder().counter(Arc::new(COUNTER)).tool_results(limits);
     let runtime = builder.spill(store).build()?;
     let history = vec![Arc::new(Message::from("look"))];
-    let input = |results: Message| ToolResultInput::new(("ada", SESSION), turn, history.clone(), results);
-    let former =
-        results_of(results).map(|result| Part::tool_result(&*result.call_id, "former ".repeat(20_000)));
+    let input =
+        |results: Message| ToolResultInput::new(("ada", SESSION), turn, history.clone(), results);
+    let former = results_of(results)
+        .map(|result| Part::tool_result(&*result.call_id, "former ".repeat(20_000)));
     let _former = runtime.apply_tool_results(input(Message::new(Role::Tool, former))).await?;
     let mut asked = input(results.clone());
     asked.supplements = beside.iter().map(|message| Message::clone(message)).collect();
@@ -81,8 +85,9 @@ async fn run(
     for result in applied(&output) {
         kept.push(match Spilled::of(&result.metadata) {
             Some(spilled) => {
-                let read =
-                    spill.read(&("ada", SESSION).into(), &spilled.blob.to_reference(), 0..u64::MAX).await?;
+                let read = spill
+                    .read(&("ada", SESSION).into(), &spilled.blob.to_reference(), 0..u64::MAX)
+                    .await?;
                 Some(read.bytes.to_vec())
             }
             None => None,
@@ -145,7 +150,9 @@ fn sound(
             Some(kept) if kept != whole.as_bytes() => {
                 return Err("what is kept is its own content, to the byte");
             }
-            Some(_) if shown.len() > limits.preview_bytes => return Err("a preview within its limit"),
+            Some(_) if shown.len() > limits.preview_bytes => {
+                return Err("a preview within its limit");
+            }
             Some(_) => {
                 let head: String = whole.chars().take(16).collect();
                 let tail: String =
@@ -165,8 +172,9 @@ fn sound(
 fn equal(case: &Case, output: &ToolResultOutput) -> Result<(), &'static str> {
     let FragmentData::List(recorded) = case.output() else { return Err("results") };
     let of_kind = |kinds: &[&str]| {
-        let blocks =
-            recorded.iter().filter(|block| text(block, "type").is_some_and(|kind| kinds.contains(&kind)));
+        let blocks = recorded
+            .iter()
+            .filter(|block| text(block, "type").is_some_and(|kind| kinds.contains(&kind)));
         blocks.collect::<Vec<_>>()
     };
     let results = of_kind(&["tool_result", "tool_result_reference"]);
@@ -208,5 +216,9 @@ fn equal(case: &Case, output: &ToolResultOutput) -> Result<(), &'static str> {
 /// What was appended, for people.
 fn shortened(output: &ToolResultOutput) -> String {
     let written = written(&output.appended);
-    if written.len() <= 4_000 { written } else { written.chars().take(4_000).chain(['…']).collect() }
+    if written.len() <= 4_000 {
+        written
+    } else {
+        written.chars().take(4_000).chain(['…']).collect()
+    }
 }

@@ -7,7 +7,8 @@ use context_runtime::{
 
 use crate::encoding::items;
 
-/// Symbols and what of ours serves the same purpose. The others either stand for any text or belong to the runtime.
+/// Symbols and what of ours serves the same purpose. The others either stand for any text or belong
+/// to the runtime.
 const OURS: [(&str, &str); 3] = [
     ("$MISSING_RESULT", Unanswered::TEXT),
     ("$CONTINUATION", HistoryRules::CONTINUATION),
@@ -22,7 +23,8 @@ pub(super) fn expand(data: &FragmentData) -> FragmentData {
     match data {
         FragmentData::Map(map) => match items(data, "$repeat") {
             [FragmentData::Text(unit), count] => {
-                let count = super::json(count).as_u64().and_then(|count| usize::try_from(count).ok());
+                let count =
+                    super::json(count).as_u64().and_then(|count| usize::try_from(count).ok());
                 unit.repeat(count.unwrap_or(1)).into()
             }
             _ => FragmentData::map(
@@ -31,7 +33,9 @@ pub(super) fn expand(data: &FragmentData) -> FragmentData {
         },
         FragmentData::List(list) => FragmentData::list(list.iter().map(expand).collect::<Vec<_>>()),
         FragmentData::Text(text) if text.contains('$') => {
-            let ours = OURS.iter().fold(text.to_string(), |text, (symbol, ours)| text.replace(symbol, ours));
+            let ours = OURS
+                .iter()
+                .fold(text.to_string(), |text, (symbol, ours)| text.replace(symbol, ours));
             ours.into()
         }
         plain => plain.clone(),

@@ -1,8 +1,8 @@
 //! Groups `wire_*`: bodies that codecs write.
 //!
-//! The request is a prefill, because the recorded builders append nothing; cache marks stand where the case says, else
-//! nowhere. Of the body only the fields count that the case names, in a form in which different spellings of one thing
-//! are equal: see [`canon`].
+//! The request is a prefill, because the recorded builders append nothing; cache marks stand where
+//! the case says, else nowhere. Of the body only the fields count that the case names, in a form in
+//! which different spellings of one thing are equal: see [`canon`].
 
 mod canon;
 mod pictures;
@@ -50,14 +50,22 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
         let recorded = request.clone();
         let letters = pictures::develop(&mut request);
         if let Err(left) = pictures::are_left_out(&letters, &*codec, &recorded) {
-            return Outcome::Failed(Difference::new("letters are no picture", "none of them", left));
+            return Outcome::Failed(Difference::new(
+                "letters are no picture",
+                "none of them",
+                left,
+            ));
         }
         letters
     };
     let body = match codec.lower(&request) {
         Ok(lowered) => lowered.body,
         Err(error) => {
-            return Outcome::Failed(Difference::new("lowers", written(&json(case.output())), error));
+            return Outcome::Failed(Difference::new(
+                "lowers",
+                written(&json(case.output())),
+                error,
+            ));
         }
     };
     let checked = if case.is_suspect() {
@@ -89,7 +97,8 @@ fn request(input: &FragmentData) -> Result<ModelRequest, Unsaid> {
             "temperature" => request.temperature = json(value).as_f64(),
             "stream" => request.stream = json(value).as_bool(),
             "tools" => {
-                request = request.tools(items(input, key).iter().map(tool).collect::<Result<Vec<_>, _>>()?)
+                request = request
+                    .tools(items(input, key).iter().map(tool).collect::<Result<Vec<_>, _>>()?)
             }
             "toolChoice" => request.tool_choice = Some(choice(value)?),
             "cacheBreakpoints" => {
@@ -125,13 +134,19 @@ fn choice(data: &FragmentData) -> Result<ToolChoice, Unsaid> {
 }
 
 /// The fields that the case compares: those of its output.
-fn equal(expected: Value, provider: &str, request: &ModelRequest, body: &Json) -> Result<String, Difference> {
+fn equal(
+    expected: Value,
+    provider: &str,
+    request: &ModelRequest,
+    body: &Json,
+) -> Result<String, Difference> {
     let ours = body.parse::<Value>().unwrap_or_default();
     let Value::Object(fields) = &expected else {
         return Err(Difference::new("a body", written(&expected), body));
     };
     let picked = |from: &Value| {
-        let fields = fields.keys().map(|key| (key.clone(), from.get(key).cloned().unwrap_or_default()));
+        let fields =
+            fields.keys().map(|key| (key.clone(), from.get(key).cloned().unwrap_or_default()));
         canonical(provider, &Value::Object(fields.collect()))
     };
     let (expected, ours) = (picked(&expected), picked(&ours));
@@ -143,14 +158,18 @@ fn equal(expected: Value, provider: &str, request: &ModelRequest, body: &Json) -
     if provider == "anthropic" && same(&without_media_in_errors(&expected), &ours) {
         return Ok(format!("equal {names}, media of errors behind the results"));
     }
-    if said::applies(provider, request) && said::said(&expected, request) == said::said(&ours, request) {
-        return Ok(format!("{names} say the same: the history holds what this provider does not take"));
+    if said::applies(provider, request)
+        && said::said(&expected, request) == said::said(&ours, request)
+    {
+        return Ok(format!(
+            "{names} say the same: the history holds what this provider does not take"
+        ));
     }
     Err(Difference::new("equal up to spellings", written(&expected), written(&ours)))
 }
 
-/// Whether values are equal where the symbol of any text means any text, and where a form without a flag says in
-/// front of a placeholder that it is an error.
+/// Whether values are equal where the symbol of any text means any text, and where a form without a
+/// flag says in front of a placeholder that it is an error.
 fn same(expected: &Value, ours: &Value) -> bool {
     match (expected, ours) {
         (Value::String(symbol), Value::String(text)) if symbol == symbols::VISUAL_INTRO => {
@@ -165,7 +184,9 @@ fn same(expected: &Value, ours: &Value) -> bool {
         }
         (Value::Object(expected), Value::Object(ours)) => {
             expected.len() == ours.len()
-                && expected.iter().all(|(key, value)| ours.get(key).is_some_and(|ours| same(value, ours)))
+                && expected
+                    .iter()
+                    .all(|(key, value)| ours.get(key).is_some_and(|ours| same(value, ours)))
         }
         _ => expected == ours,
     }

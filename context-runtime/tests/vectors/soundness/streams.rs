@@ -1,8 +1,9 @@
 //! What must hold of streams at every step: *streamed*.
 //!
-//! The chunks that are stored are as many as the stream says, and stay as they are until it is removed or begun anew. What was
-//! acknowledged is among them, in its place and as it was given. A stream that has ended stays as it ended. Of several
-//! claims one wins. A call that fails leaves all streams as they were.
+//! The chunks that are stored are as many as the stream says, and stay as they are until it is
+//! removed or begun anew. What was acknowledged is among them, in its place and as it was given. A
+//! stream that has ended stays as it ended. Of several claims one wins. A call that fails leaves
+//! all streams as they were.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +78,8 @@ pub(super) fn check(
             }
         }
         ("sClaim", Given::Value(Value::Bool(true))) => {
-            let was_free = before.get(id).is_some_and(|(stream, _)| stream.state == StreamState::Queued);
+            let was_free =
+                before.get(id).is_some_and(|(stream, _)| stream.state == StreamState::Queued);
             if !was_free {
                 return differs(format!("{id} to be claimed once"));
             }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Measures, NewNode, NewQuery, NodeBody, NodeId, NodeKind, NodeTitle, ParentNode, Round, RoundState, edge,
+    Measures, NewNode, NewQuery, NodeBody, NodeId, NodeKind, NodeTitle, ParentNode, Round,
+    RoundState, edge,
 };
 use context_core::{AgentRef, Json, Timestamp};
 use serde::Deserialize;
@@ -37,14 +38,16 @@ impl Importer {
             let mut reading = Reading::new(agent, &mut self);
             for (at, step) in document.steps.iter().enumerate() {
                 if step.is_copied_context != Some(true) {
-                    let is_last = document.steps.get(at + 1).is_none_or(|next| next.source == Source::User);
+                    let is_last =
+                        document.steps.get(at + 1).is_none_or(|next| next.source == Source::User);
                     reading.step(step, is_last)?;
                 }
             }
             reading.close();
         }
         let callers = self.callers;
-        let parents: Vec<_> = names.iter().map(|name| callers.get(name.as_deref()?).copied()).collect();
+        let parents: Vec<_> =
+            names.iter().map(|name| callers.get(name.as_deref()?).copied()).collect();
         let placed = self.rounds.into_iter().map(|round| {
             let agent = round.round().agent.agent;
             match parents[agent as usize] {
@@ -81,7 +84,8 @@ impl<'a> Reading<'a> {
             Source::System => {
                 self.waiting.push(shown(&step.message));
                 let results = step.observation.iter().flat_map(|observation| &observation.results);
-                self.waiting.extend(results.filter_map(|result| result.content.as_ref()).map(shown));
+                self.waiting
+                    .extend(results.filter_map(|result| result.content.as_ref()).map(shown));
                 if self.round.is_some() { self.said() } else { Ok(()) }
             }
             Source::Agent => self.act(step, is_last),
@@ -91,7 +95,9 @@ impl<'a> Reading<'a> {
     fn ask(&mut self, text: &str) -> Result<(), AtifError> {
         self.close();
         let mut round = Round::new(self.agent.round(self.next), self.now);
-        if let Some(last) = self.importer.rounds.last().filter(|last| last.round().agent == self.agent) {
+        if let Some(last) =
+            self.importer.rounds.last().filter(|last| last.round().agent == self.agent)
+        {
             round = round.continuing(&last.head());
         }
         let (query, _) = round.ask(NewQuery::new(text), self.now)?;
@@ -172,9 +178,14 @@ impl<'a> Reading<'a> {
         is_first: bool,
     ) -> Result<NodeId, AtifError> {
         let mut body = NodeBody::action(&*call.function_name, call.arguments.clone());
-        let contents: Vec<&Json> = results.iter().filter_map(|result| result.content.as_ref()).collect();
+        let contents: Vec<&Json> =
+            results.iter().filter_map(|result| result.content.as_ref()).collect();
         if let Some(first) = contents.first() {
-            let all = if contents.len() == 1 { (*first).clone() } else { Json::from_serialize(&contents)? };
+            let all = if contents.len() == 1 {
+                (*first).clone()
+            } else {
+                Json::from_serialize(&contents)?
+            };
             body = body.with("output", all)?.with("success", true)?;
         }
         let now = self.now;
@@ -191,7 +202,8 @@ impl<'a> Reading<'a> {
 
     /// Remembers which node called which sub-agent.
     fn called(&mut self, node: NodeId, results: &[&CallResult]) {
-        let refs = results.iter().flat_map(|result| result.subagent_trajectory_ref.iter().flatten());
+        let refs =
+            results.iter().flat_map(|result| result.subagent_trajectory_ref.iter().flatten());
         for id in refs.filter_map(|reference| reference.trajectory_id.clone()) {
             self.importer.callers.entry(id).or_insert(ParentNode { agent: self.agent.agent, node });
         }
@@ -218,7 +230,9 @@ fn shown(content: &Json) -> String {
     }
     match content.parse::<Vec<Part>>() {
         Ok(parts) => {
-            let lines = parts.into_iter().map(|part| part.text.unwrap_or_else(|| format!("[{}]", part.kind)));
+            let lines = parts
+                .into_iter()
+                .map(|part| part.text.unwrap_or_else(|| format!("[{}]", part.kind)));
             lines.collect::<Vec<_>>().join("\n")
         }
         Err(_) => content.as_str().to_owned(),
@@ -231,7 +245,9 @@ fn measures(step: &Step, at: Timestamp) -> Measures {
         known.started_at = Some(at);
     }
     known.model = step.model_name.as_deref().map(Arc::from);
-    if let Some(Metrics { prompt_tokens, completion_tokens, cached_tokens, cost_usd }) = &step.metrics {
+    if let Some(Metrics { prompt_tokens, completion_tokens, cached_tokens, cost_usd }) =
+        &step.metrics
+    {
         known.input_tokens = *prompt_tokens;
         known.output_tokens = *completion_tokens;
         known.cache_read_tokens = *cached_tokens;
@@ -243,6 +259,8 @@ fn measures(step: &Step, at: Timestamp) -> Measures {
 /// A time in ISO 8601; one without an offset is in UTC.
 fn time(text: &str) -> Option<Timestamp> {
     let time: Result<jiff::Timestamp, _> = text.parse();
-    let naive = || text.parse::<jiff::civil::DateTime>().ok()?.in_tz("UTC").ok().map(|time| time.timestamp());
+    let naive = || {
+        text.parse::<jiff::civil::DateTime>().ok()?.in_tz("UTC").ok().map(|time| time.timestamp())
+    };
     time.ok().or_else(naive).map(|time| Timestamp::from_micros(time.as_microsecond()))
 }

@@ -216,14 +216,18 @@ impl NodeExtra {
     /// A node without these fields.
     pub(super) fn of(node: &Node, placed: &[&str], json: bool) -> serde_json::Result<Self> {
         let mut map: JsonMap = Json::from_serialize(node)?.parse()?;
-        let mut fields: JsonMap = map.get("fields").map(Json::parse).transpose()?.unwrap_or_default();
+        let mut fields: JsonMap =
+            map.get("fields").map(Json::parse).transpose()?.unwrap_or_default();
         fields.retain(|name, _| !placed.contains(&name.as_str()));
         map.insert("fields".into(), Json::from_serialize(&fields)?);
         Ok(Self { node: Json::from_serialize(&map)?, json })
     }
 
     /// The node with the fields that stood elsewhere. Those it has itself count.
-    pub(super) fn node<const N: usize>(&self, placed: [(&str, Option<Json>); N]) -> Result<Node, AtifError> {
+    pub(super) fn node<const N: usize>(
+        &self,
+        placed: [(&str, Option<Json>); N],
+    ) -> Result<Node, AtifError> {
         let damaged = |_| AtifError::Damaged { what: "a node" };
         let mut map: JsonMap = self.node.parse().map_err(damaged)?;
         let fields = map.get("fields").map(Json::parse).transpose().map_err(damaged)?;
@@ -244,7 +248,10 @@ impl NodeExtra {
             #[serde(rename = "type")]
             kind: NodeKind,
         }
-        self.node.parse::<Kind>().map(|node| node.kind).map_err(|_| AtifError::Damaged { what: "a node" })
+        self.node
+            .parse::<Kind>()
+            .map(|node| node.kind)
+            .map_err(|_| AtifError::Damaged { what: "a node" })
     }
 }
 

@@ -11,13 +11,15 @@ use super::error::AtifError;
 use super::foreign::Importer;
 use super::form::{AgentExtra, Call, Document, NodeExtra, Step, VERSION, ours};
 
-/// Reads a document in ATIF: the rounds of all its agents, by agent and number, as those of this user and session. Nobody has stored
-/// them yet: their revision is 0.
+/// Reads a document in ATIF: the rounds of all its agents, by agent and number, as those of this
+/// user and session. Nobody has stored them yet: their revision is 0.
 ///
-/// What [`write_atif`](super::write_atif) wrote becomes the same rounds again. Of other documents the steps are read: a user step begins a round, an
-/// agent step becomes a conclusion and its actions, the last one without calls an answer; what the system says becomes knowledge. Sub-agents are
-/// numbered in the order in which they are embedded. Lost are token ids, log probabilities, effort, tool definitions and whatever others keep in
-/// `extra`; of parts that are no text, it is said that they were there.
+/// What [`write_atif`](super::write_atif) wrote becomes the same rounds again. Of other documents
+/// the steps are read: a user step begins a round, an agent step becomes a conclusion and its
+/// actions, the last one without calls an answer; what the system says becomes knowledge.
+/// Sub-agents are numbered in the order in which they are embedded. Lost are token ids, log
+/// probabilities, effort, tool definitions and whatever others keep in `extra`; of parts that are
+/// no text, it is said that they were there.
 ///
 /// Refuses what is not of the form, versions other than 1, and what could not have been recorded.
 pub fn read_atif(
@@ -53,7 +55,11 @@ struct Mark {
     version: u32,
 }
 
-fn read_agent(document: Document, main: &AgentRef, rounds: &mut Vec<Round>) -> Result<(), AtifError> {
+fn read_agent(
+    document: Document,
+    main: &AgentRef,
+    rounds: &mut Vec<Round>,
+) -> Result<(), AtifError> {
     let damaged = |what| AtifError::Damaged { what };
     let known: AgentExtra = ours(document.extra.as_ref()).ok_or(damaged("an agent"))?;
     let agent = AgentRef { agent: known.agent, ..main.clone() };

@@ -10,8 +10,8 @@ use context_core::trajectory::{Edge, FieldValue, Measures, Node, NodeId, NodeKin
 use super::super::session::{AgentGraph, AgentNode, LinkKind, RoundGraph, SessionGraph};
 use super::super::text::{iso_time, started};
 use super::form::{
-    Agent, AgentExtra, Call, CallResult, Document, FinalMetrics, Metrics, NodeExtra, RoundExtra, Source,
-    Step, SubagentRef, VERSION, extra,
+    Agent, AgentExtra, Call, CallResult, Document, FinalMetrics, Metrics, NodeExtra, RoundExtra,
+    Source, Step, SubagentRef, VERSION, extra,
 };
 
 /// What the format asks for and a trajectory does not know.
@@ -31,10 +31,11 @@ impl AtifOptions {
     }
 }
 
-/// Writes a graph in ATIF 1.7: one document, with the main agent as the root and the others embedded. Errors are those of the writer.
+/// Writes a graph in ATIF 1.7: one document, with the main agent as the root and the others
+/// embedded. Errors are those of the writer.
 ///
-/// Active branches are steps, all else stands in `extra`. The total cost of the root has that of every node of every agent, the totals of tokens
-/// are those of the steps.
+/// Active branches are steps, all else stands in `extra`. The total cost of the root has that of
+/// every node of every agent, the totals of tokens are those of the steps.
 ///
 /// | of ours | in ATIF |
 /// |---|---|
@@ -46,7 +47,11 @@ impl AtifOptions {
 /// | sub-agent | embedded trajectory, all of them in the root; a reference on the result of the call |
 /// | labels, versions, measures, other fields | `extra.context` of the step or the call |
 /// | data, dead branches, edges, heads of rounds | `extra.context` of the trajectory |
-pub fn write_atif(graph: &SessionGraph, options: &AtifOptions, mut out: impl Write) -> io::Result<()> {
+pub fn write_atif(
+    graph: &SessionGraph,
+    options: &AtifOptions,
+    mut out: impl Write,
+) -> io::Result<()> {
     let mut called: HashMap<AgentNode, Vec<u32>> = HashMap::new();
     for link in graph.links().filter(|link| link.kind == LinkKind::Call) {
         let agents = called.entry(link.from).or_default();
@@ -66,7 +71,8 @@ pub fn write_atif(graph: &SessionGraph, options: &AtifOptions, mut out: impl Wri
         None => writer.document(0, None)?,
     };
     root.session_id = Some(graph.session().as_str().to_owned());
-    let measures = graph.agents().flat_map(|agent| agent.nodes()).filter_map(|node| node.measures.as_deref());
+    let measures =
+        graph.agents().flat_map(|agent| agent.nodes()).filter_map(|node| node.measures.as_deref());
     let costs = measures.filter_map(|measures| measures.cost_usd).filter(|cost| cost.is_finite());
     if let Some(total) = &mut root.final_metrics {
         total.total_cost_usd = costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost));
@@ -92,7 +98,8 @@ impl Writer<'_> {
             // The format wants one step at least.
             steps.push(Step::new(Source::System, "Nothing is recorded."));
         }
-        let mut total = FinalMetrics { total_steps: Some(steps.len() as u64), ..FinalMetrics::default() };
+        let mut total =
+            FinalMetrics { total_steps: Some(steps.len() as u64), ..FinalMetrics::default() };
         for (step, id) in steps.iter_mut().zip(1..) {
             step.step_id = id;
             let Some(metrics) = &step.metrics else { continue };
@@ -116,7 +123,12 @@ impl Writer<'_> {
         })
     }
 
-    fn round(&self, agent: u32, shown: &RoundGraph<'_>, steps: &mut Vec<Step>) -> io::Result<RoundExtra> {
+    fn round(
+        &self,
+        agent: u32,
+        shown: &RoundGraph<'_>,
+        steps: &mut Vec<Step>,
+    ) -> io::Result<RoundExtra> {
         let round = shown.round();
         let (mut places, mut answers) = (HashMap::new(), Vec::new());
         let mut rest: Vec<Arc<Node>> = Vec::new();
@@ -140,7 +152,9 @@ impl Writer<'_> {
                     });
                     self.call(here, node, &mut steps[place])?;
                 }
-                NodeKind::Response => answers.push(self.step(here, node, Source::Agent, "response")?),
+                NodeKind::Response => {
+                    answers.push(self.step(here, node, Source::Agent, "response")?)
+                }
                 _ => rest.push(node.clone()),
             }
         }
@@ -168,12 +182,14 @@ impl Writer<'_> {
                 placed.push("reasoning_content");
             }
             let measures = node.measures.as_deref();
-            step.model_name = measures.and_then(|measures| measures.model.as_deref().map(str::to_owned));
+            step.model_name =
+                measures.and_then(|measures| measures.model.as_deref().map(str::to_owned));
             step.metrics = measures.and_then(metrics);
         }
         step.extra = extra(&NodeExtra::of(node, &placed, false)?)?;
         if let Some(refs) = self.refs(id) {
-            let result = CallResult { subagent_trajectory_ref: Some(refs), ..CallResult::default() };
+            let result =
+                CallResult { subagent_trajectory_ref: Some(refs), ..CallResult::default() };
             step.observation.get_or_insert_default().results.push(result);
         }
         Ok(step)
@@ -212,7 +228,11 @@ impl Writer<'_> {
 
     fn refs(&self, id: AgentNode) -> Option<Vec<SubagentRef>> {
         let agents = self.called.get(&id)?.iter();
-        Some(agents.map(|agent| SubagentRef { trajectory_id: Some(trajectory_id(*agent)) }).collect())
+        Some(
+            agents
+                .map(|agent| SubagentRef { trajectory_id: Some(trajectory_id(*agent)) })
+                .collect(),
+        )
     }
 }
 

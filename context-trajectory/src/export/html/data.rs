@@ -116,7 +116,13 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(graph: &SessionGraph, id: AgentNode, node: &'a Node, place: Place, endpoint: bool) -> Self {
+    fn new(
+        graph: &SessionGraph,
+        id: AgentNode,
+        node: &'a Node,
+        place: Place,
+        endpoint: bool,
+    ) -> Self {
         let took = node.measures.as_deref().filter(|measures| !measures.is_empty());
         Self {
             id: id.to_string(),
@@ -144,8 +150,14 @@ impl<'a> Took<'a> {
     fn new(measures: &'a Measures) -> Self {
         let [started, ended] = [measures.started_at, measures.ended_at];
         let both = started.zip(ended);
-        let milliseconds = both.map(|(from, to)| to.as_micros().saturating_sub(from.as_micros()) / 1000);
-        Self { started: started.and_then(iso_time), ended: ended.and_then(iso_time), milliseconds, measures }
+        let milliseconds =
+            both.map(|(from, to)| to.as_micros().saturating_sub(from.as_micros()) / 1000);
+        Self {
+            started: started.and_then(iso_time),
+            ended: ended.and_then(iso_time),
+            milliseconds,
+            measures,
+        }
     }
 }
 
@@ -203,11 +215,16 @@ fn line(link: Link, numbers: &HashMap<AgentNode, usize>) -> Option<Line> {
     Some(Line { from: from?, to: to?, name: link.name, kind, missing })
 }
 
-/// JSON without anything that a script element, or older scripts, read otherwise than JSON does, and without anything hidden.
+/// JSON without anything that a script element, or older scripts, read otherwise than JSON does,
+/// and without anything hidden.
 struct InScript;
 
 impl Formatter for InScript {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(|c| matches!(c, '<' | '>' | '&') || is_hidden(c)) {
             out.write_all(&rest.as_bytes()[..at])?;

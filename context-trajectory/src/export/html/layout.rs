@@ -1,7 +1,9 @@
-//! Where everything stands on the page: agents side by side, their rounds one below the other, in a round what follows below what it follows.
+//! Where everything stands on the page: agents side by side, their rounds one below the other, in a
+//! round what follows below what it follows.
 //!
-//! Computations are boxes in lines by their distance from the question; data stands beside the computation that brought it, below the data that
-//! it is part of. Whole units of the drawing, so that the same graph gives the same page. Time in proportion to nodes and edges, but for sorting
+//! Computations are boxes in lines by their distance from the question; data stands beside the
+//! computation that brought it, below the data that it is part of. Whole units of the drawing, so
+//! that the same graph gives the same page. Time in proportion to nodes and edges, but for sorting
 //! within a line.
 
 use std::collections::{HashMap, HashSet};
@@ -75,7 +77,9 @@ impl<'a> Layout<'a> {
                 top = caller.map_or(top, |caller| top.max(caller.y - CAPTION));
                 for (node, place) in places {
                     let (x, y) = (place.x - from + left, place.y + top + CAPTION);
-                    layout.places.insert(AgentNode::new(agent.number(), node), Place { x, y, ..place });
+                    layout
+                        .places
+                        .insert(AgentNode::new(agent.number(), node), Place { x, y, ..place });
                 }
                 let (width, height) = (to - from, height + CAPTION + PADDING);
                 let place = Place { x: left, y: top, width, height, chip: false };
@@ -140,9 +144,15 @@ impl<'a> Drawn<'a> {
         drawn
     }
 
-    /// Puts a line below those before: each box as near below what it follows as the others let it. Where branches come together again, that is
-    /// below where they parted, so that a long round does not drift to one side.
-    fn line(&mut self, items: &[Item], stands: &mut HashMap<NodeId, Stand>, shown: impl Fn(NodeId) -> bool) {
+    /// Puts a line below those before: each box as near below what it follows as the others let it.
+    /// Where branches come together again, that is below where they parted, so that a long round
+    /// does not drift to one side.
+    fn line(
+        &mut self,
+        items: &[Item],
+        stands: &mut HashMap<NodeId, Stand>,
+        shown: impl Fn(NodeId) -> bool,
+    ) {
         let wish = |item: &Item| {
             let before = self.round.round().predecessors(item.node).filter(|edge| shown(edge.from));
             let before: Vec<&Stand> = before.filter_map(|edge| stands.get(&edge.from)).collect();
@@ -184,7 +194,8 @@ impl<'a> Drawn<'a> {
             let x = middle + BOX_WIDTH / 2 + across * ACROSS + BESIDE + *depth as i64 * INDENT;
             let y = top + down * (CHIP_HEIGHT + CHIP_GAP);
             stands.insert(*node, stand);
-            self.places.push((*node, Place { x, y, width: CHIP_WIDTH, height: CHIP_HEIGHT, chip: true }));
+            self.places
+                .push((*node, Place { x, y, width: CHIP_WIDTH, height: CHIP_HEIGHT, chip: true }));
         }
     }
 }
@@ -203,7 +214,8 @@ fn lines(round: &RoundGraph<'_>, shown: impl Fn(NodeId) -> bool) -> Vec<Vec<Item
         left.extend(whole.nodes().map(|node| node.id).filter(|node| !known.contains(node)));
     }
     for node in ordered.into_iter().chain(left).filter(|node| shown(*node)) {
-        let before = || whole.predecessors(node).filter_map(|edge| Some((edge.from, *met.get(&edge.from)?)));
+        let before =
+            || whole.predecessors(node).filter_map(|edge| Some((edge.from, *met.get(&edge.from)?)));
         let is_data = whole.node(node).is_some_and(|node| !node.kind().is_computation());
         let owner = before().next().filter(|_| is_data);
         let rank = match owner {

@@ -1,4 +1,5 @@
-//! OTLP as JSON: ids in hexadecimal, names with humps, enums as numbers, numbers of 64 bits as text.
+//! OTLP as JSON: ids in hexadecimal, names with humps, enums as numbers, numbers of 64 bits as
+//! text.
 
 use context_core::Timestamp;
 use serde::{Serialize, Serializer};

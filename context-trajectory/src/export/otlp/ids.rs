@@ -57,8 +57,8 @@ impl Ids {
     }
 }
 
-/// Goes from each round up to the one that nobody who is shown called. Rounds that call each other in a circle, which only damaged heads say,
-/// are traces of their own.
+/// Goes from each round up to the one that nobody who is shown called. Rounds that call each other
+/// in a circle, which only damaged heads say, are traces of their own.
 fn roots(graph: &SessionGraph) -> HashMap<AgentRound, AgentRound> {
     let callers: BTreeMap<AgentRound, AgentRound> = graph
         .agents()

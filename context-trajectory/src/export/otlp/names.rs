@@ -1,5 +1,6 @@
-//! How attributes are called. Those of OpenTelemetry are checked in a test against the list that the project publishes; they are still in the making
-//! there, so they are kept here and not taken from it.
+//! How attributes are called. Those of OpenTelemetry are checked in a test against the list that
+//! the project publishes; they are still in the making there, so they are kept here and not taken
+//! from it.
 
 /// Attributes, by what they say.
 pub mod attribute {

@@ -59,12 +59,13 @@ pub enum SendError {
 context_core::readable_debug!(SendError);
 
 impl SendError {
-    /// Whether the same may be sent again: spans have the same ids then. What OTLP says of each status.
+    /// Whether the same may be sent again: spans have the same ids then. What OTLP says of each
+    /// status.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Unreachable(_) | Self::Timeout | Self::Refused { status: 429 | 502 | 503 | 504, .. } => {
-                Retry::Safe
-            }
+            Self::Unreachable(_)
+            | Self::Timeout
+            | Self::Refused { status: 429 | 502 | 503 | 504, .. } => Retry::Safe,
             _ => Retry::Never,
         }
     }
@@ -94,12 +95,16 @@ pub struct Collector {
 impl fmt::Debug for Collector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Collector");
-        shown.field("headers", &self.headers.len()).field("timeout", &self.timeout).finish_non_exhaustive()
+        shown
+            .field("headers", &self.headers.len())
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
     }
 }
 
 impl Collector {
-    /// A collector at an address such as `http://localhost:4318`: what is below it for traces is added, unless it is there.
+    /// A collector at an address such as `http://localhost:4318`: what is below it for traces is
+    /// added, unless it is there.
     pub fn new(endpoint: &str) -> Result<Self, SendError> {
         let mut address = Url::parse(endpoint).map_err(|_| SendError::BadEndpoint)?;
         if !["http", "https"].contains(&address.scheme()) {
@@ -125,18 +130,26 @@ impl Collector {
         self
     }
 
-    /// Sends a graph, some hundred spans at a time. What fails has been sent up to there; all of it may be sent again, since the ids stay.
+    /// Sends a graph, some hundred spans at a time. What fails has been sent up to there; all of it
+    /// may be sent again, since the ids stay.
     ///
-    /// Nothing is sent again here: [`SendError::retry`] says whether to. Redirections are not followed, since headers may hold keys.
-    pub async fn send(&self, graph: &SessionGraph, options: &OtlpOptions) -> Result<Sent, SendError> {
+    /// Nothing is sent again here: [`SendError::retry`] says whether to. Redirections are not
+    /// followed, since headers may hold keys.
+    pub async fn send(
+        &self,
+        graph: &SessionGraph,
+        options: &OtlpOptions,
+    ) -> Result<Sent, SendError> {
         let client = self.client()?;
         let spans = spans(graph, options.content);
         let mut sent = Sent::default();
         for batch in spans.chunks(BATCH) {
             let mut body = Vec::new();
             write_spans(batch, options, &mut body).map_err(SendError::Write)?;
-            let request =
-                client.post(self.address.clone()).header(CONTENT_TYPE, "application/json").body(body);
+            let request = client
+                .post(self.address.clone())
+                .header(CONTENT_TYPE, "application/json")
+                .body(body);
             let answer = request.send().await.map_err(failed)?;
             if !answer.status().is_success() {
                 return Err(refused(&answer));
@@ -144,7 +157,8 @@ impl Collector {
             let answer = partial(answer).await?;
             sent.spans += batch.len();
             sent.rejected = sent.rejected.saturating_add(answer.rejected());
-            sent.message = answer.error_message.filter(|message| !message.is_empty()).or(sent.message);
+            sent.message =
+                answer.error_message.filter(|message| !message.is_empty()).or(sent.message);
         }
         Ok(sent)
     }
@@ -171,12 +185,18 @@ impl Collector {
 
 /// The address goes: it may hold a key.
 fn failed(error: reqwest::Error) -> SendError {
-    if error.is_timeout() { SendError::Timeout } else { SendError::Unreachable(error.without_url().into()) }
+    if error.is_timeout() {
+        SendError::Timeout
+    } else {
+        SendError::Unreachable(error.without_url().into())
+    }
 }
 
 fn refused(answer: &Response) -> SendError {
-    let seconds =
-        answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let seconds = answer
+        .headers()
+        .get(RETRY_AFTER)
+        .and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let status: StatusCode = answer.status();
     SendError::Refused { status: status.as_u16(), retry_after: seconds.map(Duration::from_secs) }
 }

@@ -95,7 +95,8 @@ impl Spans<'_> {
                 NodeKind::Response => "context.response",
                 _ => "context.data",
             };
-            let attributes = self.about(id, node).some_text(attribute::PATH, Some(node.body.text("path")));
+            let attributes =
+                self.about(id, node).some_text(attribute::PATH, Some(node.body.text("path")));
             let event = Event { time_unix_nano: node.created_at.into(), name, attributes };
             self.spans[at].events.push(event);
         }
@@ -115,12 +116,18 @@ impl Spans<'_> {
             .text(attribute::ROUND_STATE, state.as_str());
         if self.content {
             let of = |kind| round.nodes().filter(move |node| node.kind() == kind);
-            let asked =
-                of(NodeKind::Query).map(|node| Message::new("user", [("text", node.body.text("query"))]));
+            let asked = of(NodeKind::Query)
+                .map(|node| Message::new("user", [("text", node.body.text("query"))]));
             let said = of(NodeKind::Response).map(|node| said(node, "response", "stop"));
             attributes = attributes
-                .some_text(attribute::INPUT_MESSAGES, as_json(&asked.collect::<Vec<_>>()).as_deref())
-                .some_text(attribute::OUTPUT_MESSAGES, as_json(&said.collect::<Vec<_>>()).as_deref());
+                .some_text(
+                    attribute::INPUT_MESSAGES,
+                    as_json(&asked.collect::<Vec<_>>()).as_deref(),
+                )
+                .some_text(
+                    attribute::OUTPUT_MESSAGES,
+                    as_json(&said.collect::<Vec<_>>()).as_deref(),
+                );
         }
         let mut status = Status::default();
         if state == RoundState::Interrupted {
@@ -150,7 +157,8 @@ impl Spans<'_> {
         [start, end]: [Timestamp; 2],
         round: &RoundGraph<'_>,
     ) -> Span {
-        let attributes = self.about(id, node).text(attribute::CONVERSATION, self.graph.session().as_str());
+        let attributes =
+            self.about(id, node).text(attribute::CONVERSATION, self.graph.session().as_str());
         let (name, kind, mut attributes) = match node.kind() {
             NodeKind::Action => self.tool(node, attributes),
             _ => self.chat(node, attributes, round),
@@ -212,11 +220,13 @@ impl Spans<'_> {
             .number(attribute::REASONING_TOKENS, took.reasoning_tokens)
             .fraction(attribute::COST, took.cost_usd);
         if self.content {
-            let mut after = round.round().successors(node.id).filter_map(|edge| round.round().node(edge.to));
+            let mut after =
+                round.round().successors(node.id).filter_map(|edge| round.round().node(edge.to));
             let called = after.any(|node| node.kind() == NodeKind::Action);
             let text = if node.kind() == NodeKind::Response { "response" } else { "content" };
             let message = said(node, text, if called { "tool_call" } else { "stop" });
-            attributes = attributes.some_text(attribute::OUTPUT_MESSAGES, as_json(&[message]).as_deref());
+            attributes =
+                attributes.some_text(attribute::OUTPUT_MESSAGES, as_json(&[message]).as_deref());
         }
         let name = match took.model.as_deref() {
             Some(model) => format!("{} {model}", operation::CHAT),
@@ -241,7 +251,9 @@ impl Spans<'_> {
             LinkKind::Bridge { missing } => (link.to, link.from, missing),
             LinkKind::Call => return,
         };
-        let (Some(here), Some(there)) = (self.of.get(&here).copied(), self.of.get(&other)) else { return };
+        let (Some(here), Some(there)) = (self.of.get(&here).copied(), self.of.get(&other)) else {
+            return;
+        };
         let (trace_id, span_id) = (self.spans[*there].trace_id, self.spans[*there].span_id);
         let asked = self.graph.node(other).is_some_and(|node| node.kind() == NodeKind::Query);
         if here == *there || (asked && self.spans[here].parent_span_id == Some(span_id)) {
@@ -250,7 +262,10 @@ impl Spans<'_> {
         let attributes = Attributes::default()
             .text(attribute::EDGE, &*link.name)
             .text(attribute::EDGE_NODE, other.to_string())
-            .number(attribute::EDGE_MISSING, Some(u64::from(missing)).filter(|missing| *missing > 0));
+            .number(
+                attribute::EDGE_MISSING,
+                Some(u64::from(missing)).filter(|missing| *missing > 0),
+            );
         self.spans[here].links.push(SpanLink { trace_id, span_id, attributes });
     }
 
@@ -265,8 +280,9 @@ impl Spans<'_> {
     }
 }
 
-/// Whether a node is a call of a model or of a tool. An answer is the call that gave it, if anything is known of that; else a
-/// conclusion or a call in front of it may have been the same call.
+/// Whether a node is a call of a model or of a tool. An answer is the call that gave it, if
+/// anything is known of that; else a conclusion or a call in front of it may have been the same
+/// call.
 fn has_span(node: &Node) -> bool {
     match node.kind() {
         NodeKind::State | NodeKind::Action => true,
@@ -283,7 +299,8 @@ fn has_span(node: &Node) -> bool {
 /// As it was measured; else with its last change, if it is an action; else when something followed.
 fn ended(node: &Node, next: Timestamp) -> Timestamp {
     let measured = node.measures.as_ref().and_then(|measures| measures.ended_at);
-    let changed = node.versions.last().filter(|_| node.kind() == NodeKind::Action).map(|version| version.at);
+    let changed =
+        node.versions.last().filter(|_| node.kind() == NodeKind::Action).map(|version| version.at);
     measured.or(changed).unwrap_or(next).max(started(node))
 }
 
@@ -315,8 +332,10 @@ impl<'a> Message<'a> {
 }
 
 fn said<'a>(node: &'a Node, field: &str, why: &'static str) -> Message<'a> {
-    let thought = node.body.get("reasoning_content").and_then(FieldValue::as_text).unwrap_or_default();
-    let message = Message::new("assistant", [("reasoning", thought), ("text", node.body.text(field))]);
+    let thought =
+        node.body.get("reasoning_content").and_then(FieldValue::as_text).unwrap_or_default();
+    let message =
+        Message::new("assistant", [("reasoning", thought), ("text", node.body.text(field))]);
     Message { finish_reason: Some(why), ..message }
 }
 

@@ -48,7 +48,11 @@ fn used(activity: String, entity: String) -> Relation {
 }
 
 /// On whose behalf an agent acts.
-pub(super) fn agent_relations(graph: &SessionGraph, agent: &AgentGraph<'_>, put: Put<'_>) -> io::Result<()> {
+pub(super) fn agent_relations(
+    graph: &SessionGraph,
+    agent: &AgentGraph<'_>,
+    put: Put<'_>,
+) -> io::Result<()> {
     let delegate = agent_id(agent.number());
     let mut callers: BTreeMap<u32, AgentNode> = BTreeMap::new();
     for parent in agent.rounds().filter_map(|round| round.parent()) {

@@ -65,7 +65,13 @@ struct Turn {
 impl Turn {
     fn new(index: Option<usize>, record: MessageRecord) -> Self {
         let head = (index, record);
-        Self { head, results: Vec::new(), slots: Vec::new(), nameless: VecDeque::new(), behind: Vec::new() }
+        Self {
+            head,
+            results: Vec::new(),
+            slots: Vec::new(),
+            nameless: VecDeque::new(),
+            behind: Vec::new(),
+        }
     }
 }
 
@@ -77,8 +83,8 @@ struct Slot {
     stub: Option<Kept>,
 }
 
-/// Slots by id, those of the newest turn that calls by it, in order. An older call is not given what is too much for a newer one: a wrong
-/// result is worse than a missing one.
+/// Slots by id, those of the newest turn that calls by it, in order. An older call is not given
+/// what is too much for a newer one: a wrong result is worse than a missing one.
 #[derive(Default)]
 struct Waiting(HashMap<String, (usize, VecDeque<usize>)>);
 
@@ -144,13 +150,16 @@ impl Repair {
     fn name_calls(&mut self, index: usize, record: &mut MessageRecord) -> HashSet<String> {
         let mut named = HashSet::new();
         for (key, calls) in [(CALLS, record.calls()), (INVALID_CALLS, record.invalid_calls())] {
-            let nameless: Vec<_> = (0..calls.len()).filter(|at| calls[*at].key().is_none()).collect();
+            let nameless: Vec<_> =
+                (0..calls.len()).filter(|at| calls[*at].key().is_none()).collect();
             if nameless.is_empty() {
                 continue;
             }
             let prefix = if key == CALLS { "call" } else { "invalid_call" };
-            let new: HashMap<_, _> =
-                nameless.into_iter().map(|at| (at, self.fresh(format!("{prefix}_{index}_{at}")))).collect();
+            let new: HashMap<_, _> = nameless
+                .into_iter()
+                .map(|at| (at, self.fresh(format!("{prefix}_{index}_{at}"))))
+                .collect();
             set_ids(record, key, key == INVALID_CALLS, &new);
             named.extend(new.into_values());
             self.note(DiagnosticCode::ToolCallRenamed, index, NAMED);
@@ -171,8 +180,13 @@ impl Repair {
         self.turns[turn].results.push((Some(index), record));
     }
 
-    /// The place of a result without an id: at the first call of the open turn that had none either.
-    fn nameless_place(&mut self, index: usize, record: &mut MessageRecord) -> Option<(usize, usize)> {
+    /// The place of a result without an id: at the first call of the open turn that had none
+    /// either.
+    fn nameless_place(
+        &mut self,
+        index: usize,
+        record: &mut MessageRecord,
+    ) -> Option<(usize, usize)> {
         let turn = self.open?;
         let slot = self.turns[turn].nameless.pop_front()?;
         let id = self.turns[turn].slots[slot].id.clone();
@@ -208,7 +222,8 @@ impl Repair {
         }
     }
 
-    /// A stub of an earlier repair stays as long as nothing better came. One without a place says nothing.
+    /// A stub of an earlier repair stays as long as nothing better came. One without a place says
+    /// nothing.
     fn stub(&mut self, index: usize, record: MessageRecord) {
         let place = answered(&record).and_then(|id| self.for_stubs.take(&id));
         if let Some((turn, slot)) = place {
@@ -224,8 +239,9 @@ impl Repair {
             kept.extend(turn.results);
             for slot in turn.slots.into_iter().filter(|slot| !slot.filled) {
                 kept.push(slot.stub.unwrap_or_else(|| {
-                    self.diagnostics
-                        .extend(head.map(|index| note(DiagnosticCode::ToolResultInjected, index, MISSING)));
+                    self.diagnostics.extend(
+                        head.map(|index| note(DiagnosticCode::ToolResultInjected, index, MISSING)),
+                    );
                     (None, stub(&slot.id, slot.name.as_deref()))
                 }));
             }
@@ -244,7 +260,12 @@ fn stub(id: &str, name: Option<&str>) -> MessageRecord {
 }
 
 /// Sets the ids of those calls, wherever in the record they are listed.
-fn set_ids(record: &mut MessageRecord, key: &'static str, invalid: bool, new: &HashMap<usize, String>) {
+fn set_ids(
+    record: &mut MessageRecord,
+    key: &'static str,
+    invalid: bool,
+    new: &HashMap<usize, String>,
+) {
     record.remove(WHOLE);
     let with_ids = |json: &Json| -> Json {
         let mut items: Vec<Json> = json.parse().unwrap_or_default();

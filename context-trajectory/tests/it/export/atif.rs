@@ -1,7 +1,9 @@
 //! ATIF out and in.
 
 use context_core::trajectory::{BridgeFrom, NodeKind, Round, RoundRecord, Trajectory};
-use context_trajectory::export::{AtifError, AtifOptions, Selection, SessionGraph, read_atif, write_atif};
+use context_trajectory::export::{
+    AtifError, AtifOptions, Selection, SessionGraph, read_atif, write_atif,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -21,8 +23,9 @@ fn graph(rounds: Vec<Round>) -> SessionGraph {
     for round in rounds {
         agents.entry(round.round().agent.agent).or_default().push(std::sync::Arc::new(round));
     }
-    let agents =
-        agents.into_iter().map(|(agent, rounds)| (agent, Trajectory::new(rounds, BridgeFrom::Leaves)));
+    let agents = agents
+        .into_iter()
+        .map(|(agent, rounds)| (agent, Trajectory::new(rounds, BridgeFrom::Leaves)));
     SessionGraph::new("anna: \"ü\"", "s 1/#", agents)
 }
 
@@ -36,9 +39,18 @@ pub(crate) fn check(document: &Value) -> Result<(), String> {
         if step["step_id"] != json!(id) {
             return Err(format!("step {id} is {}", step["step_id"]));
         }
-        let calls: Vec<&Value> =
-            step["tool_calls"].as_array().into_iter().flatten().map(|call| &call["tool_call_id"]).collect();
-        if step["tool_calls"].as_array().into_iter().flatten().any(|call| !call["arguments"].is_object()) {
+        let calls: Vec<&Value> = step["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|call| &call["tool_call_id"])
+            .collect();
+        if step["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|call| !call["arguments"].is_object())
+        {
             return Err(format!("step {id}: arguments are no object"));
         }
         for result in step["observation"]["results"].as_array().into_iter().flatten() {
@@ -67,7 +79,8 @@ fn atif_of_a_session() {
 
 /// Revisions and titles aside, which are the store's and the question's.
 fn records(graph: &SessionGraph) -> Vec<RoundRecord> {
-    let rounds = graph.agents().flat_map(|agent| agent.trajectory().rounds().cloned().collect::<Vec<_>>());
+    let rounds =
+        graph.agents().flat_map(|agent| agent.trajectory().rounds().cloned().collect::<Vec<_>>());
     rounds.map(|round| round.to_record()).collect()
 }
 
@@ -129,7 +142,8 @@ fn foreign() -> Value {
 fn steps_of_other_programs_become_rounds() {
     let rounds = read(&foreign().to_string()).unwrap();
     let lines = rounds.iter().flat_map(|round| {
-        let parent = round.head().parent.map(|parent| format!("below {}/{}", parent.agent, parent.node));
+        let parent =
+            round.head().parent.map(|parent| format!("below {}/{}", parent.agent, parent.node));
         let head = format!(
             "agent {} round {} {}",
             round.round().agent.agent,
@@ -137,9 +151,17 @@ fn steps_of_other_programs_become_rounds() {
             parent.unwrap_or_default()
         );
         let nodes = round.nodes().map(|node| {
-            let before: Vec<String> =
-                round.predecessors(node.id).map(|edge| format!("{} {}", edge.from, edge.name)).collect();
-            format!("  {} {} {:?} <- {}", node.id, node.title(), node.body.headline(), before.join(", "))
+            let before: Vec<String> = round
+                .predecessors(node.id)
+                .map(|edge| format!("{} {}", edge.from, edge.name))
+                .collect();
+            format!(
+                "  {} {} {:?} <- {}",
+                node.id,
+                node.title(),
+                node.body.headline(),
+                before.join(", ")
+            )
         });
         std::iter::once(head).chain(nodes.collect::<Vec<_>>()).collect::<Vec<_>>()
     });
@@ -168,7 +190,8 @@ fn what_is_no_document_is_refused_without_its_content() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(96) })]
 
     #[test]
     fn out_and_in_and_out_is_the_same(there in sessions()) {

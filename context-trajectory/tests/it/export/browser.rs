@@ -1,7 +1,8 @@
 //! A browser opens the page from a file and works with it.
 //!
-//! `CONTEXT_TEST_CHROMIUM` names the browser; without it, those that are usual are looked for. One that is not there is said to be not there, and
-//! nothing is proved then. `CONTEXT_TEST_SCREENSHOTS` names a folder for pictures of what was seen.
+//! `CONTEXT_TEST_CHROMIUM` names the browser; without it, those that are usual are looked for. One
+//! that is not there is said to be not there, and nothing is proved then.
+//! `CONTEXT_TEST_SCREENSHOTS` names a folder for pictures of what was seen.
 
 #![allow(clippy::print_stdout, reason = "a test that is not run says so")]
 
@@ -98,7 +99,13 @@ fn browser() -> Option<String> {
 
 fn open(browser: &str, folder: &Path, page: &Path, arguments: &[&str]) -> (String, String) {
     let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--enable-logging=stderr",
+        ])
         .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000"])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(arguments)

@@ -30,7 +30,8 @@ async fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<Request>>) {
                 bytes.extend_from_slice(&chunk[..read]);
                 let text = String::from_utf8_lossy(&bytes);
                 let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+                let length =
+                    head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
                 if body.len() == length.parse::<usize>().unwrap() {
                     break (head.to_owned(), body.to_owned());
                 }
@@ -45,7 +46,10 @@ async fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<Request>>) {
 }
 
 fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{headers}connection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 async fn sent(answers: Vec<String>) -> (Result<Sent, SendError>, Vec<Request>) {
@@ -61,7 +65,10 @@ async fn a_collector_takes_all_spans() {
     let result = result.unwrap();
     let (head, spans) = &requests[0];
     assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
-    assert!(head.contains("content-type: application/json") && head.contains("x-key: a secret"), "{head}");
+    assert!(
+        head.contains("content-type: application/json") && head.contains("x-key: a secret"),
+        "{head}"
+    );
     assert_eq!((result.spans, result.rejected, result.message), (*spans, 0, None));
 }
 
@@ -105,7 +112,9 @@ async fn a_long_session_goes_in_parts() {
     let collector = Collector::new(&format!("{address}/v1/traces")).unwrap();
     let result = collector.send(&large(1000), &OtlpOptions::default()).await.unwrap();
     let requests = requests.await.unwrap();
-    assert!(requests.iter().all(|(head, spans)| head.starts_with("POST /v1/traces ") && *spans <= 512));
+    assert!(
+        requests.iter().all(|(head, spans)| head.starts_with("POST /v1/traces ") && *spans <= 512)
+    );
     assert_eq!(requests.iter().map(|(_, spans)| spans).sum::<usize>(), result.spans);
     assert_eq!(result.rejected, 2);
 }
@@ -122,14 +131,19 @@ async fn no_error_shows_a_secret() {
     let error = collector.send(&session(), &OtlpOptions::default()).await.unwrap_err();
     assert_eq!(error.retry(), Retry::Safe);
     assert!(
-        matches!(error, SendError::Unreachable(_)) && !format!("{error:?} {error}").contains("hush"),
+        matches!(error, SendError::Unreachable(_))
+            && !format!("{error:?} {error}").contains("hush"),
         "{error:?}"
     );
     for bad in ["no address hush", "ftp://hush/"] {
         let error = Collector::new(bad).unwrap_err();
-        assert!(matches!(error, SendError::BadEndpoint) && !format!("{error:?} {error}").contains("hush"));
+        assert!(
+            matches!(error, SendError::BadEndpoint)
+                && !format!("{error:?} {error}").contains("hush")
+        );
     }
-    let collector = Collector::new("http://localhost").unwrap().header("fine", "1").header("x", "hu\nsh");
+    let collector =
+        Collector::new("http://localhost").unwrap().header("fine", "1").header("x", "hu\nsh");
     let error = collector.send(&session(), &OtlpOptions::default()).await.unwrap_err();
     assert!(matches!(error, SendError::BadHeader { number: 1 }), "{error:?}");
 }

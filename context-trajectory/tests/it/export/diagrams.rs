@@ -34,13 +34,15 @@ fn names_alone_if_that_is_asked_for() {
 fn check_mermaid(text: &str) -> Result<(), String> {
     for line in text.lines() {
         let Some((head, rest)) = line.split_once('"') else { continue };
-        let (label, tail) = rest.split_once('"').ok_or_else(|| format!("a quote is open: {line}"))?;
+        let (label, tail) =
+            rest.split_once('"').ok_or_else(|| format!("a quote is open: {line}"))?;
         if head.contains([';', '#']) || tail.contains(['"', ';', '#', '`']) {
             return Err(format!("a label has ended early: {line}"));
         }
         let mut left = label.replace("<br/>", "");
         while let Some((before, behind)) = left.split_once('#') {
-            let (number, behind) = behind.split_once(';').ok_or_else(|| format!("a bare #: {line}"))?;
+            let (number, behind) =
+                behind.split_once(';').ok_or_else(|| format!("a bare #: {line}"))?;
             if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
                 return Err(format!("no entity: {line}"));
             }
@@ -53,7 +55,8 @@ fn check_mermaid(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Strings of DOT are closed, braces and brackets pair outside of them, and no entity is begun inside but our own.
+/// Strings of DOT are closed, braces and brackets pair outside of them, and no entity is begun
+/// inside but our own.
 fn check_dot(text: &str) -> Result<(), String> {
     let (mut open, mut inside) = (Vec::new(), false);
     let mut chars = text.chars().peekable();
@@ -82,13 +85,15 @@ fn check_dot(text: &str) -> Result<(), String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(128) })]
 
     #[test]
     fn no_text_breaks_out_of_its_place(graph in sessions()) {
         let options = DiagramOptions::default();
         let (mermaid, dot) =
-            (written(|out| write_mermaid(&graph, &options, out)), written(|out| write_dot(&graph, &options, out)));
+            (written(|out| write_mermaid(&graph, &options, out)),
+                written(|out| write_dot(&graph, &options, out)));
         prop_assert_eq!(check_mermaid(&mermaid), Ok(()));
         prop_assert_eq!(check_dot(&dot), Ok(()));
         prop_assert!(!hides(&mermaid) && !hides(&dot), "{:?} {:?}", mermaid, dot);

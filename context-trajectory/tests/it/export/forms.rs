@@ -44,8 +44,9 @@ fn check_prov(text: &str) -> Result<(), String> {
         ("prov:responsible", "agent"),
     ]);
     let sections = document.as_object().ok_or("no object")?;
-    for (section, relations) in
-        sections.iter().filter(|(name, _)| !["prefix", "entity", "activity", "agent"].contains(&&***name))
+    for (section, relations) in sections
+        .iter()
+        .filter(|(name, _)| !["prefix", "entity", "activity", "agent"].contains(&&***name))
     {
         for relation in relations.as_object().into_iter().flat_map(|map| map.values()) {
             for (role, name) in relation.as_object().into_iter().flatten() {
@@ -83,7 +84,8 @@ fn the_session_is_well_formed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn whatever_a_session_holds_the_form_is_kept(graph in sessions()) {

@@ -62,7 +62,10 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
     }
     let inside = |[x, y, w, h]: &[i64; 4]| {
         bands.iter().any(|band| {
-            band[0] <= *x && x + w <= band[0] + band[2] && band[1] <= *y && y + h <= band[1] + band[3]
+            band[0] <= *x
+                && x + w <= band[0] + band[2]
+                && band[1] <= *y
+                && y + h <= band[1] + band[3]
         })
     };
     if boxes.len() == nodes.len() && boxes.iter().all(inside) {
@@ -72,7 +75,8 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
     }
 }
 
-/// A session as large as they get: rounds of fans that come together again, data at each action, a dead end now and then.
+/// A session as large as they get: rounds of fans that come together again, data at each action, a
+/// dead end now and then.
 pub(crate) fn large(nodes: usize) -> SessionGraph {
     let agent = AgentRef::new("anna", "a long session", 0);
     let (mut rounds, mut count, mut time) = (Vec::<Round>::new(), 0, 0);
@@ -83,17 +87,23 @@ pub(crate) fn large(nodes: usize) -> SessionGraph {
             Some(before) => round.continuing(&before.head()),
             None => round,
         };
-        let (mut last, _) = round.ask(NewQuery::new(format!("Question {number}?")), at(time)).unwrap();
+        let (mut last, _) =
+            round.ask(NewQuery::new(format!("Question {number}?")), at(time)).unwrap();
         for step in 0..12 {
-            let plan =
-                NodeBody::state(format!("Step {step} of round {number}: look at all of them, side by side."));
+            let plan = NodeBody::state(format!(
+                "Step {step} of round {number}: look at all of them, side by side."
+            ));
             let (state, _) = round.add(NewNode::new(plan, [last]), at(time)).unwrap();
             let mut ends = Vec::new();
             for call in 0..4 {
-                let action =
-                    NodeBody::action("run_sql", serde_json::json!({"query": format!("select {call}")}));
-                let (action, _) = round.add(NewNode::new(action, [state]).append(), at(time)).unwrap();
-                let table = NewNode::new(NodeBody::table(format!("out/{step}-{call}.csv")), [action]);
+                let action = NodeBody::action(
+                    "run_sql",
+                    serde_json::json!({"query": format!("select {call}")}),
+                );
+                let (action, _) =
+                    round.add(NewNode::new(action, [state]).append(), at(time)).unwrap();
+                let table =
+                    NewNode::new(NodeBody::table(format!("out/{step}-{call}.csv")), [action]);
                 round.add(table.edge("produces"), at(time)).unwrap();
                 ends.push(action);
             }
@@ -124,9 +134,15 @@ fn the_page_asks_for_nothing() {
     let page = page(&session());
     let (before, after) = page.split_once("<script type=\"application/json\"").unwrap();
     let (_, script) = after.split_once("</script>").unwrap();
-    assert!(before.contains("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"));
-    for forbidden in ["src=", "href=", "@import", "url(", "eval(", "new Function", "fetch(", "innerHTML"] {
-        let found = [before, script].map(|text| text.replace("url(#arrow)", "").contains(forbidden));
+    assert!(
+        before
+            .contains("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'")
+    );
+    for forbidden in
+        ["src=", "href=", "@import", "url(", "eval(", "new Function", "fetch(", "innerHTML"]
+    {
+        let found =
+            [before, script].map(|text| text.replace("url(#arrow)", "").contains(forbidden));
         assert_eq!(found, [false, false], "{forbidden}");
     }
 }
@@ -153,7 +169,8 @@ fn what_nodes_hold_is_there_whole() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn whatever_a_session_holds_the_page_is_whole(graph in sessions()) {

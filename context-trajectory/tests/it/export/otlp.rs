@@ -1,8 +1,11 @@
-//! Traces of OpenTelemetry, read back with the types that the project makes from its own description of the format.
+//! Traces of OpenTelemetry, read back with the types that the project makes from its own
+//! description of the format.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use context_core::trajectory::{NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round};
+use context_core::trajectory::{
+    NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round,
+};
 use context_core::{AgentRef, Timestamp};
 use context_trajectory::export::SessionGraph;
 use context_trajectory::export::otlp::{OtlpOptions, names, write_otlp_json};
@@ -45,9 +48,11 @@ fn get(span: &Span, name: &str) -> String {
     value(&span.attributes, name).unwrap_or_default()
 }
 
-/// One line for each span: below what it stands, its name, its time in milliseconds, its events and links.
+/// One line for each span: below what it stands, its name, its time in milliseconds, its events and
+/// links.
 fn shown(spans: &[Span]) -> String {
-    let names: HashMap<&[u8], &str> = spans.iter().map(|span| (&*span.span_id, &*span.name)).collect();
+    let names: HashMap<&[u8], &str> =
+        spans.iter().map(|span| (&*span.span_id, &*span.name)).collect();
     let start = spans.iter().map(|span| span.start_time_unix_nano).min().unwrap_or(0);
     let mut traces: Vec<&[u8]> = Vec::new();
     let lines = spans.iter().map(|span| {
@@ -81,8 +86,9 @@ fn traces_of_a_session() {
     insta::assert_snapshot!(shown(&spans(&session())));
 }
 
-/// The names that OpenTelemetry gives are in the making; ours are those of the release that we build with. It calls those for generative AI
-/// deprecated, since their list is kept elsewhere now: they are called the same there.
+/// The names that OpenTelemetry gives are in the making; ours are those of the release that we
+/// build with. It calls those for generative AI deprecated, since their list is kept elsewhere now:
+/// they are called the same there.
 #[test]
 #[expect(deprecated, reason = "the list has moved, the names have not")]
 fn attributes_are_called_as_opentelemetry_calls_them() {
@@ -113,7 +119,9 @@ fn attributes_are_called_as_opentelemetry_calls_them() {
     for span in spans(&session()) {
         for attribute in &span.attributes {
             let key = &*attribute.key;
-            let known = ours.contains(key) || key.starts_with("context.") || key == "openinference.span.kind";
+            let known = ours.contains(key)
+                || key.starts_with("context.")
+                || key == "openinference.span.kind";
             assert!(known, "{key}");
         }
     }
@@ -140,11 +148,9 @@ fn a_span_says_what_was_done_and_what_it_took() {
     assert_eq!(get(tool, "gen_ai.tool.name"), "run_sql");
     assert_eq!(get(tool, "gen_ai.tool.call.id"), "action00000");
     assert_eq!(tool.end_time_unix_nano - tool.start_time_unix_nano, 4_000_000_000);
-    assert!(
-        tool.events
-            .iter()
-            .any(|event| value(&event.attributes, "context.data.path").as_deref() == Some("out/top.csv"))
-    );
+    assert!(tool.events.iter().any(
+        |event| value(&event.attributes, "context.data.path").as_deref() == Some("out/top.csv")
+    ));
 }
 
 #[test]
@@ -175,7 +181,8 @@ fn what_failed_says_why() {
     let action = |name: &str| NodeBody::action(name, serde_json::json!({}));
     let mut timed_out = context_core::trajectory::Measures::default();
     timed_out.error = Some("timeout".into());
-    let known = NewNode::new(action("known").with("output", "late").unwrap(), [query]).measure(timed_out);
+    let known =
+        NewNode::new(action("known").with("output", "late").unwrap(), [query]).measure(timed_out);
     round.add(known.append(), at(1)).unwrap();
     let unknown = NewNode::new(action("unknown").with("output", "no").unwrap(), [query]);
     round.add(unknown.append(), at(1)).unwrap();
@@ -195,7 +202,8 @@ fn what_failed_says_why() {
     );
 }
 
-/// Heads that were damaged may say that two agents called each other: each is a trace of its own then, and nothing goes round for ever.
+/// Heads that were damaged may say that two agents called each other: each is a trace of its own
+/// then, and nothing goes round for ever.
 #[test]
 fn agents_that_call_each_other_are_traces_of_their_own() {
     let round = |agent: u32, parent: u32| {
@@ -219,7 +227,8 @@ fn times_before_1970_are_1970() {
     assert_eq!(spans(&of_rounds([vec![round]]))[0].start_time_unix_nano, 0);
 }
 
-/// Ids are there and unique, spans end after they began, what they point to is there, and no span is its own forebear.
+/// Ids are there and unique, spans end after they began, what they point to is there, and no span
+/// is its own forebear.
 fn check(graph: &SessionGraph) -> Result<(), String> {
     let spans = spans(graph);
     let by_id: BTreeMap<&[u8], &Span> = spans.iter().map(|span| (&*span.span_id, span)).collect();
@@ -233,15 +242,18 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
         }
         let (mut at, mut steps) = (span, 0);
         while !at.parent_span_id.is_empty() {
-            at = by_id.get(&*at.parent_span_id).ok_or_else(|| format!("{}: an orphan", span.name))?;
+            at = by_id
+                .get(&*at.parent_span_id)
+                .ok_or_else(|| format!("{}: an orphan", span.name))?;
             steps += 1;
             if steps > spans.len() || at.trace_id != span.trace_id {
                 return Err(format!("{}: goes round, or leaves its trace", span.name));
             }
         }
         for link in &span.links {
-            let there =
-                by_id.get(&*link.span_id).ok_or_else(|| format!("{}: links to nothing", span.name))?;
+            let there = by_id
+                .get(&*link.span_id)
+                .ok_or_else(|| format!("{}: links to nothing", span.name))?;
             if there.trace_id != link.trace_id {
                 return Err(format!("{}: links to another trace", span.name));
             }
@@ -251,7 +263,9 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
     // An answer of which it is known who gave it, or what it took, is a call.
     let took = |node: &Node| {
         let took = node.measures.as_deref();
-        took.is_some_and(|took| took.model.is_some() || took.input_tokens.or(took.output_tokens).is_some())
+        took.is_some_and(|took| {
+            took.model.is_some() || took.input_tokens.or(took.output_tokens).is_some()
+        })
     };
     let own = computed.filter(|node| match node.kind() {
         NodeKind::State | NodeKind::Action => true,
@@ -270,7 +284,8 @@ fn the_same_session_is_the_same_traces() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None,
+        ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn whatever_a_session_holds_its_traces_are_whole(graph in sessions()) {

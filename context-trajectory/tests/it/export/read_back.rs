@@ -1,14 +1,16 @@
-//! The tools that the formats are for read what was written: Graphviz, the Python package `prov`, the models of Harbor (or those that NVIDIA
-//! publishes), the parser of Mermaid.
+//! The tools that the formats are for read what was written: Graphviz, the Python package `prov`,
+//! the models of Harbor (or those that NVIDIA publishes), the parser of Mermaid.
 //!
-//! `CONTEXT_TEST_PYTHON` names a Python that has the packages, `CONTEXT_TEST_NODE_MODULES` a folder beside whose `node_modules` there are `mermaid`
-//! and `jsdom`. A tool that is not there is said to be not there, and nothing is proved then.
+//! `CONTEXT_TEST_PYTHON` names a Python that has the packages, `CONTEXT_TEST_NODE_MODULES` a folder
+//! beside whose `node_modules` there are `mermaid` and `jsdom`. A tool that is not there is said to
+//! be not there, and nothing is proved then.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use context_trajectory::export::{
-    AtifOptions, DiagramOptions, SessionGraph, write_atif, write_dot, write_mermaid, write_prov_json,
+    AtifOptions, DiagramOptions, SessionGraph, write_atif, write_dot, write_mermaid,
+    write_prov_json,
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -61,8 +63,11 @@ fn files(folder: &Path, ending: &str, write: impl Fn(&SessionGraph) -> String) -
 
 /// Whether a tool is there, said loudly if it is not.
 fn is_there(what: &str, probe: &mut Command) -> bool {
-    let there =
-        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    let there = probe
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
     if !there {
         skipped(what);
     }
@@ -94,7 +99,8 @@ fn graphviz_draws_what_was_written() {
     }
     let folder = tempfile::tempdir().unwrap();
     let options = DiagramOptions::default();
-    for file in files(folder.path(), "dot", |graph| written(|out| write_dot(graph, &options, out))) {
+    for file in files(folder.path(), "dot", |graph| written(|out| write_dot(graph, &options, out)))
+    {
         run(Command::new("dot").arg("-Tsvg").arg("-o").arg(file.with_extension("svg")).arg(&file));
     }
 }
@@ -106,7 +112,8 @@ fn the_package_prov_reads_what_was_written() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    run(python(PROV).args(files(folder.path(), "json", |graph| written(|out| write_prov_json(graph, out)))));
+    run(python(PROV)
+        .args(files(folder.path(), "json", |graph| written(|out| write_prov_json(graph, out)))));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    BridgeFrom, Changes, Measures, NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round, RoundState,
-    Trajectory, edge,
+    BridgeFrom, Changes, Measures, NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round,
+    RoundState, Trajectory, edge,
 };
 use context_core::{AgentRef, Timestamp};
 use context_trajectory::export::SessionGraph;
@@ -41,27 +41,35 @@ fn thought(from: i64, to: i64, tokens: u64) -> Measures {
 
 fn round_0() -> Round {
     let mut round = Round::new(agent(0).round(0), at(0));
-    let question =
-        NewQuery::new("Which region sold most?").raw("region??").files(["sales.csv"]).author("anna");
+    let question = NewQuery::new("Which region sold most?")
+        .raw("region??")
+        .files(["sales.csv"])
+        .author("anna");
     let (query, _) = round.ask(question, at(0)).unwrap();
-    let sales = NewNode::new(NodeBody::table("sales.csv"), [query]).edge(edge::HAS_ADDITIONAL_TABLE);
+    let sales =
+        NewNode::new(NodeBody::table("sales.csv"), [query]).edge(edge::HAS_ADDITIONAL_TABLE);
     let (sales, _) = round.add(sales.label("sales"), at(0)).unwrap();
-    let column = NewNode::new(NodeBody::column("sales"), [sales]).edge(edge::HAS_COLUMN).label("region");
+    let column =
+        NewNode::new(NodeBody::column("sales"), [sales]).edge(edge::HAS_COLUMN).label("region");
     round.add(column, at(0)).unwrap();
-    let state = NodeBody::state("Two ways: ask, or count.").with("reasoning_content", "hm").unwrap();
+    let state =
+        NodeBody::state("Two ways: ask, or count.").with("reasoning_content", "hm").unwrap();
     let state = state.with("goal", "the best region").unwrap();
-    let (state, _) = round.add(NewNode::new(state, [query]).measure(thought(1, 3, 1000)), at(3)).unwrap();
+    let (state, _) =
+        round.add(NewNode::new(state, [query]).measure(thought(1, 3, 1000)), at(3)).unwrap();
     let sql = NodeBody::action("run_sql", serde_json::json!({"limit": 5, "query": "select 1"}));
     let (sql, _) = round.add(NewNode::new(sql, [state]).measure(took(3, 7)), at(3)).unwrap();
     let research = NodeBody::action("research", serde_json::json!({"topic": HOSTILE}));
-    let (research, _) = round.add(NewNode::new(research, [state]).label(HOSTILE).append(), at(4)).unwrap();
+    let (research, _) =
+        round.add(NewNode::new(research, [state]).label(HOSTILE).append(), at(4)).unwrap();
     let dead = NodeBody::action("guess", serde_json::json!([1, 2]));
     let (dead, _) = round.add(NewNode::new(dead, [state]).append(), at(4)).unwrap();
     let closed = NewNode::new(NodeBody::state("A guess is no answer."), [dead]).close();
     round.add(closed, at(5)).unwrap();
     round.refer(sql, &round.node(sales).unwrap().clone(), at(5)).unwrap();
-    let done =
-        Changes::new().set("output", serde_json::json!({"rows": [["north", 12.50]]})).set("success", true);
+    let done = Changes::new()
+        .set("output", serde_json::json!({"rows": [["north", 12.50]]}))
+        .set("success", true);
     round.change(sql, &done, Some("executor".into()), at(7)).unwrap();
     round.change(research, &Changes::new().set("output", HOSTILE), None, at(9)).unwrap();
     round.change(research, &Changes::new().set("success", true), None, at(9)).unwrap();
@@ -69,8 +77,11 @@ fn round_0() -> Round {
     let (table, _) = round.add(table, at(7)).unwrap();
     let column = NewNode::new(NodeBody::column("top"), [table]).edge(edge::HAS_COLUMN);
     round.add(column, at(7)).unwrap();
-    round.change(table, &Changes::new().describe("the best one"), Some("portrait".into()), at(8)).unwrap();
-    let end = NewNode::new(NodeBody::state("North it is."), [sql, research]).measure(thought(10, 12, 2000));
+    round
+        .change(table, &Changes::new().describe("the best one"), Some("portrait".into()), at(8))
+        .unwrap();
+    let end = NewNode::new(NodeBody::state("North it is."), [sql, research])
+        .measure(thought(10, 12, 2000));
     let (end, _) = round.add(end, at(12)).unwrap();
     round.add(NewNode::new(NodeBody::response("North."), [end]), at(13)).unwrap();
     round.set_state(RoundState::Closed, at(13));
@@ -82,7 +93,10 @@ fn round_2(before: &Round) -> Round {
     let (query, _) = round.ask(NewQuery::new(HOSTILE), at(100)).unwrap();
     let plot = NodeBody::action("plot", serde_json::json!({}));
     let (plot, _) = round.add(NewNode::new(plot, [query]), at(101)).unwrap();
-    let table = before.resolve("Table(table00001)").or_else(|_| before.resolve("Table(table00000)")).unwrap();
+    let table = before
+        .resolve("Table(table00001)")
+        .or_else(|_| before.resolve("Table(table00000)"))
+        .unwrap();
     round.refer(plot, &table.clone(), at(101)).unwrap();
     let file = NewNode::new(NodeBody::file("plot.png"), [plot]).edge(edge::PRODUCES);
     round.add(file, at(102)).unwrap();
@@ -94,13 +108,17 @@ fn sub_agent(parent: NodeId) -> Round {
     let mut round = round.below(ParentNode { agent: 0, node: parent });
     let (query, _) = round.ask(NewQuery::new("Find out about north."), at(4)).unwrap();
     let (state, _) = round
-        .add(NewNode::new(NodeBody::state("It is cold."), [query]).measure(thought(5, 6, 100)), at(6))
+        .add(
+            NewNode::new(NodeBody::state("It is cold."), [query]).measure(thought(5, 6, 100)),
+            at(6),
+        )
         .unwrap();
     round.add(NewNode::new(NodeBody::response("Cold."), [state]), at(6)).unwrap();
     round
 }
 
-/// Two rounds with a gap between them, a fan-out, a dead branch, data, references, versions, a sub-agent.
+/// Two rounds with a gap between them, a fan-out, a dead branch, data, references, versions, a
+/// sub-agent.
 pub(crate) fn session() -> SessionGraph {
     let first = round_0();
     let caller = first.nodes().find(|node| node.body.text("action") == "research").unwrap().id;
@@ -191,7 +209,8 @@ fn built(mut round: Round, steps: &[Step], earlier: Option<&Round>, start: i64) 
             1 => NewNode::new(NodeBody::action(text, serde_json::json!({"a": text})), [one])
                 .edge("triggers")
                 .append(),
-            2 => NewNode::new(NodeBody::action(text, serde_json::json!([text])), tails).edge("triggers"),
+            2 => NewNode::new(NodeBody::action(text, serde_json::json!([text])), tails)
+                .edge("triggers"),
             3 => NewNode::new(NodeBody::table(text), [one]).edge("produces"),
             4 => NewNode::new(NodeBody::response(text), [one]),
             5 => NewNode::new(NodeBody::state(text), tails).edge("has_conclusion").close(),
@@ -222,16 +241,20 @@ fn built(mut round: Round, steps: &[Step], earlier: Option<&Round>, start: i64) 
 
 /// Sessions of two rounds and a sub-agent that any node of theirs called.
 pub(crate) fn sessions() -> impl Strategy<Value = SessionGraph> {
-    (steps(), steps(), steps(), any::<prop::sample::Index>()).prop_map(|(first, second, sub, caller)| {
-        let first = built(Round::new(agent(0).round(0), at(0)), &first, None, 0);
-        let second = built(Round::new(agent(0).round(3), at(50)), &second, Some(&first), 50);
-        let below = Round::new(agent(1).round(1), at(20));
-        let callers: Vec<NodeId> = first.nodes().map(|node| node.id).collect();
-        let below = match callers.is_empty() {
-            true => below,
-            false => below.below(ParentNode { agent: 0, node: callers[caller.index(callers.len())] }),
-        };
-        let sub = built(below, &sub, None, 20);
-        of_rounds([vec![first, second], vec![sub]])
-    })
+    (steps(), steps(), steps(), any::<prop::sample::Index>()).prop_map(
+        |(first, second, sub, caller)| {
+            let first = built(Round::new(agent(0).round(0), at(0)), &first, None, 0);
+            let second = built(Round::new(agent(0).round(3), at(50)), &second, Some(&first), 50);
+            let below = Round::new(agent(1).round(1), at(20));
+            let callers: Vec<NodeId> = first.nodes().map(|node| node.id).collect();
+            let below = match callers.is_empty() {
+                true => below,
+                false => {
+                    below.below(ParentNode { agent: 0, node: callers[caller.index(callers.len())] })
+                }
+            };
+            let sub = built(below, &sub, None, 20);
+            of_rounds([vec![first, second], vec![sub]])
+        },
+    )
 }

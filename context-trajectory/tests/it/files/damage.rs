@@ -68,7 +68,8 @@ async fn damage_at_any_byte_is_told_and_never_written_over() {
         let files = FileChannel::new(root.path());
         let loaded = files.load_rounds(&agent, 0..=0).await;
         let line = 1 + graph[..place].iter().filter(|byte| **byte == b'\n').count();
-        // The end of the last line may look as if the line was not finished, which is the same as a crash.
+        // The end of the last line may look as if the line was not finished, which is the same as a
+        // crash.
         if let Ok(records) = &loaded {
             assert!(place >= last_line, "byte {place} of line {line}");
             assert!(states.iter().any(|(state, _)| [state.clone()] == records[..]));
@@ -77,11 +78,15 @@ async fn damage_at_any_byte_is_told_and_never_written_over() {
         let error = loaded.unwrap_err();
         // A header that is none makes it another program's file.
         assert!(
-            matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid | ErrorKind::Unsupported),
+            matches!(
+                error.kind(),
+                ErrorKind::Corrupt | ErrorKind::Invalid | ErrorKind::Unsupported
+            ),
             "{error}"
         );
         assert!(error.to_string().contains("agent-0.round-0.jsonl"), "{error}");
-        let told = (line..=line + 1).any(|line| error.to_string().contains(&format!("line=\"{line}\"")));
+        let told =
+            (line..=line + 1).any(|line| error.to_string().contains(&format!("line=\"{line}\"")));
         assert!(told, "line {line}: {error}");
         let mut diary = Diary::asked(&agent, 0);
         assert!(files.record_round(&diary.commit()).await.is_err());
@@ -125,8 +130,8 @@ async fn a_file_under_another_name_is_not_believed() {
     assert!(files.rounds(&RoundQuery::of_user("eve")).await.is_err());
 }
 
-/// The end of a round writes its file anew: the new head, then the new graph beside the old one, which takes its place. A second name for the old file
-/// shows what it was just before.
+/// The end of a round writes its file anew: the new head, then the new graph beside the old one,
+/// which takes its place. A second name for the old file shows what it was just before.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
@@ -151,7 +156,8 @@ async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
     assert!(new.len() * 2 < old.len() && new.iter().filter(|byte| **byte == b'\n').count() == 2);
     let expected = diary.round.to_record();
     let partial = graph.with_file_name(".agent-0.round-0.jsonl.partial0");
-    for (graph_now, head_now) in [(&old, &old_head), (&old, &new_head), (&new, &old_head), (&new, &new_head)]
+    for (graph_now, head_now) in
+        [(&old, &old_head), (&old, &new_head), (&new, &old_head), (&new, &new_head)]
     {
         for half in [0, 1, new.len() / 2, new.len()] {
             std::fs::write(&graph, graph_now).unwrap();
@@ -164,7 +170,10 @@ async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
             let mut next = Diary { round: diary.round.clone(), changes: Vec::new() };
             next.note(action, "later");
             record(&files, &mut next).await;
-            assert_eq!(load(&FileChannel::new(root.path()), &agent).await, [next.round.to_record()]);
+            assert_eq!(
+                load(&FileChannel::new(root.path()), &agent).await,
+                [next.round.to_record()]
+            );
         }
     }
 }
@@ -188,6 +197,9 @@ async fn a_head_that_is_missing_or_damaged_costs_nothing_but_time() {
             assert_eq!(listed, [diary.round.head()]);
         }
         std::fs::remove_file(&head).unwrap();
-        assert_eq!(files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items, [diary.round.head()]);
+        assert_eq!(
+            files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items,
+            [diary.round.head()]
+        );
     }
 }

@@ -22,15 +22,18 @@ enum Step {
     List { user: usize, limit: usize },
 }
 
-const USERS: [(&str, &str); 4] = [("ada", "s"), ("Ada", "s"), ("ada", "S/../s"), ("ada", "\u{0}~\u{1f600}")];
+const USERS: [(&str, &str); 4] =
+    [("ada", "s"), ("Ada", "s"), ("ada", "S/../s"), ("ada", "\u{0}~\u{1f600}")];
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let place = || (0..USERS.len(), 0..2_u32, 0..3_u32);
     let step = prop_oneof![
-        6 => (place(), "\\PC{0,40}|[\n\r\u{0}\"\\\\]{1,9}", any::<bool>()).prop_map(|((user, agent, round), text, link)| {
+        6 => (place(), "\\PC{0,40}|[\n\r\u{0}\"\\\\]{1,9}",
+            any::<bool>()).prop_map(|((user, agent, round), text, link)| {
             Step::Add { user, agent, round, text, link }
         }),
-        4 => (place(), "\\PC{0,40}").prop_map(|((user, agent, round), text)| Step::Change { user, agent, round, text }),
+        4 => (place(), "\\PC{0,40}").prop_map(|((user, agent, round), text)| Step::Change { user,
+            agent, round, text }),
         1 => place().prop_map(|(user, agent, round)| Step::Remove { user, agent, round }),
         1 => place().prop_map(|(user, agent, round)| Step::End { user, agent, round }),
         1 => Just(Step::Reopen),
@@ -62,8 +65,9 @@ async fn run(steps: Vec<Step>) {
                 continue;
             }
             Step::Prune { user, until } => {
-                let prune =
-                    RoundPrune::of_user(USERS[*user].0).session(USERS[*user].1).updated_until(at(*until));
+                let prune = RoundPrune::of_user(USERS[*user].0)
+                    .session(USERS[*user].1)
+                    .updated_until(at(*until));
                 assert_eq!(
                     files.prune_rounds(&prune).await.unwrap(),
                     memory.prune_rounds(&prune).await.unwrap()
@@ -94,8 +98,9 @@ async fn run(steps: Vec<Step>) {
         let changes = match (step, last) {
             (Step::Add { text, .. }, None) => graph.ask(NewQuery::new(text), now).unwrap().1,
             (Step::Add { text, link, .. }, Some(last)) => {
-                let mut node = NewNode::new(NodeBody::action(text, serde_json::json!({"n": time})), [last])
-                    .edge("triggers");
+                let mut node =
+                    NewNode::new(NodeBody::action(text, serde_json::json!({"n": time})), [last])
+                        .edge("triggers");
                 if link {
                     node = node.message(MessageLink::new("chat", "message")).append();
                 } else {
@@ -117,8 +122,14 @@ async fn run(steps: Vec<Step>) {
         };
         graph.committed();
         let commit = RoundCommit::new(format!("key {time}"), changes, graph.head());
-        assert_eq!(files.record_round(&commit).await.unwrap(), memory.record_round(&commit).await.unwrap());
-        assert_eq!(files.record_round(&commit).await.unwrap(), memory.record_round(&commit).await.unwrap());
+        assert_eq!(
+            files.record_round(&commit).await.unwrap(),
+            memory.record_round(&commit).await.unwrap()
+        );
+        assert_eq!(
+            files.record_round(&commit).await.unwrap(),
+            memory.record_round(&commit).await.unwrap()
+        );
     }
     for (user, session) in USERS {
         for number in 0..2 {
@@ -126,7 +137,8 @@ async fn run(steps: Vec<Step>) {
             let all = files.load_rounds(&agent, 0..=u32::MAX).await.unwrap();
             assert_eq!(all, memory.load_rounds(&agent, 0..=u32::MAX).await.unwrap());
         }
-        let linked = files.nodes_of_message(&user.into(), &"chat".into(), &"message".into()).await.unwrap();
+        let linked =
+            files.nodes_of_message(&user.into(), &"chat".into(), &"message".into()).await.unwrap();
         let expected =
             memory.nodes_of_message(&user.into(), &"chat".into(), &"message".into()).await.unwrap();
         assert_eq!(linked, expected);
@@ -134,7 +146,8 @@ async fn run(steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn files_are_what_memory_is(steps in steps()) {

@@ -24,7 +24,10 @@ async fn channels_see_each_other_also_when_files_are_written_anew() {
         diary.note(action, &format!("{step} {text}"));
         let commit = diary.commit();
         assert_eq!(channels[step % 2].record_round(&commit).await.unwrap(), RecordOutcome::Applied);
-        assert_eq!(channels[(step + 1) % 2].record_round(&commit).await.unwrap(), RecordOutcome::Replayed);
+        assert_eq!(
+            channels[(step + 1) % 2].record_round(&commit).await.unwrap(),
+            RecordOutcome::Replayed
+        );
         let outcome = channels[(step + 1) % 2].record_round(&stale).await.unwrap();
         assert_eq!(outcome, RecordOutcome::Conflict { actual: diary.round.revision() });
         largest = largest.max(std::fs::metadata(super::graph_of(root.path())).unwrap().len());
@@ -51,7 +54,8 @@ async fn eight_writers_lose_nothing() {
                 let mut round = Round::from_record(record).unwrap();
                 let query = round.query().unwrap().id;
                 let file = NodeBody::file(format!("/{writer}/{done}"));
-                let (_, changes) = round.add(NewNode::new(file, [query]).edge("produces"), at(20)).unwrap();
+                let (_, changes) =
+                    round.add(NewNode::new(file, [query]).edge("produces"), at(20)).unwrap();
                 round.committed();
                 let commit = RoundCommit::new(format!("{writer}.{done}"), changes, round.head());
                 match files.record_round(&commit).await.unwrap() {

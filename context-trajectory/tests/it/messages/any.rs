@@ -1,8 +1,8 @@
 //! Any messages and any records.
 
 use context_core::{
-    Data, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning, Role, Text, ToolCall,
-    ToolInput, ToolResult,
+    Data, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning, Role, Text,
+    ToolCall, ToolInput, ToolResult,
 };
 use context_trajectory::messages::MessageRecord;
 use proptest::collection::vec;
@@ -26,7 +26,8 @@ fn json() -> impl Strategy<Value = Json> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    proptest::sample::select(vec!["", " ", "a", "b\nc", "é\u{1}", "[no result]"]).prop_map(str::to_owned)
+    proptest::sample::select(vec!["", " ", "a", "b\nc", "é\u{1}", "[no result]"])
+        .prop_map(str::to_owned)
 }
 
 fn id() -> impl Strategy<Value = String> {
@@ -51,8 +52,10 @@ fn metadata() -> impl Strategy<Value = Metadata> {
         "trajectory.record",
         "synthetic",
     ];
-    let entries = vec((proptest::sample::select(keys.to_vec()).prop_map(str::to_owned), json()), 0..3);
-    prop_oneof![2 => Just(Metadata::default()), 1 => entries.prop_map(|entries| entries.into_iter().collect())]
+    let entries =
+        vec((proptest::sample::select(keys.to_vec()).prop_map(str::to_owned), json()), 0..3);
+    prop_oneof![2 => Just(Metadata::default()),
+        1 => entries.prop_map(|entries| entries.into_iter().collect())]
 }
 
 fn part() -> impl Strategy<Value = Part> {
@@ -60,9 +63,11 @@ fn part() -> impl Strategy<Value = Part> {
     prop_oneof![
         3 => (text(), metadata()).prop_map(|(text, metadata)| Part::Text(Text { text, metadata })),
         3 => (id(), text(), input, metadata())
-            .prop_map(|(id, name, input, metadata)| Part::ToolCall(ToolCall { id, name, input, metadata })),
+            .prop_map(|(id, name, input,
+                metadata)| Part::ToolCall(ToolCall { id, name, input, metadata })),
         1 => (text(), metadata()).prop_map(|(text, metadata)| {
-            Part::Reasoning(Reasoning { text, metadata, signature: Some("s".into()), ..Reasoning::default() })
+            Part::Reasoning(Reasoning { text, metadata, signature: Some("s".into()),
+                ..Reasoning::default() })
         }),
         1 => metadata().prop_map(|metadata| {
             let source = MediaSource::Url("https://example.com/a.png".into());
@@ -84,8 +89,13 @@ fn result() -> impl Strategy<Value = Part> {
 }
 
 pub(super) fn message() -> impl Strategy<Value = Message> {
-    let role = proptest::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
-    let parts = prop_oneof![vec(part(), 0..4), vec(result(), 0..4), vec(prop_oneof![part(), result()], 0..3)];
+    let role =
+        proptest::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
+    let parts = prop_oneof![
+        vec(part(), 0..4),
+        vec(result(), 0..4),
+        vec(prop_oneof![part(), result()], 0..3)
+    ];
     (role, parts, metadata())
         .prop_map(|(role, parts, metadata)| Message::new(role, parts).with_metadata(metadata))
 }
@@ -94,14 +104,15 @@ pub(super) fn message() -> impl Strategy<Value = Message> {
 pub(super) fn record() -> impl Strategy<Value = MessageRecord> {
     let kinds = ["HumanMessage", "AIMessage", "ToolMessage", "SystemMessage"];
     let kind = proptest::sample::select(kinds.to_vec());
-    let call = (proptest::option::of(id()), json(), any::<bool>()).prop_map(|(id, args, vendor)| {
-        let id = Json::from_serialize(&id).unwrap();
-        let text = match vendor {
-            true => format!(r#"{{"id":{id},"function":{{"name":"t","arguments":"{{}}"}}}}"#),
-            false => format!(r#"{{"name":"t","args":{args},"id":{id},"type":"tool_call"}}"#),
-        };
-        Json::from_text(text).unwrap()
-    });
+    let call =
+        (proptest::option::of(id()), json(), any::<bool>()).prop_map(|(id, args, vendor)| {
+            let id = Json::from_serialize(&id).unwrap();
+            let text = match vendor {
+                true => format!(r#"{{"id":{id},"function":{{"name":"t","arguments":"{{}}"}}}}"#),
+                false => format!(r#"{{"name":"t","args":{args},"id":{id},"type":"tool_call"}}"#),
+            };
+            Json::from_text(text).unwrap()
+        });
     let calls = vec(prop_oneof![5 => call, 1 => json()], 0..3);
     let keys = [
         "content",
@@ -119,7 +130,8 @@ pub(super) fn record() -> impl Strategy<Value = MessageRecord> {
     ];
     let odd = vec((proptest::sample::select(keys.to_vec()), json()), 0..3);
     (kind, text(), calls, id(), odd).prop_map(|(kind, text, calls, id, odd)| {
-        let mut record = super::record(&format!(r#"{{"type":"{kind}"}}"#)).with("content", text.as_str());
+        let mut record =
+            super::record(&format!(r#"{{"type":"{kind}"}}"#)).with("content", text.as_str());
         if kind == "AIMessage" {
             record.set(
                 ["tool_calls", "invalid_tool_calls"][calls.len() % 2],

@@ -154,7 +154,9 @@ fn calls_in_a_vendors_form_count() {
 }
 
 fn said(records: &[MessageRecord]) -> Vec<(RecordKind, String)> {
-    let kept = records.iter().filter(|record| record.kind() != RecordKind::System && !record.is_synthetic());
+    let kept = records
+        .iter()
+        .filter(|record| record.kind() != RecordKind::System && !record.is_synthetic());
     let mut said: Vec<_> = kept.map(|record| (record.kind(), record.text())).collect();
     said.sort_by(|a, b| (a.0.as_str(), &a.1).cmp(&(b.0.as_str(), &b.1)));
     said
@@ -166,9 +168,9 @@ fn pairs_valid(records: &[MessageRecord], invalid_too: bool) -> bool {
     for record in records {
         if record.kind() == RecordKind::Tool {
             let id = record.tool_call_id().unwrap_or_default().trim().to_owned();
-            let taken = [&mut open, &mut optional]
-                .into_iter()
-                .any(|ids| ids.iter().position(|open| *open == id).map(|at| ids.remove(at)).is_some());
+            let taken = [&mut open, &mut optional].into_iter().any(|ids| {
+                ids.iter().position(|open| *open == id).map(|at| ids.remove(at)).is_some()
+            });
             if !taken || id.is_empty() {
                 return false;
             }

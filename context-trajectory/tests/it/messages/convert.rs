@@ -1,7 +1,9 @@
 //! Messages to records and back.
 
 use context_core::{Json, JsonPatch, Message, Part, Role, ToolResult};
-use context_trajectory::messages::{MessageRecord, RecordError, TokenUsage, to_messages, to_records};
+use context_trajectory::messages::{
+    MessageRecord, RecordError, TokenUsage, to_messages, to_records,
+};
 use proptest::prelude::*;
 
 use super::{any, record};
@@ -36,7 +38,8 @@ proptest! {
         let messages = to_messages(&records).unwrap();
         let back = to_records(&messages);
         prop_assert_eq!(&to_messages(&back).unwrap(), &messages);
-        prop_assert!(JsonPatch::between(&list(&records), &list(&back)).is_none(), "{:?}\n{:?}", records, back);
+        prop_assert!(JsonPatch::between(&list(&records), &list(&back)).is_none(), "{:?}\n{:?}",
+            records, back);
     }
 }
 
@@ -46,7 +49,8 @@ fn an_answer_is_stored_as_frameworks_store_it() {
     let message = Message::new(Role::Assistant, [Part::text("a"), call]);
     let mut records = to_records([&message]);
     insta::assert_snapshot!(records[0].to_json(), @r#"{"type":"AIMessage","content":"a","name":"","additional_kwargs":{},"response_metadata":{},"tool_calls":[{"name":"t","args":{"z":1,"a":1.50},"id":"1","type":"tool_call"}],"invalid_tool_calls":[]}"#);
-    let usage = TokenUsage { input_tokens: 3, output_tokens: 2, total_tokens: 5, ..TokenUsage::default() };
+    let usage =
+        TokenUsage { input_tokens: 3, output_tokens: 2, total_tokens: 5, ..TokenUsage::default() };
     records[0] = records[0].clone().with_usage(&usage);
     let back = to_messages(&records).unwrap();
     assert_eq!(back[0].parts, message.parts);
@@ -64,7 +68,8 @@ fn a_failed_result_stays_failed_and_names_stay() {
         is_error: true,
         metadata: Default::default(),
     };
-    let message = Message::new(Role::Tool, [Part::ToolResult(result), Part::tool_result("2", "fine")]);
+    let message =
+        Message::new(Role::Tool, [Part::ToolResult(result), Part::tool_result("2", "fine")]);
     let records = to_records([&message]);
     insta::assert_snapshot!(list(&records), @r#"[{"type":"ToolMessage","content":"boom","name":"t","additional_kwargs":{},"response_metadata":{},"tool_call_id":"1","status":"error"},{"type":"ToolMessage","content":"fine","name":"","additional_kwargs":{},"response_metadata":{},"tool_call_id":"2","context.continues":true}]"#);
     assert!(records[0].is_error() && !records[1].is_error());
@@ -89,7 +94,8 @@ fn a_record_that_was_changed_since_is_read_as_it_is_now() {
 
 #[test]
 fn a_message_that_was_changed_since_is_stored_as_it_is_now() {
-    let odd = record(r#"{"type":"HumanMessage","content":[{"type":"text","text":"a"}],"extra":null}"#);
+    let odd =
+        record(r#"{"type":"HumanMessage","content":[{"type":"text","text":"a"}],"extra":null}"#);
     let mut message = to_messages(&[odd]).unwrap().remove(0);
     message.parts = vec![Part::text("b")];
     let records = to_records([&message]);
@@ -99,8 +105,10 @@ fn a_message_that_was_changed_since_is_stored_as_it_is_now() {
 
 #[test]
 fn what_is_of_no_known_type_has_no_message() {
-    let records =
-        [record(r#"{"type":"HumanMessage","content":"u"}"#), record(r#"{"type":"Odd","content":"?"}"#)];
+    let records = [
+        record(r#"{"type":"HumanMessage","content":"u"}"#),
+        record(r#"{"type":"Odd","content":"?"}"#),
+    ];
     assert!(matches!(to_messages(&records), Err(RecordError::UnknownType { index: 1 })));
     let list = MessageRecord::from_json(&Json::from_text("[]").unwrap());
     assert!(matches!(list, Err(RecordError::NotAnObject { found: "a list" })));

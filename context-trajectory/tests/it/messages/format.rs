@@ -139,7 +139,8 @@ proptest! {
         let question = records.first().is_some_and(|first| first.type_name().as_deref() == Some("HumanMessage"));
         for name in records[usize::from(question)..].iter().filter_map(MessageRecord::name) {
             let is_tool = text.contains(&format!("[Tool:{name}]"));
-            prop_assert!(is_tool || records.iter().all(|record| record.tool_call_id().is_none() || record.name() != Some(name.clone())));
+            prop_assert!(is_tool || records.iter().all(|record| record.tool_call_id().is_none()
+                || record.name() != Some(name.clone())));
         }
         prop_assert!(text == "None" || text.starts_with("=== CURRENT CONTEXT ===\n"));
     }

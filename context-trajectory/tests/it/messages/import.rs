@@ -27,10 +27,14 @@ fn both_generations_are_read_and_nothing_goes_silently() {
     let (old, new) = (import_messages(items).unwrap(), import_messages(&object).unwrap());
     assert_eq!(old.records, new.records);
     assert_eq!(old.records.len(), 3);
-    let problems: Vec<_> = new.unread.iter().map(|unread| (unread.index, unread.problem.clone())).collect();
+    let problems: Vec<_> =
+        new.unread.iter().map(|unread| (unread.index, unread.problem.clone())).collect();
     let unknown = ImportProblem::UnknownType { name: "Odd".into() };
-    let expected =
-        [(2, unknown), (4, ImportProblem::NoType), (5, ImportProblem::NotAnObject { found: "a string" })];
+    let expected = [
+        (2, unknown),
+        (4, ImportProblem::NoType),
+        (5, ImportProblem::NotAnObject { found: "a string" }),
+    ];
     assert_eq!(problems, expected);
     assert_eq!(new.extra["round_summaries"].as_str(), r#"[{"round":0}]"#);
 }
@@ -43,7 +47,10 @@ fn damage_is_an_error() {
         import_messages("{\"messages\": 1}"),
         Err(ImportError::NotMessages { found: "a number" })
     ));
-    assert!(matches!(import_messages("\"text\""), Err(ImportError::NotMessages { found: "a string" })));
+    assert!(matches!(
+        import_messages("\"text\""),
+        Err(ImportError::NotMessages { found: "a string" })
+    ));
 }
 
 #[tokio::test]

@@ -58,7 +58,8 @@ async fn a_write_that_broke_off_anywhere_loses_nothing_that_was_whole() {
             let mut torn = bytes[..end].to_vec();
             torn.resize(end + zeros, 0);
             fs::write(&path, &torn).unwrap();
-            // A line is whole once all of it but the line feed is there; the first line is no record.
+            // A line is whole once all of it but the line feed is there; the first line is no
+            // record.
             let feeds = bytes[..end].iter().filter(|byte| **byte == b'\n').count();
             let unended = zeros == 0 && bytes.get(end) == Some(&b'\n');
             let whole = (feeds + usize::from(unended)).saturating_sub(1);
@@ -81,13 +82,16 @@ async fn damage_names_its_line_and_is_never_written_over() {
     let (_folder, path) = place();
     written(&path).await;
     let text = fs::read_to_string(&path).unwrap();
-    for (from, to) in [("\"r\"", "\"s\""), ("{\"check\":\"", "{\"chick\":\""), ("\"record\"", "\"recard\"")] {
+    for (from, to) in
+        [("\"r\"", "\"s\""), ("{\"check\":\"", "{\"chick\":\""), ("\"record\"", "\"recard\"")]
+    {
         // In the fourth line.
         let at = text.match_indices('\n').nth(2).unwrap().0;
         let damaged = format!("{}{}", &text[..at], text[at..].replacen(from, to, 1));
         assert_ne!(damaged, text);
         fs::write(&path, &damaged).unwrap();
-        for error in [MessageLog::open(&path).await.unwrap_err(), MessageLog::read(&path).await.unwrap_err()]
+        for error in
+            [MessageLog::open(&path).await.unwrap_err(), MessageLog::read(&path).await.unwrap_err()]
         {
             assert_eq!((error.kind(), error.get("line")), (ErrorKind::Corrupt, Some("4")));
         }
@@ -98,7 +102,9 @@ async fn damage_names_its_line_and_is_never_written_over() {
 #[tokio::test]
 async fn files_of_other_forms_are_left_alone() {
     let (_folder, path) = place();
-    for text in ["{\"messages\": []}", "{\"messages\": []}\n", "{\"check\":\"x", "[", "\u{feff}", "\n"] {
+    for text in
+        ["{\"messages\": []}", "{\"messages\": []}\n", "{\"check\":\"x", "[", "\u{feff}", "\n"]
+    {
         fs::write(&path, text).unwrap();
         let error = MessageLog::open(&path).await.unwrap_err();
         assert_eq!(error.get("line"), Some("1"), "{text:?}");
@@ -132,7 +138,9 @@ async fn appends_of_several_logs_never_mix() {
     let append = |(i, log): (usize, MessageLog)| {
         tokio::spawn(async move {
             for k in 0..25 {
-                log.append(&[user(&format!("{i} {k}")), ai(&format!("{i} {k}"), "[]")]).await.unwrap();
+                log.append(&[user(&format!("{i} {k}")), ai(&format!("{i} {k}"), "[]")])
+                    .await
+                    .unwrap();
             }
         })
     };

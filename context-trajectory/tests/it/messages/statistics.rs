@@ -57,8 +57,10 @@ fn rounds_are_counted_from_question_to_question() {
 
 #[test]
 fn the_time_of_a_message_that_stands_for_earlier_ones_counts_for_nothing() {
-    let folded = record(r#"{"type":"HumanMessage","additional_kwargs":{"_folded":true}}"#).with_time(at(99));
-    let checkpoint = user("so far").with("checkpoint", context_core::wire::truth()).with_time(at(99));
+    let folded =
+        record(r#"{"type":"HumanMessage","additional_kwargs":{"_folded":true}}"#).with_time(at(99));
+    let checkpoint =
+        user("so far").with("checkpoint", context_core::wire::truth()).with_time(at(99));
     for earlier in [folded, checkpoint] {
         let run = [earlier, user("a").with_time(at(10)), ai("b", "[]").with_time(at(14))];
         let rounds = round_statistics(&run, ToolTime::Between);
@@ -88,7 +90,9 @@ fn calls_are_counted_by_kind() {
     let run = [
         user("u"),
         ai("", r#"[{"name":"t","id":"1"},{"name":"ask","id":"2"}]"#),
-        record(r#"{"type":"AIMessage","content":"","invalid_tool_calls":[{"name":"ask","id":"3"}]}"#),
+        record(
+            r#"{"type":"AIMessage","content":"","invalid_tool_calls":[{"name":"ask","id":"3"}]}"#,
+        ),
     ];
     let counted = RunStatistics::of(&run, |name| name == "ask");
     insta::assert_json_snapshot!(counted, @r#"

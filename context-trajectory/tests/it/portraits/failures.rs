@@ -29,9 +29,8 @@ async fn a_failing_model_leaves_no_description_and_is_asked_again_by_a_later_sch
     let report = portraits.await_all(LONG).await;
     let [failure] = &report.failures[..] else { panic!("one failure") };
     assert_eq!((&failure.agent, failure.node), (&ada(), map));
-    assert!(
-        matches!(&*failure.error, PortraitError::Model(error) if error.code == ModelErrorCode::Authentication)
-    );
+    assert!(matches!(&*failure.error,
+            PortraitError::Model(error) if error.code == ModelErrorCode::Authentication));
     assert_eq!((&*context.round().node(map).unwrap().description, painter.calls()), ("", 1));
     // Saying nothing, or no, is no description either.
     let mut refusal = says("I cannot help with that.");
@@ -78,9 +77,8 @@ async fn what_may_pass_is_tried_again_and_the_rest_is_not_waited_for() {
     painter.slow.store(true, Ordering::SeqCst);
     portraits.schedule(&other).await.unwrap();
     let failures = portraits.await_all(LONG).await.failures;
-    assert!(
-        matches!(&*failures[0].error, PortraitError::Model(error) if error.code == ModelErrorCode::Timeout)
-    );
+    assert!(matches!(&*failures[0].error,
+            PortraitError::Model(error) if error.code == ModelErrorCode::Timeout));
     assert_eq!(painter.calls(), 10);
 }
 
@@ -120,7 +118,9 @@ async fn what_is_cancelled_stops_and_says_so() {
     portraits.cancel();
     let report = portraits.await_all(LONG).await;
     assert_eq!((report.described, report.pending, report.failures.len()), (0, 0, 2));
-    assert!(report.failures.iter().all(|failure| matches!(&*failure.error, PortraitError::Cancelled)));
+    assert!(
+        report.failures.iter().all(|failure| matches!(&*failure.error, PortraitError::Cancelled))
+    );
     assert_eq!(painter.calls(), 1, "the second one never began");
 }
 

@@ -59,7 +59,11 @@ impl LanguageModel for Painter {
         "painter"
     }
 
-    async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
         self.asked.lock().unwrap().push(request.clone());
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(running, Ordering::SeqCst);

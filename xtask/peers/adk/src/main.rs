@@ -1,4 +1,5 @@
-//! adk-rust's session service, driven for `cargo xtask bench peers`: an event for each message, no branches, no fragments.
+//! adk-rust's session service, driven for `cargo xtask bench peers`: an event for each message, no
+//! branches, no fragments.
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 
@@ -76,7 +77,8 @@ async fn fill(service: &SqliteSessionService, job: &Job) -> Result<String, Box<d
     let id = format!("{}-{}", job.case, job.n);
     if service.get(get(&id)).await.is_err() {
         let (app_name, user_id) = (APP.to_owned(), USER.to_owned());
-        let new = CreateRequest { app_name, user_id, session_id: Some(id.clone()), state: HashMap::new() };
+        let new = CreateRequest { app_name, user_id, session_id: Some(id.clone()),
+            state: HashMap::new() };
         service.create(new).await?;
         for i in 0..job.n {
             service.append_event(&id, event(i)).await?;
@@ -88,16 +90,19 @@ async fn fill(service: &SqliteSessionService, job: &Job) -> Result<String, Box<d
 async fn load(service: &SqliteSessionService, session: &str, at_least: usize) -> Done {
     let session = service.get(get(session)).await?;
     let read = session.events().len();
-    if read < at_least { Err(format!("{read} events instead of {at_least}").into()) } else { Ok(()) }
+    if read < at_least { Err(format!("{read} events instead of {at_least}").into()) } else {
+        Ok(()) }
 }
 
 fn get(session: &str) -> GetRequest {
     let (app_name, user_id) = (APP.to_owned(), USER.to_owned());
-    GetRequest { app_name, user_id, session_id: session.to_owned(), num_recent_events: None, after: None }
+    GetRequest { app_name, user_id, session_id: session.to_owned(), num_recent_events: None,
+        after: None }
 }
 
 fn event(i: usize) -> Event {
-    let (author, role) = if i.is_multiple_of(2) { ("user", "user") } else { ("assistant", "model") };
+    let (author, role) = if i.is_multiple_of(2) { ("user", "user") } else { ("assistant",
+        "model") };
     let mut event = Event::new(format!("turn-{}", i / 2));
     event.author = author.to_owned();
     event.llm_response.content = Some(Content::new(role).with_text(text(i)));

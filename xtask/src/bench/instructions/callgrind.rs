@@ -26,7 +26,9 @@ impl<'a> Callgrind<'a> {
     /// The instructions of one repetition. Its profile is kept, for whoever wants to look.
     pub(super) fn count(&self, case: &Case) -> Result<u64> {
         match case.repetitions {
-            None => self.run(case, 1, &["--collect-atstart=no", &format!("--toggle-collect={COUNTED}")]),
+            None => {
+                self.run(case, 1, &["--collect-atstart=no", &format!("--toggle-collect={COUNTED}")])
+            }
             Some(times) => {
                 // What is done by other threads is below no function of this one.
                 let (once, twice) = (self.run(case, times, &[])?, self.run(case, 2 * times, &[])?);
@@ -49,7 +51,8 @@ impl<'a> Callgrind<'a> {
             .status()
             .context("could not run valgrind")?;
         ensure!(status.success(), "{}: {status}", case.name);
-        let text = fs::read_to_string(&profile).with_context(|| format!("{}: no profile", case.name))?;
+        let text =
+            fs::read_to_string(&profile).with_context(|| format!("{}: no profile", case.name))?;
         total(&text).with_context(|| format!("{}: nothing was counted", case.name))
     }
 
@@ -74,7 +77,8 @@ mod tests {
 
     #[test]
     fn the_total_of_a_profile_is_read() {
-        let profile = "# callgrind format\nversion: 1\nevents: Ir\n\nfn=(1) main\n12 40\n\ntotals: 123456\n";
+        let profile =
+            "# callgrind format\nversion: 1\nevents: Ir\n\nfn=(1) main\n12 40\n\ntotals: 123456\n";
         assert_eq!(total(profile), Some(123_456));
         assert_eq!(total("events: Ir\nsummary: 7\n"), Some(7));
         assert_eq!(total("events: Ir\ntotals: 0\n"), None);

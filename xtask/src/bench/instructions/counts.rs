@@ -28,7 +28,9 @@ impl Counts {
     /// The counts of a file; none if there is no file.
     pub(super) fn read(file: &Path) -> Result<Self> {
         match fs::read_to_string(file) {
-            Ok(text) => Self::parse(&text).with_context(|| format!("{} is damaged", file.display())),
+            Ok(text) => {
+                Self::parse(&text).with_context(|| format!("{} is damaged", file.display()))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error).with_context(|| format!("could not read {}", file.display())),
         }
@@ -44,7 +46,8 @@ impl Counts {
 
     fn text(&self) -> Result<String> {
         let mut text =
-            "# Instructions of hot paths, written by `cargo xtask bench instructions --save`.\n".to_owned();
+            "# Instructions of hot paths, written by `cargo xtask bench instructions --save`.\n"
+                .to_owned();
         write!(text, "{}", toml::to_string(self)?)?;
         Ok(text)
     }
@@ -70,7 +73,8 @@ impl Change {
 
     pub(super) fn is_growth(self) -> bool {
         let before = self.before.filter(|before| *before > 0);
-        before.is_some_and(|before| u128::from(self.now) * 100 > u128::from(before) * (100 + GROWTH))
+        before
+            .is_some_and(|before| u128::from(self.now) * 100 > u128::from(before) * (100 + GROWTH))
     }
 
     pub(super) fn text(self) -> String {

@@ -1,7 +1,7 @@
 //! The peers: which versions, how they are installed, how their drivers are started.
 //!
-//! Each has a folder of its own. A file there says which version is installed whole, so that a second run installs nothing and an
-//! interrupted one begins again.
+//! Each has a folder of its own. A file there says which version is installed whole, so that a
+//! second run installs nothing and an interrupted one begins again.
 
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::fs;
@@ -34,7 +34,8 @@ pub(super) struct Installed {
 const NODE: &str = "24.21.0";
 
 impl Peer {
-    pub(super) const ALL: [Self; 4] = [Self::Deepagents, Self::OpenaiAgents, Self::Langgraph, Self::Adk];
+    pub(super) const ALL: [Self; 4] =
+        [Self::Deepagents, Self::OpenaiAgents, Self::Langgraph, Self::Adk];
 
     /// What `--only` calls it.
     pub(super) fn name(self) -> &'static str {
@@ -54,9 +55,11 @@ impl Peer {
             Self::OpenaiAgents => {
                 python(&sources.join("drive_openai_agents.py"), folder, "openai-agents==0.24.0")
             }
-            Self::Langgraph => {
-                python(&sources.join("drive_langgraph.py"), folder, "langgraph-checkpoint-sqlite==3.1.2")
-            }
+            Self::Langgraph => python(
+                &sources.join("drive_langgraph.py"),
+                folder,
+                "langgraph-checkpoint-sqlite==3.1.2",
+            ),
             Self::Adk => rust(&sources.join("adk"), folder),
         }
     }
@@ -64,17 +67,26 @@ impl Peer {
 
 /// A package of npm's, and a runtime that is new enough beside it.
 fn node(sources: &Path, folder: &Path, package: &str) -> Result<Installed> {
-    let runtime = format!("node-{}-{}", platform(), if ARCH == "aarch64" { "arm64" } else { "x64" });
+    let runtime =
+        format!("node-{}-{}", platform(), if ARCH == "aarch64" { "arm64" } else { "x64" });
     let wanted = format!("{package} {runtime}@{NODE}");
     once(folder, &wanted, || {
-        let flags =
-            ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error", "--prefix"];
+        let flags = [
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--loglevel",
+            "error",
+            "--prefix",
+        ];
         done(Command::new("npm").args(flags).arg(folder).args(wanted.split(' ')))
     })?;
     // Packages are looked for beside the program that asks for them.
     let driver = folder.join("drive_deepagents.mjs");
     fs::copy(sources.join("drive_deepagents.mjs"), &driver)?;
-    let program = folder.join("node_modules").join(runtime).join("bin").join(format!("node{EXE_SUFFIX}"));
+    let program =
+        folder.join("node_modules").join(runtime).join("bin").join(format!("node{EXE_SUFFIX}"));
     let mut command = Command::new(program);
     command.arg(driver);
     Ok(Installed { command, runs_on: format!("Node {NODE}") })
@@ -97,7 +109,8 @@ fn python(driver: &Path, folder: &Path, package: &str) -> Result<Installed> {
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
         done(Command::new(&program).args(pip))
     })?;
-    let version = said(Command::new(&program).arg("--version")).unwrap_or_else(|| "Python".to_owned());
+    let version =
+        said(Command::new(&program).arg("--version")).unwrap_or_else(|| "Python".to_owned());
     let mut command = Command::new(program);
     // Nothing is left behind among the sources.
     command.arg(driver).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -125,7 +138,8 @@ fn once(folder: &Path, wanted: &str, install: impl FnOnce() -> Result<()>) -> Re
 /// Runs an installer; what it says goes to standard error, where progress is shown.
 fn done(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
+    let output =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
     let status = output.with_context(|| format!("{program} is missing"))?;
     ensure!(status.success(), "{program} failed: {status}");
     Ok(())

@@ -1,6 +1,7 @@
 //! Paired rounds: ours, theirs, ours, theirs.
 //!
-//! A ratio is taken within its round and the median of all rounds counts, so that a machine that slows down half-way does not matter.
+//! A ratio is taken within its round and the median of all rounds counts, so that a machine that
+//! slows down half-way does not matter.
 
 use anyhow::Result;
 
@@ -15,7 +16,8 @@ pub(super) const CASES: [(&str, &[usize]); 5] = [
     ("turn", &[100, 1_000, 10_000]),
 ];
 
-/// All rows in order: the case, the length of the chat, how often a round does it. What is long is done less often.
+/// All rows in order: the case, the length of the chat, how often a round does it. What is long is
+/// done less often.
 pub(super) fn plan(max: usize) -> impl Iterator<Item = (&'static str, usize, usize)> {
     let rows = CASES.into_iter().flat_map(|(case, sizes)| sizes.iter().map(move |n| (case, *n)));
     rows.filter(move |(_, n)| *n <= max).map(|(case, n)| {
@@ -54,7 +56,11 @@ impl Figures {
     fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let ours = median(pairs.iter().map(|(ours, _)| *ours))?;
         let theirs = median(pairs.iter().map(|(_, theirs)| *theirs))?;
-        Some(Self { ours, theirs, ratio: median(pairs.iter().map(|(ours, theirs)| theirs / ours))? })
+        Some(Self {
+            ours,
+            theirs,
+            ratio: median(pairs.iter().map(|(ours, theirs)| theirs / ours))?,
+        })
     }
 }
 
@@ -89,7 +95,13 @@ impl<S: Fn(&str) -> Result<Driver>> Race<S> {
                 wall.push((us.wall_us, them.wall_us));
             }
         }
-        self.rows.push(Row { case, n, theirs: warm, cpu: Figures::of(&cpu), wall: Figures::of(&wall) });
+        self.rows.push(Row {
+            case,
+            n,
+            theirs: warm,
+            cpu: Figures::of(&cpu),
+            wall: Figures::of(&wall),
+        });
         Ok(())
     }
 

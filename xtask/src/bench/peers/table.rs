@@ -91,7 +91,10 @@ impl Report {
         self.times(&mut text, "CPU time", |row| row.cpu);
         self.times(&mut text, "Time that passes", |row| row.wall);
         let skipped = self.peers.iter().flat_map(|peer| &peer.rows).filter_map(|row| {
-            row.theirs.skipped.as_ref().map(|why| format!("{}, {}: {why}", row.theirs.peer, row.case))
+            row.theirs
+                .skipped
+                .as_ref()
+                .map(|why| format!("{}, {}: {why}", row.theirs.peer, row.case))
         });
         let mut notes: Vec<String> = skipped.collect();
         notes.dedup();
@@ -109,27 +112,43 @@ impl Report {
             let about = &row.theirs;
             let cells = [&about.peer, &about.version, runs_on, &about.sqlite, &about.journal_mode]
                 .map(String::as_str);
-            text.push_str(&format!("| {} | {} |\n", cells.join(" | "), synchronous(about.synchronous)));
+            text.push_str(&format!(
+                "| {} | {} |\n",
+                cells.join(" | "),
+                synchronous(about.synchronous)
+            ));
         }
         text.push('\n');
     }
 
     fn times(&self, text: &mut String, title: &str, clock: Clock) {
         let durable = [1, 2].map(|level| self.peers.iter().any(|peer| level == level_of(peer)));
-        let levels: Vec<i64> =
-            [1, 2].into_iter().zip(durable).filter_map(|(level, any)| any.then_some(level)).collect();
+        let levels: Vec<i64> = [1, 2]
+            .into_iter()
+            .zip(durable)
+            .filter_map(|(level, any)| any.then_some(level))
+            .collect();
         let mut head = vec![title.to_owned(), "messages".to_owned()];
         head.extend(levels.iter().map(|level| format!("ours, {}", synchronous(*level))));
         head.extend(
-            self.peers.iter().map(|peer| format!("{}, {}", peer.name(), synchronous(level_of(peer)))),
+            self.peers
+                .iter()
+                .map(|peer| format!("{}, {}", peer.name(), synchronous(level_of(peer)))),
         );
         line(text, &head);
         line(
             text,
-            &head.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "---:" }).collect::<Vec<_>>(),
+            &head
+                .iter()
+                .enumerate()
+                .map(|(at, _)| if at == 0 { "---" } else { "---:" })
+                .collect::<Vec<_>>(),
         );
-        for (case, n) in CASES.into_iter().flat_map(|(case, sizes)| sizes.iter().map(move |n| (case, *n))) {
-            let of = |peer: &Raced| clock(peer.rows.iter().find(|row| row.case == case && row.n == n)?);
+        for (case, n) in
+            CASES.into_iter().flat_map(|(case, sizes)| sizes.iter().map(move |n| (case, *n)))
+        {
+            let of =
+                |peer: &Raced| clock(peer.rows.iter().find(|row| row.case == case && row.n == n)?);
             if self.peers.iter().all(|peer| of(peer).is_none()) {
                 continue;
             }
@@ -141,7 +160,8 @@ impl Report {
                 ours.sort_by(f64::total_cmp);
                 cells.push(ours.get(ours.len() / 2).map_or("—".to_owned(), |ours| duration(*ours)));
             }
-            let theirs = |figures: Figures| format!("{} ({:.1}x)", duration(figures.theirs), figures.ratio);
+            let theirs =
+                |figures: Figures| format!("{} ({:.1}x)", duration(figures.theirs), figures.ratio);
             cells.extend(self.peers.iter().map(|peer| of(peer).map_or("—".to_owned(), theirs)));
             line(text, &cells);
         }
@@ -157,7 +177,8 @@ impl Raced {
 
 /// The durability that ours has beside this peer: 1 is NORMAL, 2 is FULL.
 fn level_of(peer: &Raced) -> i64 {
-    let settings = peer.rows.iter().filter(|row| row.cpu.is_some()).map(|row| row.theirs.synchronous);
+    let settings =
+        peer.rows.iter().filter(|row| row.cpu.is_some()).map(|row| row.theirs.synchronous);
     settings.max().unwrap_or_default().clamp(1, 2)
 }
 

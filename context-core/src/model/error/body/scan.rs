@@ -4,12 +4,14 @@
 const ECHOES: [&str; 7] =
     ["input", "request", "prompt", "messages", "parameters", "failedgeneration", "traceback"];
 
-/// How much of a key is kept, in characters. Longer keys mean nothing here, and each value of a list is given the list's key.
+/// How much of a key is kept, in characters. Longer keys mean nothing here, and each value of a
+/// list is given the list's key.
 const LONGEST_KEY: usize = 64;
 
 /// A string, number or word and where it stands.
 pub(super) struct Value<'a> {
-    /// The key in lower case without `_` and `-`; that of the list for the items of a list; empty outside of objects.
+    /// The key in lower case without `_` and `-`; that of the list for the items of a list; empty
+    /// outside of objects.
     pub(super) key: &'a str,
     pub(super) text: String,
     pub(super) is_string: bool,
@@ -24,7 +26,8 @@ struct Frame {
     echo: bool,
 }
 
-/// Goes through a text once. Quotes may be single, as Python prints them; what is missing at the end is not missed.
+/// Goes through a text once. Quotes may be single, as Python prints them; what is missing at the
+/// end is not missed.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -189,7 +192,8 @@ impl<'a> Scanner<'a> {
             'n' | 'r' | 't' | 'b' | 'f' => out.push(if c == 'n' { '\n' } else { ' ' }),
             'u' => {
                 let unit = self.unit().unwrap_or(0xfffd);
-                let pair = (0xd800..0xdc00).contains(&unit) && self.text[self.at..].starts_with("\\u");
+                let pair =
+                    (0xd800..0xdc00).contains(&unit) && self.text[self.at..].starts_with("\\u");
                 let low = if pair {
                     self.at += 2;
                     self.unit()
@@ -218,7 +222,9 @@ impl<'a> Scanner<'a> {
 
     fn word(&mut self) -> String {
         let rest = &self.text[self.at..];
-        let ends = |c: char| matches!(c, ',' | ':' | '{' | '}' | '[' | ']' | '"' | '\'') || c.is_whitespace();
+        let ends = |c: char| {
+            matches!(c, ',' | ':' | '{' | '}' | '[' | ']' | '"' | '\'') || c.is_whitespace()
+        };
         let length = rest.find(ends).unwrap_or(rest.len());
         self.at += length;
         rest[..length].to_owned()

@@ -28,17 +28,33 @@ impl World {
 
     /// Does to our files of a round what was done to the other's.
     pub(super) fn damage(&mut self, name: &str, input: &Value) -> Answer {
-        let file = input["file"].as_str().or(input["path"].as_str()).or(input.as_str()).unwrap_or_default();
+        let file = input["file"]
+            .as_str()
+            .or(input["path"].as_str())
+            .or(input.as_str())
+            .unwrap_or_default();
         let numbers = file.strip_prefix("Run").and_then(|rest| rest.split_once("_Sub"));
-        let numbers =
-            numbers.and_then(|(run, rest)| Some((run.parse().ok()?, rest.split('.').next()?.parse().ok()?)));
-        let Some((run, sub)): Option<(u32, u32)> = numbers else { return Err(refusal("no_such_file")) };
+        let numbers = numbers.and_then(|(run, rest)| {
+            Some((run.parse().ok()?, rest.split('.').next()?.parse().ok()?))
+        });
+        let Some((run, sub)): Option<(u32, u32)> = numbers else {
+            return Err(refusal("no_such_file"));
+        };
         let current = self.current.as_ref().map(|context| context.reference().agent.clone());
-        let known =
-            self.acknowledged.keys().find(|known| known.round == run && known.agent.agent == sub).cloned();
-        let agent = known.map(|known| known.agent).or(current).ok_or_else(|| refusal("no_such_file"))?;
+        let known = self
+            .acknowledged
+            .keys()
+            .find(|known| known.round == run && known.agent.agent == sub)
+            .cloned();
+        let agent =
+            known.map(|known| known.agent).or(current).ok_or_else(|| refusal("no_such_file"))?;
         let agent = AgentRef { agent: sub, ..agent };
-        let folder = self.folder.path().join("rounds").join(agent.user.as_str()).join(agent.session.as_str());
+        let folder = self
+            .folder
+            .path()
+            .join("rounds")
+            .join(agent.user.as_str())
+            .join(agent.session.as_str());
         let files = std::fs::read_dir(folder).map_err(|_| refusal("no_such_file"))?;
         let of_round = format!("agent-{sub}.round-{run}.");
         for path in files.flatten().map(|file| file.path()) {
@@ -90,7 +106,9 @@ impl World {
                         problems.push(format!("{reference} has a cycle"));
                     }
                 }
-                Err(error) => problems.push(format!("the past of {reference} does not open: {error}")),
+                Err(error) => {
+                    problems.push(format!("the past of {reference} does not open: {error}"))
+                }
             }
         }
         problems

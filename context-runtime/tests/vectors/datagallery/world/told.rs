@@ -23,18 +23,21 @@ impl World {
         let mut nodes: Vec<String> = listed("nodes").iter().map(|node| named(node, "id")).collect();
         nodes.sort();
         let parts = ["source", "target", "edge_type"];
-        let mut edges: Vec<_> = listed(key).iter().map(|edge| parts.map(|part| named(edge, part))).collect();
+        let mut edges: Vec<_> =
+            listed(key).iter().map(|edge| parts.map(|part| named(edge, part))).collect();
         edges.sort();
         json!({
             "file": format!("Run{}_Sub{}.json", round.round().round, round.round().agent.agent),
-            "top_level_keys": keys_of(&graph), "edge_list_key": key, "node_ids": nodes, "edges": edges,
+            "top_level_keys": keys_of(&graph), "edge_list_key": key, "node_ids": nodes,
+                "edges": edges,
             "attrs_of_first_node": keys_of(&graph["nodes"][0])
         })
     }
 
     pub(super) fn meta(&self, round: &Round) -> Value {
         let file = format!("Run{}_Sub{}.meta.json", round.round().round, round.round().agent.agent);
-        let mut content: Value = serde_json::from_str(&self.export(round).pointers).unwrap_or_default();
+        let mut content: Value =
+            serde_json::from_str(&self.export(round).pointers).unwrap_or_default();
         // The recording has them in the order of their names.
         if let Some(endpoints) = content["current_pt"].as_array_mut() {
             endpoints.sort_by_key(|endpoint| endpoint.as_str().map(str::to_owned));
@@ -92,14 +95,17 @@ pub(super) fn in_all(all: &Trajectory, id: NodeId) -> String {
 /// A node and its versions, as the recording tells them.
 pub(super) fn record(node: &Node, fields: &[String]) -> Value {
     let versions: serde_json::Map<String, Value> = (node.versions.iter())
-        .map(|version| (version.number.to_string(), serde_json::to_value(&version.was).unwrap_or_default()))
+        .map(|version| {
+            (version.number.to_string(), serde_json::to_value(&version.was).unwrap_or_default())
+        })
         .collect();
     let mut record = json!({
         "label": *node.label, "description": *node.description, "run_id": node.id.round, "history": versions
     });
     for field in fields {
-        record[field] =
-            node.value(field).map_or(Value::Null, |value| serde_json::to_value(value).unwrap_or_default());
+        record[field] = node
+            .value(field)
+            .map_or(Value::Null, |value| serde_json::to_value(value).unwrap_or_default());
     }
     record
 }

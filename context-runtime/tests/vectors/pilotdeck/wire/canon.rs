@@ -48,18 +48,26 @@ fn text_type(provider: &str) -> &'static str {
     if provider == "openai-responses" { "input_text" } else { "text" }
 }
 
-/// A recorded canonical body of Anthropic as the provider takes it: the result of a failed call holds texts only, so its media
-/// follow behind all results of the message, with a text that says so at both places.
+/// A recorded canonical body of Anthropic as the provider takes it: the result of a failed call
+/// holds texts only, so its media follow behind all results of the message, with a text that says
+/// so at both places.
 pub(super) fn without_media_in_errors(body: &Value) -> Value {
     let mut body = body.clone();
     let messages = body.get_mut("messages").and_then(Value::as_array_mut);
-    for content in
-        messages.into_iter().flatten().filter_map(|message| message.get_mut("content")?.as_array_mut())
+    for content in messages
+        .into_iter()
+        .flatten()
+        .filter_map(|message| message.get_mut("content")?.as_array_mut())
     {
         let mut moved = Vec::new();
-        for result in content.iter_mut().filter(|block| block.get("is_error") == Some(&Value::Bool(true))) {
-            let Some(held) = result.get_mut("content").and_then(Value::as_array_mut) else { continue };
-            let (texts, media): (Vec<_>, Vec<_>) = std::mem::take(held).into_iter().partition(is_text);
+        for result in
+            content.iter_mut().filter(|block| block.get("is_error") == Some(&Value::Bool(true)))
+        {
+            let Some(held) = result.get_mut("content").and_then(Value::as_array_mut) else {
+                continue;
+            };
+            let (texts, media): (Vec<_>, Vec<_>) =
+                std::mem::take(held).into_iter().partition(is_text);
             *held = texts;
             if !media.is_empty() {
                 held.push(intro());
@@ -67,8 +75,10 @@ pub(super) fn without_media_in_errors(body: &Value) -> Value {
                 moved.extend(media);
             }
         }
-        let behind =
-            content.iter().rposition(|block| block.get("tool_use_id").is_some()).map_or(0, |last| last + 1);
+        let behind = content
+            .iter()
+            .rposition(|block| block.get("tool_use_id").is_some())
+            .map_or(0, |last| last + 1);
         content.splice(behind..behind, moved);
     }
     body

@@ -1,8 +1,9 @@
 //! Pictures that stand for pictures.
 //!
-//! The recorded requests hold a few letters where a picture would be, and the recorded builder sends whatever it is given. Ours
-//! leaves such letters out and says so, which is a difference. To compare the rest, both sides get a real picture in the place
-//! of each such text; that the letters themselves are left out is asked of the request as it was recorded.
+//! The recorded requests hold a few letters where a picture would be, and the recorded builder
+//! sends whatever it is given. Ours leaves such letters out and says so, which is a difference. To
+//! compare the rest, both sides get a real picture in the place of each such text; that the letters
+//! themselves are left out is asked of the request as it was recorded.
 
 use std::sync::Arc;
 
@@ -34,10 +35,15 @@ pub(super) fn are_left_out(
         return Ok(());
     }
     let lowered = codec.lower(recorded).map_err(|error| error.to_string())?;
-    let named = lowered.diagnostics.iter().filter(|said| said.message.contains("cannot be decoded")).count();
+    let named = lowered
+        .diagnostics
+        .iter()
+        .filter(|said| said.message.contains("cannot be decoded"))
+        .count();
     let body = lowered.body.as_str();
     let is_sent = letters.iter().any(|letters| {
-        body.contains(&format!("base64,{letters}\"")) || body.contains(&format!("\"data\":\"{letters}\""))
+        body.contains(&format!("base64,{letters}\""))
+            || body.contains(&format!("\"data\":\"{letters}\""))
     });
     if named == letters.len() && !is_sent {
         Ok(())

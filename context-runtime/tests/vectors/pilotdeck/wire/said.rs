@@ -1,8 +1,9 @@
 //! What a body says, without how its builder puts it.
 //!
-//! Providers differ in what they take: no thought that another one signed, no media in results, no flag for failed
-//! calls. Builders word that differently. So where a history holds such a thing, bodies of providers that do not take it
-//! are compared in what the history itself says: its texts, calls, results and media, message by message.
+//! Providers differ in what they take: no thought that another one signed, no media in results, no
+//! flag for failed calls. Builders word that differently. So where a history holds such a thing,
+//! bodies of providers that do not take it are compared in what the history itself says: its texts,
+//! calls, results and media, message by message.
 
 use std::collections::HashSet;
 
@@ -45,7 +46,8 @@ pub(super) fn said(body: &Value, request: &ModelRequest) -> Value {
 /// The texts of a history, those of results too.
 fn texts(request: &ModelRequest) -> HashSet<&str> {
     let mut texts = HashSet::new();
-    let mut parts: Vec<&Part> = request.messages.iter().flat_map(|message| &message.parts).collect();
+    let mut parts: Vec<&Part> =
+        request.messages.iter().flat_map(|message| &message.parts).collect();
     while let Some(part) = parts.pop() {
         match part {
             Part::Text(text) => _ = texts.insert(text.text.as_str()),
@@ -90,7 +92,10 @@ fn within(text: &str, texts: &HashSet<&str>) -> Vec<Value> {
     }
     let line = |line: &str| {
         let told = line.split_once(": ").map_or(line, |(_, told)| told);
-        [line, told].into_iter().find(|line| texts.contains(line)).map(|line| json!({ "text": line }))
+        [line, told]
+            .into_iter()
+            .find(|line| texts.contains(line))
+            .map(|line| json!({ "text": line }))
     };
     text.lines().filter_map(line).collect()
 }

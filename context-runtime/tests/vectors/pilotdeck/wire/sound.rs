@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::judge::Difference;
 use crate::pilotdeck::history::pairs_valid;
 
-/// Calls and results stand together one to one, no text and no output of an answered call is lost, and the provider's own rules hold.
+/// Calls and results stand together one to one, no text and no output of an answered call is lost,
+/// and the provider's own rules hold.
 pub(super) fn check(
     provider: &str,
     codec: &dyn ModelCodec,
@@ -25,7 +26,8 @@ pub(super) fn check(
     let value = body.parse::<Value>().map_err(|error| fault(error.to_string()))?;
     let mut texts = Vec::new();
     collect(&value, &mut texts);
-    if let Some(lost) = said(request).into_iter().find(|said| !texts.iter().any(|text| text.contains(*said)))
+    if let Some(lost) =
+        said(request).into_iter().find(|said| !texts.iter().any(|text| text.contains(*said)))
     {
         return Err(fault(format!("the text {lost:?}")));
     }
@@ -83,7 +85,8 @@ fn is(value: &Value, key: &str, text: &str) -> bool {
     value.get(key).and_then(Value::as_str) == Some(text)
 }
 
-/// Room for the answer is named, results come first, marks are few and stand on blocks that may carry them.
+/// Room for the answer is named, results come first, marks are few and stand on blocks that may
+/// carry them.
 fn anthropic(body: &Value) -> Result<(), String> {
     if body.get("max_tokens").and_then(Value::as_u64).is_none_or(|tokens| tokens == 0) {
         return Err("max_tokens".to_owned());
@@ -134,19 +137,26 @@ fn responses(body: &Value) -> Result<(), String> {
         let assistant = is(item, "role", "assistant");
         let wrong = |part: &Value| {
             let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
-            if assistant { !matches!(kind, "output_text" | "refusal") } else { !kind.starts_with("input_") }
+            if assistant {
+                !matches!(kind, "output_text" | "refusal")
+            } else {
+                !kind.starts_with("input_")
+            }
         };
         if list(item, "content").iter().any(wrong) && !is(item, "type", "reasoning") {
             return Err(format!("parts that this role may have: {item}"));
         }
     }
-    let kinds =
-        list(body, "input").iter().map(|item| item.get("type").and_then(Value::as_str).unwrap_or("message"));
+    let kinds = list(body, "input")
+        .iter()
+        .map(|item| item.get("type").and_then(Value::as_str).unwrap_or("message"));
     let mut between = false;
     for kind in kinds {
         between = match kind {
             "function_call" => false,
-            "function_call_output" if between => return Err("outputs that stand together".to_owned()),
+            "function_call_output" if between => {
+                return Err("outputs that stand together".to_owned());
+            }
             "function_call_output" => false,
             _ => true,
         };
@@ -157,7 +167,8 @@ fn responses(body: &Value) -> Result<(), String> {
 /// The user begins, roles take turns, no content is empty.
 fn google(body: &Value) -> Result<(), String> {
     let contents = list(body, "contents");
-    let role = |content: &Value| content.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
+    let role =
+        |content: &Value| content.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
     if contents.first().map(role).is_some_and(|first| first != "user") {
         return Err("the user first".to_owned());
     }

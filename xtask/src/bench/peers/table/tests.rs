@@ -54,5 +54,8 @@ fn only_the_tables_of_a_page_are_replaced() {
 
 #[test]
 fn durations_are_short() {
-    assert_eq!([3.1, 42.0, 4_200.0, 42_000.0].map(duration), ["3.1 µs", "42 µs", "4.2 ms", "42 ms"]);
+    assert_eq!(
+        [3.1, 42.0, 4_200.0, 42_000.0].map(duration),
+        ["3.1 µs", "42 µs", "4.2 ms", "42 ms"]
+    );
 }
