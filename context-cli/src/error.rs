@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::process::ExitCode;
 
-use context_runtime::wire::WireError;
+use context_runtime::model::WireError;
 use context_runtime::{
     Error, ErrorKind, Retry,
     fragments::{CodecError, MAX_JSON_DEPTH, RenderError},

@@ -55,7 +55,6 @@ pub(crate) fn role(node: &Node) -> &'static str {
     match node.kind {
         NodeKind::Message(role) => role.as_str(),
         NodeKind::Boundary => "boundary",
-        _ => "unknown",
     }
 }
 

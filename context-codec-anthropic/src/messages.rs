@@ -42,7 +42,7 @@
 //!   text, at an address or in a file. Audio is left out.
 //! * Blocks of server tools go back in pairs. A use without result waits only at the end of an
 //!   answer that was paused, or while the application answers calls that the tool made.
-//! * [Cache marks](context_core::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of tools, of
+//! * [Cache marks](context_core::model::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of tools, of
 //!   the system prompt, of the whole body and those that parts [carry](CACHE_KEY) included; the
 //!   wanted ones count more than the carried ones, the last ones more than the first. `Auto` marks
 //!   the system prompt (or the last tool) and the last two messages of the user. Where a block
@@ -91,8 +91,12 @@ mod stream;
 
 pub use self::request::MessagesCodec;
 
-use context_core::wire::{self, Lifted, Lowered, WireError};
-use context_core::{HistoryRules, Json, JsonPatch, Message};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::wire;
+use context_codec_kit::wire::{Lifted, Lowered};
+use context_core::model::WireError;
+use context_core::{Json, Message};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -86,11 +86,15 @@ mod stream;
 mod unpaired;
 mod usage;
 
-use context_core::wire::{self, Lifted, Lowered, WireError};
-use context_core::{
-    Answer, AnswerStream, Diagnostic, DiagnosticCode, HistoryRules, Json, JsonPatch, LiftedRequest,
-    LoweredRequest, Message, MessageCodec, ModelCodec, ModelRequest, Part, Role, Severity,
-};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::wire;
+use context_codec_kit::wire::{Lifted, Lowered};
+use context_core::ModelError;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::model::WireError;
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
+use context_core::{Answer, Diagnostic, Json, Message, MessageCodec, ModelRequest, Part, Role};
 
 use self::lower::{Mode, Writer};
 use self::out::Order;
@@ -195,6 +199,10 @@ impl ModelCodec for GenerateCodec {
 
     fn answer_stream(&self) -> Box<dyn AnswerStream> {
         Box::<stream::GenerateStream>::default()
+    }
+
+    fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError {
+        context_codec_kit::classify(self.name(), status, body)
     }
 }
 

@@ -13,8 +13,9 @@
 mod steps;
 mod stream;
 
-use context_core::wire::WireError;
-use context_core::{Answer, AnswerStream, Json};
+use context_core::model::AnswerStream;
+use context_core::model::WireError;
+use context_core::{Answer, Json};
 
 /// Whose opaque blocks and thoughts these are.
 pub const PROVIDER: &str = "gemini-interactions";
@@ -26,7 +27,8 @@ pub const ANNOTATIONS_KEY: &str = "gemini.annotations";
 ///
 /// ```
 /// use context_codec_gemini::interactions;
-/// use context_core::{Json, StopReason};
+/// use context_core::Json;
+/// use context_core::model::StopReason;
 ///
 /// let body = Json::from_text(
 ///     r#"{"id": "v1_x", "status": "completed", "steps": [

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use context_core::wire::{Entries, Key};
+use context_codec_kit::wire::{Entries, Key};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

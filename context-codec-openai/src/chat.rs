@@ -85,17 +85,18 @@ mod residual;
 mod results;
 mod stream;
 
-use context_core::wire::{Lifted, Lowered, WireError};
-use context_core::{
-    Answer, AnswerStream, Json, LiftedRequest, LoweredRequest, Message, MessageCodec, ModelCodec,
-    ModelRequest,
-};
+use context_codec_kit::wire::{Lifted, Lowered};
+use context_core::ModelError;
+use context_core::model::WireError;
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
+use context_core::{Answer, Json, Message, MessageCodec, ModelRequest};
 
 /// The codec of Chat Completions.
 ///
 /// ```
 /// use context_codec_openai::chat::ChatCodec;
-/// use context_core::{Json, Message, MessageCodec, ModelCodec, ModelRequest};
+/// use context_core::{Json, Message, MessageCodec, ModelRequest};
+/// use context_core::model::ModelCodec;
 ///
 /// let request = ModelRequest::new([Message::from("Two tickets to Lisbon.")]).model("gpt-5").system("You book trips.");
 /// let sent = ChatCodec.lower(&request)?.body;
@@ -134,11 +135,15 @@ impl ModelCodec for ChatCodec {
     fn answer_stream(&self) -> Box<dyn AnswerStream> {
         Box::<stream::ChatStream>::default()
     }
+
+    fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError {
+        context_codec_kit::classify(self.name(), status, body)
+    }
 }
 
 /// The metadata key of a message under which the difference to its source is kept:
 /// `{"parts": true, "patch": …}`, both optional. `parts` says that a single text was written as a
-/// list of parts. A patch is a [`JsonPatch`](context_core::JsonPatch).
+/// list of parts. A patch is a [`JsonPatch`](context_codec_kit::JsonPatch).
 pub const SOURCE_KEY: &str = "openai.source";
 
 /// The metadata key of a request under which other keys of its body are kept, as an object. They

@@ -7,7 +7,7 @@
 //! | `message` of the system or a developer | [`Role::System`](context_core::Role::System) where it stands; `developer` is remembered |
 //! | neighbouring items of the assistant | one [`Role::Assistant`](context_core::Role::Assistant) message, parts in order |
 //! | `message` of the assistant | a text part for each `output_text`; a `refusal` is a text marked as one |
-//! | `reasoning` | a reasoning part: summary or content as its text, [`encrypted`](context_core::Reasoning::encrypted) |
+//! | `reasoning` | a reasoning part: summary or content as its text, [`encrypted`](context_core::message::Reasoning::encrypted) |
 //! | `function_call`, `custom_tool_call` | tool calls; the input keeps its exact text |
 //! | neighbouring `…_call_output` of those | one [`Role::Tool`](context_core::Role::Tool) message; text, image and document parts |
 //! | any other item, such as `web_search_call` | an opaque part of [`PROVIDER`] |
@@ -66,7 +66,8 @@
 //!
 //! ```
 //! use context_codec_openai::responses::ResponsesCodec;
-//! use context_core::{Json, Message, MessageCodec, ModelCodec, ModelRequest};
+//! use context_core::{Json, Message, MessageCodec, ModelRequest};
+//! use context_core::model::ModelCodec;
 //!
 //! let mut request = ModelRequest::new([Message::from("Two tickets to Lisbon.")]).model("gpt-5").system("You book trips.");
 //! let body = ResponsesCodec.lower(&request)?.body;
@@ -96,11 +97,9 @@ mod request;
 mod residual;
 mod stream;
 
-use context_core::wire::WireError;
-use context_core::{
-    Answer, AnswerStream, Json, LiftedRequest, LoweredRequest, MessageCodec, ModelCodec,
-    ModelError, ModelRequest,
-};
+use context_core::model::WireError;
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
+use context_core::{Answer, Json, MessageCodec, ModelError, ModelRequest};
 pub use keys::{
     ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, ID, LOGPROBS, NAMESPACE, PHASE,
     PROVIDER, STATUS, SUMMARY,
@@ -112,7 +111,7 @@ pub const BODY_KEY: &str = "openai-responses.body";
 
 /// The metadata key under which differences to the source are kept, for
 /// [`lower_source`](MessageCodec::lower_source) alone. Of a message: a
-/// [`JsonPatch`](context_core::JsonPatch) of the list of its items. Of a request:
+/// [`JsonPatch`](context_codec_kit::JsonPatch) of the list of its items. Of a request:
 /// `{"input": …, "patch": …}`, both optional. `input` says that the input was a `text`, `null` or
 /// `absent`; the patch is one of everything else.
 pub const SOURCE_KEY: &str = "openai-responses.source";
@@ -127,7 +126,7 @@ pub const SOURCE_KEY: &str = "openai-responses.source";
 ///     ModelRequest::new([Message::from("Two tickets to Lisbon.")]).model("gpt-5").system("You book trips.");
 /// let sent = ResponsesCodec.lower(&request)?.body;
 /// assert!(sent.as_str().contains(r#""instructions":"You book trips.""#));
-/// # Ok::<_, context_core::wire::WireError>(())
+/// # Ok::<_, context_core::model::WireError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResponsesCodec;
@@ -157,6 +156,10 @@ impl ModelCodec for ResponsesCodec {
 
     fn answer_stream(&self) -> Box<dyn AnswerStream> {
         Box::new(stream::Stream::new(classify))
+    }
+
+    fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError {
+        context_codec_kit::classify(self.name(), status, body)
     }
 }
 

@@ -1,9 +1,13 @@
 //! What both forms share: what is said in words because no field holds it, and where bytes are.
 
+use context_core::message::is_blank;
 use std::borrow::Cow;
 
-use context_core::wire::{MediaFault, OPENAI_MEDIA, is_blank, is_web_url, lost_media, media_kind};
-use context_core::{Media, MediaKind, MediaSource, Metadata, Part, Unanswered};
+use context_codec_kit::wire::{MediaFault, OPENAI_MEDIA, is_web_url, lost_media, media_kind};
+use context_core::message::{Media, MediaSource};
+use context_core::model::MediaKind;
+use context_core::model::Unanswered;
+use context_core::{Metadata, Part};
 use serde::{Serialize, Serializer};
 
 /// What the result of a call that failed says if it says nothing.

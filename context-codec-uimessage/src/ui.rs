@@ -52,7 +52,8 @@ mod residual;
 mod thought;
 mod write;
 
-use context_core::wire::{Lifted, Lowered, WireError};
+use context_codec_kit::wire::{Lifted, Lowered};
+use context_core::model::WireError;
 use context_core::{Json, Message};
 
 pub use self::request::UiMessageCodec;
@@ -83,7 +84,7 @@ pub const DENIED_KEY: &str = "uimessage.denied";
 /// The metadata key of a text in a result: it is JSON and is written as that.
 pub const JSON_KEY: &str = "uimessage.json";
 /// The metadata key of the first message of a UIMessage for the difference to its source, a
-/// [`JsonPatch`](context_core::JsonPatch).
+/// [`JsonPatch`](context_codec_kit::JsonPatch).
 pub const SOURCE_KEY: &str = "uimessage.source";
 /// The metadata key of a request whose body was an object: its other keys.
 pub const BODY_KEY: &str = "uimessage.body";

@@ -19,7 +19,7 @@ use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::ResponsesCodec;
 use context_conformance::histories::{damaged_media, requests};
 use context_conformance::wire::check_request;
-use context_core::wire::WireError;
+use context_core::model::WireError;
 use context_core::{MessageCodec, ModelRequest};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

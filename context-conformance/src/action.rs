@@ -1,9 +1,10 @@
 //! What is done to a chat, as data: to the store, and to the model.
 
-use context_core::{
-    BranchDeletion, BranchName, Checkpoint, CheckpointName, Commit, CommitOutcome, ErrorKind,
-    FragmentId, MessageId, NewChat, Result, StoredFragment, Timestamp,
+use context_core::base::{CheckpointName, FragmentId};
+use context_core::store::{
+    BranchDeletion, Checkpoint, Commit, CommitOutcome, NewChat, StoredFragment,
 };
+use context_core::{BranchName, ErrorKind, MessageId, Result, Timestamp};
 
 use crate::desk::Desk;
 use crate::model::Model;
@@ -101,7 +102,7 @@ impl Action {
             Self::DeleteChat { idle_since, at } => {
                 let idle = model.chat.updated_at <= *idle_since;
                 if idle {
-                    *model = Model::new(context_core::Chat::new(NewChat::new(
+                    *model = Model::new(context_core::store::Chat::new(NewChat::new(
                         model.chat.chat.clone(),
                         *at,
                     )));

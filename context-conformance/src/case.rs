@@ -23,7 +23,7 @@ pub struct Case {
 pub(crate) type Run = fn(&Lab) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 
 /// What a store must be able to do for a case. A store that lacks it is not asked; a store that
-/// claims it in [`StoreInfo`](context_core::StoreInfo) and whose subject does not offer it fails.
+/// claims it in [`StoreInfo`](context_core::store::StoreInfo) and whose subject does not offer it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requires {
@@ -33,17 +33,17 @@ pub enum Requires {
     Durable,
     /// To be used through two handles.
     SecondHandle,
-    /// [`Maintenance`](context_core::Maintenance).
+    /// [`Maintenance`](context_core::store::Maintenance).
     Maintenance,
-    /// [`SearchStore`](context_core::SearchStore).
+    /// [`SearchStore`](context_core::store::SearchStore).
     Search,
-    /// [`BlobStore`](context_core::BlobStore).
+    /// [`BlobStore`](context_core::store::BlobStore).
     Blobs,
-    /// [`StreamStore`](context_core::StreamStore).
+    /// [`StreamStore`](context_core::store::StreamStore).
     Streams,
-    /// [`TrajectoryStore`](context_core::TrajectoryStore).
+    /// [`TrajectoryStore`](context_core::store::TrajectoryStore).
     Trajectories,
-    /// [`MemoryRecordStore`](context_core::MemoryRecordStore).
+    /// [`MemoryRecordStore`](context_core::store::MemoryRecordStore).
     Memories,
     /// To be opened by another process after one that used it was killed.
     Kill,

@@ -8,8 +8,9 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use context_core::store::{CommitOutcome, NewChat, RecordOutcome};
 use context_core::trajectory::{NewNode, NodeBody, NodeId, Round};
-use context_core::{CommitOutcome, ErrorKind, NewChat, RecordOutcome, Store, Timestamp};
+use context_core::{ErrorKind, Store, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::checked::{Checked, Stop};
@@ -181,7 +182,10 @@ async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
 }
 
 /// Commits, again while the store is too busy.
-pub(crate) async fn patiently(desk: &Desk, commit: context_core::Commit) -> Checked<CommitOutcome> {
+pub(crate) async fn patiently(
+    desk: &Desk,
+    commit: context_core::store::Commit,
+) -> Checked<CommitOutcome> {
     for _ in 0..200 {
         match desk.history().commit(commit.clone()).await {
             Err(error) if error.kind() == ErrorKind::Unavailable => tokio::task::yield_now().await,

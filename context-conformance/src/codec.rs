@@ -3,7 +3,7 @@
 //! ```
 //! use context_conformance::codec::assert_codec_conforms;
 //! use context_conformance::wire::check_request;
-//! use context_core::ModelCodec;
+//! use context_core::model::ModelCodec;
 //!
 //! fn conforms(codec: &dyn ModelCodec) {
 //!     assert_codec_conforms(codec, |body| check_request("openai", body));
@@ -18,8 +18,10 @@ mod hostile;
 
 use std::fmt;
 
-use context_core::wire::WireError;
-use context_core::{Json, JsonPatch, LoweredRequest, Message, ModelCodec, ModelRequest, Part};
+use context_codec_kit::JsonPatch;
+use context_core::model::WireError;
+use context_core::model::{LoweredRequest, ModelCodec};
+use context_core::{Json, Message, ModelRequest, Part};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use serde_json::Value;

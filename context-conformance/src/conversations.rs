@@ -12,7 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use context_core::{Message, Part, Role, TokenCounter};
+use context_core::model::TokenCounter;
+use context_core::{Message, Part, Role};
 use serde_json::Value;
 
 /// The folders that hold conversations.

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use context_core::message::NodeKind;
+use context_core::store::{
+    Branch, ChainEnd, Chat, Commit, CommitOutcome, Committed, ForkName, FragmentStore,
+    HistoryStore, NewChat, StoredFragment, Target, Window,
+};
 use context_core::{
-    Branch, BranchName, Chain, ChainEnd, Chat, ChatRef, Commit, CommitOutcome, Committed, Encoded,
-    ForkName, FragmentStore, HistoryStore, Message, MessageId, Metadata, NewChat, Node, NodeKind,
-    Role, Store, StoredFragment, Target, Timestamp, Window,
+    BranchName, Chain, ChatRef, Encoded, Message, MessageId, Metadata, Node, Role, Store, Timestamp,
 };
 
 use crate::checked::Checked;

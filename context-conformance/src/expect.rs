@@ -2,7 +2,8 @@
 
 use std::fmt::{Debug, Display};
 
-use context_core::{CommitOutcome, Committed, Error, ErrorKind};
+use context_core::store::{CommitOutcome, Committed};
+use context_core::{Error, ErrorKind};
 
 use crate::checked::{Checked, Stop};
 

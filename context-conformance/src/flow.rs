@@ -1,9 +1,9 @@
 //! Terse ways to write and read streams, so that a case is a few readable lines.
 
 use bytes::Bytes;
-use context_core::{
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamOutcome, StreamPart,
-    StreamStore,
+use context_core::base::StreamId;
+use context_core::store::{
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamStore,
 };
 
 use crate::checked::{Checked, Stop};

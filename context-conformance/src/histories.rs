@@ -13,7 +13,9 @@
 //!
 //! ```
 //! use context_conformance::histories::histories;
-//! use context_core::{HistoryRules, Unanswered, normalize};
+//! use context_core::normalize;
+//! use context_codec_kit::normalize::HistoryRules;
+//! use context_core::model::Unanswered;
 //! use proptest::prelude::*;
 //!
 //! proptest!(|(history in histories())| {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use context_core::{Store, StoreInfo};
+use context_core::Store;
+use context_core::store::StoreInfo;
 use tokio::sync::OnceCell;
 
 use crate::checked::{Checked, Stop};

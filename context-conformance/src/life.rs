@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use context_core::{CommitOutcome, ErrorKind, Result, Store};
+use context_core::store::CommitOutcome;
+use context_core::{ErrorKind, Result, Store};
 
 use crate::action::{Action, Answer};
 use crate::checked::{Checked, Stop};

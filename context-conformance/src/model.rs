@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, Chat, ChatSummary, Checkpoint, CheckpointName,
-    Commit, CommitKey, CommitOutcome, Committed, ErrorKind, MessageId, Node, Placed, Revision,
-    StoredFragment, Target, Timestamp,
+use context_core::base::{CheckpointName, CommitKey};
+use context_core::message::Placed;
+use context_core::store::{
+    Branch, BranchDeletion, Chat, ChatSummary, Checkpoint, Commit, CommitOutcome, Committed,
+    Revision, StoredFragment, Target,
 };
+use context_core::{BranchName, Chain, ErrorKind, MessageId, Node, Timestamp};
 
 use crate::visible::Visible;
 
@@ -266,7 +268,7 @@ impl Model {
         let last = ids.last()?;
         let branch = match &commit.target {
             Target::Extend { branch, .. } => Some(branch),
-            Target::Fork { name: context_core::ForkName::Exact(name), .. } => Some(name),
+            Target::Fork { name: context_core::store::ForkName::Exact(name), .. } => Some(name),
             _ => None,
         };
         let head = branch.and_then(|name| self.head(name)).flatten();

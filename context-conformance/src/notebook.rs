@@ -6,11 +6,13 @@ mod random;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use context_core::{
-    Error, ErrorKind, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget, MemoryList,
-    MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite,
-    MemoryWritten, Page, Result, Retry, StoredMemory, UserId,
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::store::{
+    MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
+    MemoryWrite, MemoryWritten, Page,
 };
+use context_core::{Error, ErrorKind, Result, Retry, UserId};
 
 use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
@@ -250,7 +252,7 @@ impl Notebook {
             same(format!("the stats of {user} after {did}"), &stats, &self.model.stats(user))?;
             let scopes: Vec<_> =
                 self.model.names.keys().filter(|scope| scope.user == *user).collect();
-            for scopes in scopes.chunks(context_core::limits::MAX_MEMORY_SCOPES) {
+            for scopes in scopes.chunks(context_core::base::limits::MAX_MEMORY_SCOPES) {
                 let scopes: Vec<_> = scopes.iter().map(|scope| (*scope).clone()).collect();
                 self.lists(did, &MemoryList::new(scopes, 4)).await?;
             }

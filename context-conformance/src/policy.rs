@@ -35,9 +35,8 @@ mod hostile;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use context_core::{
-    Answer, CompactionPolicy, HistoryView, Message, Plan, Proposal, Role, SummaryTask,
-};
+use context_core::history::{HistoryView, Plan, Proposal, SummaryTask};
+use context_core::{Answer, CompactionPolicy, Message, Role};
 pub use conversations::{Asked, conversations};
 pub use counter::QuarterCounter;
 use proptest::prelude::*;

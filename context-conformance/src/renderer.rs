@@ -2,7 +2,8 @@
 //!
 //! ```
 //! use context_conformance::renderer::{BoxError, assert_renderer_conforms};
-//! use context_core::{Arrangement, Fragment, Piece, Pieces, RenderError, Renderer};
+//! use context_core::{Fragment, Renderer};
+//! use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
 //! # fn shown(_: &str, _: &context_core::FragmentData) -> String { String::new() }
 //!
 //! /// What stands in a prompt, read by a parser that is not the renderer's own.

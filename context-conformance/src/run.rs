@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::Durability;
+use context_core::store::Durability;
 
 use crate::case::{Case, Requires};
 use crate::cases;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Branch, Chat, ChatPatch, ChatRef, Checkpoint, Commit, CommitKey, CommitOutcome, ForkName,
-    MessageId, Metadata, NewChat, Node, Target, Timestamp,
+use context_core::base::CommitKey;
+use context_core::store::{
+    Branch, Chat, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, NewChat, Target,
 };
+use context_core::{ChatRef, MessageId, Metadata, Node, Timestamp};
 
 use crate::action::{Action, Answer};
 use crate::desk::{boundary, message, says, stored};

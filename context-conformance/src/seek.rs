@@ -1,6 +1,6 @@
 //! Terse ways to search, so that a case is a few readable lines.
 
-use context_core::{Page, SearchHit, SearchQuery, SearchScope, SearchStore};
+use context_core::store::{Page, SearchHit, SearchQuery, SearchScope, SearchStore};
 
 use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, owned};

@@ -1,7 +1,8 @@
 //! Terse ways to keep blobs, so that a case is a few readable lines.
 
 use bytes::Bytes;
-use context_core::{Blob, BlobId, BlobStore, NewBlob};
+use context_core::base::BlobId;
+use context_core::store::{Blob, BlobStore, NewBlob};
 
 use crate::checked::{Checked, Stop};
 use crate::desk::Desk;

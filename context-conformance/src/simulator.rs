@@ -24,7 +24,7 @@
 //! assert_eq!(simulator.log()[1].cache_read, 0);
 //! ```
 //!
-//! It is a [`LanguageModel`](context_core::LanguageModel) too. It reads no clock and draws no
+//! It is a [`LanguageModel`](context_core::model::LanguageModel) too. It reads no clock and draws no
 //! randomness: ids are counted, and the same requests in the same order get the same replies.
 //!
 //! # What the words tell

@@ -31,13 +31,13 @@ pub trait Subject: Send + Sync + 'static {
     /// handles.
     ///
     /// `None` is only right for a store of
-    /// [`Durability::Process`](context_core::Durability::Process).
+    /// [`Durability::Process`](context_core::store::Durability::Process).
     async fn reopen(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>>;
 
     /// Another handle to the store of an opened namespace, with connections of its own, while the
     /// first is in use.
     ///
-    /// `None` is only right for a store that is not [`shared`](context_core::StoreInfo::shared).
+    /// `None` is only right for a store that is not [`shared`](context_core::store::StoreInfo::shared).
     async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>>;
 
     /// Where the store of a namespace is, for another process to [open](Self::open_at): a path, a
@@ -45,8 +45,8 @@ pub trait Subject: Send + Sync + 'static {
     /// place if it is asked again.
     ///
     /// `None` is only right for a store of
-    /// [`Durability::Process`](context_core::Durability::Process) that is not
-    /// [`shared`](context_core::StoreInfo::shared).
+    /// [`Durability::Process`](context_core::store::Durability::Process) that is not
+    /// [`shared`](context_core::store::StoreInfo::shared).
     fn location(&self, namespace: &str) -> Option<String> {
         let _ = namespace;
         None

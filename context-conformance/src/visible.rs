@@ -1,9 +1,10 @@
 //! Everything that can be seen of a chat, as one value that can be compared.
 
-use context_core::{
-    Branch, BranchName, Chain, ChainEnd, ChatQuery, ChatSummary, Checkpoint, MessageId, Placed,
-    Revision, StoredFragment, Window,
+use context_core::message::Placed;
+use context_core::store::{
+    Branch, ChainEnd, ChatQuery, ChatSummary, Checkpoint, Revision, StoredFragment, Window,
 };
+use context_core::{BranchName, Chain, MessageId};
 
 use crate::checked::Checked;
 use crate::desk::Desk;

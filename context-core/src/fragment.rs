@@ -8,24 +8,30 @@
 //! A fragment invents nothing: a message fragment without an id gets one from the engine's
 //! [`IdGenerator`](crate::IdGenerator), not here.
 
-mod build;
-mod data;
+pub(crate) mod build;
+pub(crate) mod codec;
+pub(crate) mod data;
 mod json;
+pub mod kinds;
 mod lazy;
 mod number;
+pub(crate) mod render;
 
 use std::sync::Arc;
 
-pub use build::{assistant, fragment, hint, last_assistant_message, role, user};
-pub use data::{FragmentData, FragmentList, FragmentMap};
+pub use build::last_assistant_message;
+pub use codec::{BodyCodec, FragmentBody, FragmentCodec};
+pub use data::{FragmentList, FragmentMap};
 pub use json::{FRAGMENTS_SCHEMA, MAX_JSON_DEPTH};
 pub use lazy::{
     DEFAULT_LOAD_TIMEOUT, LazyData, Loader, MAX_STREAM_ITEMS, OnFailure, Reuse, lazy, lazy_future,
     lazy_stream,
 };
 pub use number::Number;
+pub use render::{Arrangement, Form, Piece, Pieces, RenderError};
 
-use crate::{Encoded, FragmentId, Message, Metadata};
+use crate::base::FragmentId;
+use crate::{Encoded, FragmentData, Message, Metadata};
 
 /// Where a fragment goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

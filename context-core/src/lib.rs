@@ -1,25 +1,25 @@
-//! Types, traits and pure algorithms of the context layer.
+//! Types, traits and the message graph of the context layer.
 //!
-//! # Who depends on this crate
+//! Authors of stores, renderers, codecs and policies depend on this crate. Applications depend on
+//! the facade, `context-runtime`, which re-exports the names they need. Nothing here does I/O,
+//! reads a clock, draws a random number, spawns a task or holds a global.
 //!
-//! Authors of stores, renderers, codecs and policies depend on this crate; applications depend on
-//! the facade, `context-runtime`, which re-exports what they need. Nothing here does I/O, reads a
-//! clock, draws a random number, spawns a task or holds a global.
+//! # The modules
 //!
-//! # The nouns
+//! Each module uses only those above it, which `cargo xtask layers` checks. A type is reached by
+//! its module; the names that every author needs are at the root.
 //!
-//! * A [`Fragment`] is a named piece of context. Context fragments are rendered into the system
-//!   prompt by a [`Renderer`]; message fragments become nodes of the message graph.
-//! * A [`Message`] has a role and parts. A [`Node`] is a message with an id, a time and a stored
-//!   body; a [`Chain`] is the nodes from a root to a head; [`graph`] has the algorithms.
-//! * A [`codec`](CodecRegistry) turns fragments into what is stored and back.
-//! * A [`ModelRequest`] is what a model is asked and an [`Answer`] what it says; a [`MessageCodec`]
-//!   turns them into a provider's wire form and back, over [`normalize`], which makes any history
-//!   one that providers take.
-//! * A [`Store`] keeps it all: [`Commit`] is the one way in, [`HistoryStore::chain`] the main way
-//!   out.
-//! * An [`Error`] says what went wrong and whether to retry; a [`Diagnostic`] says what went well
-//!   but should be known.
+//! | module | holds |
+//! |---|---|
+//! | [`base`] | ids, time, errors, diagnostics, cancelling, JSON, limits |
+//! | [`message`] | messages and their parts, nodes, chains, algorithms over the message graph |
+//! | [`mod@fragment`] | fragments, their kinds and codecs, lazy data, the seam of renderers |
+//! | [`model`] | requests, answers, errors of providers, token counts, the seam of wire codecs |
+//! | [`history`] | views, plans and boundaries: how a history is cut; recovery decisions |
+//! | [`memory`] | memory scopes and records, the seam of memory providers |
+//! | [`trajectory`] | rounds of an agent: nodes, edges, records, changes |
+//! | [`store`] | the seam of storage: commits, chats, search, blobs, streams, upkeep |
+//! | [`runtime`] | the contract between an agent loop and what prepares its context |
 //!
 //! ```
 //! use context_core::{CodecRegistry, FragmentData, fragment, hint, role};
@@ -31,107 +31,40 @@
 //! let registry = CodecRegistry::default();
 //! let stored = registry.encode(&guide)?;
 //! assert_eq!(registry.decode(&stored)?, guide.persisted());
-//! # Ok::<_, context_core::CodecError>(())
+//! # Ok::<_, context_core::base::CodecError>(())
 //! ```
 
-mod boundary;
-mod budget;
-mod cancel;
-mod chain;
-mod chat_state;
-pub mod checksum;
-mod codec;
-mod compaction;
-mod diagnostic;
-mod environment;
-mod error;
-mod fragment;
-pub mod graph;
-mod id;
-mod json;
-pub mod kinds;
-pub mod limits;
-mod memory;
-mod message;
-mod model;
-mod node;
-mod normalize;
-pub mod pack;
-mod recovery;
-mod render;
-mod runtime;
-pub mod sealed;
-pub mod search;
-pub mod secrets;
-pub mod shown;
-mod store;
-mod tokens;
+pub mod base;
+pub mod fragment;
+pub mod history;
+pub mod memory;
+pub mod message;
+pub mod model;
+pub mod runtime;
+pub mod store;
 pub mod trajectory;
-pub mod wire;
 
-pub use boundary::{
-    BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, Shown, StoredBoundary, shown,
-};
-pub use budget::{Budget, Pressure};
-pub use cancel::{CancelSignal, CancelSource, Cancelled};
-pub use chain::{Chain, PackedRun};
-pub use chat_state::ChatState;
-pub use codec::{
-    BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, MisfitError,
-};
-pub use compaction::{
-    BoundaryKind, CHECKPOINT, CacheState, Compacted, CompactionPolicy, Edit, GAP, Goal,
-    HistoryView, Plan, PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames,
-    clean_cuts, pairs, shorten,
-};
-pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
-pub use environment::{Clock, IdGenerator, Timestamp};
-pub use error::{BoxError, Error, ErrorKind, Result, Retry, write_readable};
-pub use fragment::{
-    DEFAULT_LOAD_TIMEOUT, FRAGMENTS_SCHEMA, Fragment, FragmentContent, FragmentData, FragmentError,
-    FragmentKind, FragmentList, FragmentMap, LazyData, LazyMessage, Loader, MAX_JSON_DEPTH,
-    MAX_STREAM_ITEMS, Number, OnFailure, Reuse, assistant, fragment, hint, last_assistant_message,
-    lazy, lazy_future, lazy_stream, role, user,
-};
-pub use id::{
-    BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MemoryId, MessageId,
-    SessionId, StreamId, StreamWriter, UserId,
-};
-pub use json::{Json, JsonMap, JsonPatch, Metadata};
-pub use memory::{
-    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled,
-    RecalledMemory,
-};
-pub use message::{
-    Data, Media, MediaSource, Message, MessageHash, OpaqueBlock, Part, Reasoning, Role, Text,
-    ToolCall, ToolInput, ToolResult,
-};
-pub use model::{
-    Answer, AnswerDelta, AnswerStream, CacheMarks, EmbedAs, Embedder, FunctionTool, ImageLimits,
-    LanguageModel, LiftedRequest, LoweredRequest, MessageCodec, ModelCodec, ModelError,
-    ModelErrorCode, ModelRequest, NormalizedTools, OutputSchema, StopReason, Tool, ToolChoice,
-    Usage,
-};
-pub use node::{Node, NodeKind, Placed};
-pub use normalize::{HistoryRules, Normalized, Unanswered, normalize};
-pub use recovery::{Attempt, Failure, RecoveryDecision, RecoveryPolicy};
-pub use render::{Arrangement, Form, Piece, Pieces, RenderError, Renderer};
-pub use runtime::{
-    Boundary, Breakdown, CaptureTurnInput, ContextRuntime, ModelContext, PlanReport, Prefix,
-    PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
-};
-pub use store::{
-    AgentRef, AppendPlace, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion,
-    ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit,
-    CommitOutcome, Committed, Created, Cursor, Durability, Erasure, Finding, ForkName,
-    FragmentStore, HistoryStore, KeyOrder, Maintenance, MemoriesForgotten, MemoriesFound,
-    MemoryExpected, MemoryFind, MemoryForget, MemoryHit, MemoryList, MemoryOutcome, MemoryRecord,
-    MemoryRecordStore, MemorySource, MemoryStats, MemoryVector, MemoryWords, MemoryWrite,
-    MemoryWritten, MessageNode, NewBlob, NewChat, Page, PageWalk, RecordOutcome, Revision,
-    RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SearchHit, SearchQuery,
-    SearchScope, SearchStore, StateStore, Store, StoreInfo, StoredFragment, StoredMemory,
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
-    StreamState, StreamStore, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
-    check_chat_graph, check_memory_writes,
-};
-pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};
+pub use base::cancel::CancelSignal;
+pub use base::diagnostic::Diagnostic;
+pub use base::encoded::Encoded;
+pub use base::environment::{Clock, IdGenerator, Timestamp};
+pub use base::error::{BoxError, Error, ErrorKind, Result, Retry};
+pub use base::id::{BranchName, ChatId, ChatRef, MessageId, SessionId, UserId};
+pub use base::json::{Json, Metadata};
+pub use fragment::Fragment;
+pub use fragment::build::{assistant, fragment, hint, role, user};
+pub use fragment::codec::CodecRegistry;
+pub use fragment::data::FragmentData;
+pub use fragment::render::Renderer;
+pub use history::compaction::policy::CompactionPolicy;
+pub use memory::provider::MemoryProvider;
+pub use message::chain::Chain;
+pub use message::node::Node;
+pub use message::part::{Part, ToolCall, ToolResult};
+pub use message::{Message, Role};
+pub use model::answer::Answer;
+pub use model::codec::MessageCodec;
+pub use model::error::ModelError;
+pub use model::request::ModelRequest;
+pub use runtime::ContextRuntime;
+pub use store::Store;

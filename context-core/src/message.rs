@@ -9,9 +9,12 @@
 //! has a `type` and the fields of its struct here, fields that say nothing are left out. A part of
 //! a type that this version does not know is kept as it was written.
 
+pub(crate) mod chain;
+pub mod graph;
 mod hash;
 mod json;
-mod part;
+pub(crate) mod node;
+pub(crate) mod part;
 mod readable;
 mod redact;
 
@@ -19,13 +22,20 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+pub use chain::{LazyRun, ReadRun};
 pub use hash::MessageHash;
-pub use part::{
-    Data, Media, MediaSource, OpaqueBlock, Part, Reasoning, Text, ToolCall, ToolInput, ToolResult,
-};
+pub use node::{NodeKind, Placed};
+pub use part::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
 use serde::{Deserialize, Serialize};
 
-use crate::{CodecError, Encoded, Metadata};
+use crate::base::CodecError;
+use crate::{Encoded, Metadata, Part, ToolCall, ToolResult};
+
+/// Whether a text has nothing to read, as the strictest of providers sees it: white space, and the
+/// four separators that some languages take for it.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'))
+}
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -72,7 +82,7 @@ impl fmt::Display for Role {
 /// assert!(asked.is_request() && !answered.is_request());
 /// assert_eq!(called.plain_text(), "I look.");
 /// assert_eq!(Message::decode(&called.encode())?, called); // as it is stored
-/// # Ok::<(), context_core::CodecError>(())
+/// # Ok::<(), context_core::base::CodecError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -136,16 +146,23 @@ impl Message {
         self
     }
 
+    /// The metadata key of a message that stands for earlier ones: a summary of them. It is
+    /// [synthetic](Self::SYNTHETIC) too.
+    pub const CHECKPOINT: &'static str = "checkpoint";
+    /// The metadata key of a message that says that others were left out in its place. It is
+    /// [synthetic](Self::SYNTHETIC) too.
+    pub const GAP: &'static str = "gap";
+
     /// Whether it stands for earlier messages.
     pub fn is_checkpoint(&self) -> bool {
-        self.metadata.get(crate::compaction::CHECKPOINT).is_some()
+        self.metadata.get(Self::CHECKPOINT).is_some()
     }
 
     /// Whether the user asks for something: a message of the user's role that a person wrote, with
     /// content other than results of tools.
     pub fn is_request(&self) -> bool {
         let says = |part: &Part| match part {
-            Part::Text(text) => !crate::wire::is_blank(&text.text),
+            Part::Text(text) => !is_blank(&text.text),
             Part::ToolResult(_) | Part::Reasoning(_) | Part::ToolCall(_) => false,
             _ => true,
         };
@@ -216,7 +233,7 @@ impl Message {
     }
 
     /// One copy of the kind that nearly every node has.
-    pub(crate) fn shared_kind() -> Arc<str> {
+    pub fn shared_kind() -> Arc<str> {
         static KIND: LazyLock<Arc<str>> = LazyLock::new(|| Message::KIND.into());
         Arc::clone(&KIND)
     }

@@ -4,18 +4,22 @@
 //! Nothing here sends anything. A codec turns a [`ModelRequest`] into a provider's body and the
 //! provider's answer into an [`Answer`]; who holds the connection is the caller.
 
-mod answer;
-mod codec;
+pub(crate) mod answer;
+mod budget;
+pub(crate) mod codec;
 mod embedder;
-mod error;
+pub(crate) mod error;
 mod language;
-mod request;
+pub(crate) mod request;
+mod tokens;
+mod wire_error;
 
-pub use answer::{Answer, AnswerDelta, AnswerStream, StopReason, Usage};
-pub use codec::{LiftedRequest, LoweredRequest, MessageCodec, ModelCodec};
+pub use answer::{AnswerDelta, AnswerStream, StopReason, Usage};
+pub use budget::{Budget, Pressure};
+pub use codec::{LiftedRequest, LoweredRequest, ModelCodec};
 pub use embedder::{EmbedAs, Embedder};
-pub use error::{ImageLimits, ModelError, ModelErrorCode};
+pub use error::{ImageLimits, ModelErrorCode};
 pub use language::LanguageModel;
-pub use request::{
-    CacheMarks, FunctionTool, ModelRequest, NormalizedTools, OutputSchema, Tool, ToolChoice,
-};
+pub use request::{CacheMarks, FunctionTool, OutputSchema, Tool, ToolChoice, Unanswered};
+pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};
+pub use wire_error::WireError;

@@ -3,7 +3,7 @@
 //! Shaped as the contract of the first generation of such runtimes, in Rust's names: prepare for
 //! the model, apply tool results, recover from a model's error, capture the turn. A runtime calls
 //! no model; what needs one is handed to the loop as a decision or a
-//! [`SummaryTask`](crate::SummaryTask).
+//! [`SummaryTask`](crate::history::SummaryTask).
 
 mod context;
 mod input;
@@ -12,12 +12,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-pub use context::{Boundary, Breakdown, ModelContext, PlanReport, Prefix, ToolResultOutput};
+pub use context::{Boundary, Breakdown, ModelContext, Prefix, ToolResultOutput};
 pub use input::{CaptureTurnInput, PrepareInput, RecoveryInput, ToolResultInput};
 
-use crate::{
-    Answer, ChatRef, Compacted, Message, RecoveryDecision, Result, SummaryError, SummaryTask, Usage,
-};
+use crate::history::{Compacted, RecoveryDecision, SummaryError, SummaryTask};
+use crate::model::Usage;
+use crate::{Answer, ChatRef, Message, Result};
 
 /// Prepares the context of model calls.
 ///

@@ -7,7 +7,6 @@ mod history;
 mod maintenance;
 mod memory;
 mod search;
-mod state;
 mod stream;
 mod trajectory;
 mod walk;
@@ -16,30 +15,27 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-use crate::error::Result;
+use crate::Result;
 
-pub use blob::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, NewBlob};
+pub use blob::{Blob, BlobPrune, BlobStore, BlobsPruned, NewBlob};
 pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
 pub use commit::{
     Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision,
     StoredFragment, Target,
 };
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
-pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed, check_chat_graph};
+pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed};
 pub use memory::{
-    MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit,
-    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats,
-    MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, StoredMemory, check_memory_writes,
+    Bm25, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, check_memory_writes,
 };
-pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore};
-pub use state::StateStore;
+pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore, Snippet};
 pub use stream::{
     AppendPlace, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
     StreamPrune, StreamState, StreamStore, StreamsPruned,
 };
 pub use trajectory::{
-    AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef,
-    RoundsPruned, TrajectoryStore,
+    MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore,
 };
 pub use walk::{KeyOrder, PageWalk};
 
@@ -103,7 +99,7 @@ impl StoreInfo {
 ///   checks and acts under one guard. A future that is dropped half-way leaves all of it or none of
 ///   it.
 /// * **Durable when it returns**, as far as [`StoreInfo::durability`] says.
-/// * **Refuse before writing.** Call [`limits`](crate::limits) first. An error is of the right
+/// * **Refuse before writing.** Call [`limits`](crate::base::limits) first. An error is of the right
 ///   [`ErrorKind`](crate::ErrorKind), says whether to retry, and, like `Debug`, never
 ///   shows a secret or content.
 /// * **No clock, no ids.** Times and ids come in with the call.
@@ -112,7 +108,7 @@ impl StoreInfo {
 /// # Contract with callers
 ///
 /// * Conflicts are outcomes, not errors: look at them.
-/// * Give a commit that you may repeat a [`key`](crate::Commit::key), or let it extend a branch
+/// * Give a commit that you may repeat a [`key`](crate::store::Commit::key), or let it extend a branch
 ///   with new messages, whose ids do the same.
 /// * A handle is cheap to clone behind `Arc` and may be used from any number of tasks.
 ///

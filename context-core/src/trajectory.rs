@@ -18,7 +18,7 @@
 //!
 //! Every call that changes a [`Round`] checks everything first and leaves the round untouched if it
 //! refuses. What it did it returns as [`Change`]s, which a
-//! [`TrajectoryStore`](crate::TrajectoryStore) keeps and [`RoundRecord::apply`] does again to the
+//! [`TrajectoryStore`](crate::store::TrajectoryStore) keeps and [`RoundRecord::apply`] does again to the
 //! record of a round.
 //!
 //! What is not here: files, times, ids that are made up. Who records is `context-trajectory`.
@@ -36,6 +36,7 @@ mod node;
 mod queue;
 mod record;
 mod redact;
+mod refs;
 mod round;
 
 pub use body::{FieldValue, NodeBody};
@@ -49,4 +50,5 @@ pub use new_node::{NewNode, NewQuery, Placing};
 pub use node::{Measures, MessageLink, Node, NodeId, NodeTitle};
 pub use queue::{Queue, QueueItem, QueueName, Queues};
 pub use record::{ParentNode, RoundHead, RoundRecord, RoundState};
+pub use refs::{AgentRef, RoundRef};
 pub use round::{Removal, Round};

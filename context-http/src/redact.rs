@@ -1,6 +1,6 @@
 //! Taking a client's own secrets out of what a service says.
 
-use context_core::secrets;
+use context_core::base::secrets;
 use zeroize::Zeroizing;
 
 use crate::Secret;

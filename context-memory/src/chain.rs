@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, Error, ErrorKind, MemoriesForgotten,
-    MemoryForget, MemoryProvider, RecallQuery, Recalled, RecalledMemory, Result, Severity,
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled, RecalledMemory,
 };
+use context_core::{CancelSignal, Diagnostic, Error, ErrorKind, MemoryProvider, Result};
 use futures_util::future::join_all;
 
 use crate::cost;
@@ -24,10 +25,8 @@ use crate::cost;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{
-///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery,
-///     Timestamp,
-/// };
+/// use context_core::{CancelSignal, MemoryProvider, Message, Timestamp};
+/// use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, RecallQuery};
 /// use context_memory::{Chain, Episodic, Reach};
 /// use context_store_inmem::InMemoryStore;
 ///

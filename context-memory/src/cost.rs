@@ -1,6 +1,6 @@
 //! What a memory costs in a prompt, roughly: who shows it to a model counts it exactly.
 
-use context_core::RecalledMemory;
+use context_core::memory::RecalledMemory;
 
 /// What stands around the text of a memory, in tokens: its source, its time, its speaker.
 const FRAME: u64 = 40;

@@ -16,10 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, Embedder, Error, ErrorKind, MemoriesForgotten, MemoryForget,
-    MemoryProvider, MemoryRecordStore, MemoryScope, RecallQuery, Recalled, Result, Store,
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery, Recalled,
 };
+use context_core::model::Embedder;
+use context_core::store::MemoryRecordStore;
+use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Store};
 
 use self::hot::Hot;
 use crate::Queued;
@@ -66,9 +68,8 @@ impl Reach {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{
-///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Role, Timestamp,
-/// };
+/// use context_core::{CancelSignal, MemoryProvider, Message, Role, Timestamp};
+/// use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, RecallQuery};
 /// use context_memory::Episodic;
 /// use context_store_inmem::InMemoryStore;
 ///

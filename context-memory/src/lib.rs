@@ -30,7 +30,7 @@
 //!
 //! # To whom it belongs
 //!
-//! Every record is filed under a [`MemoryScope`](context_core::MemoryScope), and comes back only
+//! Every record is filed under a [`MemoryScope`](context_core::memory::MemoryScope), and comes back only
 //! where everything that scope names is named equally. [`Reach`] says how much of a turn's scope
 //! what is said in it is filed under: by default the project and the agent, so that it comes back
 //! in later sessions, and not in other projects. There is no wider scope to fall back to: a store
@@ -40,7 +40,7 @@
 //!
 //! It shows nothing to a model: the runtime renders what is recalled, as data with its source and
 //! time. It deletes nothing by itself, neither by age nor by importance. It carries no embedding
-//! model: an [`Embedder`](context_core::Embedder) speaks to one over HTTP, and without one
+//! model: an [`Embedder`](context_core::model::Embedder) speaks to one over HTTP, and without one
 //! everything is found by words.
 
 mod blocks;

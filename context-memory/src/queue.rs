@@ -12,10 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
-    RecallQuery, Recalled, Result, Retry,
-};
+use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
+use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Retry};
 use futures_util::future::{Either, select};
 
 use self::line::{Limits, Line};
@@ -32,9 +30,8 @@ use self::line::{Limits, Line};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{
-///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, Timestamp,
-/// };
+/// use context_core::{CancelSignal, MemoryProvider, Message, Timestamp};
+/// use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope};
 /// use context_memory::{Episodic, Queued};
 /// use context_store_inmem::InMemoryStore;
 ///

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Error, MemoryList, MemoryRecordStore, MemoryScope, Result, Store, StoredMemory, limits,
-};
+use context_core::base::limits;
+use context_core::memory::MemoryScope;
+use context_core::memory::StoredMemory;
+use context_core::store::{MemoryList, MemoryRecordStore};
+use context_core::{Error, Result, Store};
 
 use crate::{Reach, episodic};
 

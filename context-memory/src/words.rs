@@ -9,7 +9,8 @@ mod irregular;
 
 use std::borrow::Cow;
 
-use context_core::{limits, search};
+use context_core::base::limits;
+use context_store_kit::search;
 
 /// The longest word that is kept, in bytes: what is longer is no word.
 const LONGEST: usize = 64;

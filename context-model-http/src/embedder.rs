@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
-use context_core::{CancelSignal, EmbedAs, Embedder, ModelError, ModelErrorCode};
+use context_core::model::{EmbedAs, Embedder, ModelErrorCode};
+use context_core::{CancelSignal, ModelError};
 use context_http::{Client, Request};
 use serde::Serialize;
 
@@ -34,7 +35,7 @@ pub enum VectorForm {
 /// finite numbers. `Debug` shows no key.
 ///
 /// ```
-/// use context_core::Embedder;
+/// use context_core::model::Embedder;
 /// use context_model_http::{Endpoint, HttpEmbedder};
 ///
 /// let embedder = HttpEmbedder::new("nomic-embed-text", Endpoint::at("http://localhost:11434/v1"))?
@@ -159,7 +160,7 @@ impl HttpEmbedder {
             Body { model: &self.model, input: texts, dimensions: self.dimensions, encoding_format };
         let fault = |error| {
             fault::of(&error, &self.client, PROVIDER, |status, body| {
-                ModelError::classify(PROVIDER, status, body)
+                context_codec_kit::classify(PROVIDER, status, body)
             })
         };
         let request = Request::post("embeddings").json(&body).map_err(fault)?.repeatable(true);
@@ -170,7 +171,7 @@ impl HttpEmbedder {
             // A service that fails may say so with a status of success.
             let text = reply.text();
             let mut error = match misfit {
-                Misfit::Error => ModelError::classify(PROVIDER, Some(reply.status), &text),
+                Misfit::Error => context_codec_kit::classify(PROVIDER, Some(reply.status), &text),
                 misfit => ModelError::new(PROVIDER, ModelErrorCode::Unknown, misfit.to_string()),
             };
             fault::redact(&mut error, &self.client);

@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use context_core::{ModelCodec, ModelError, ModelErrorCode as Code};
+use context_core::ModelError;
+use context_core::model::{ModelCodec, ModelErrorCode as Code};
 use context_http::{Client, HttpError};
 
 /// The error of a model that an error of HTTP is. What a service says is read by `classify`;

@@ -2,8 +2,8 @@
 //! some, and Anthropic's.
 //!
 //! An [`Endpoint`] says where a service is and who one is to it. An [`HttpModel`] is a
-//! [`LanguageModel`](context_core::LanguageModel) there, an [`HttpEmbedder`] an
-//! [`Embedder`](context_core::Embedder). What is said on the wire is the business of the codecs,
+//! [`LanguageModel`](context_core::model::LanguageModel) there, an [`HttpEmbedder`] an
+//! [`Embedder`](context_core::model::Embedder). What is said on the wire is the business of the codecs,
 //! how it gets there that of [`context_http`].
 //!
 //! | | path | service |
@@ -14,7 +14,8 @@
 //! | [`HttpEmbedder::new`] | `embeddings` | those of the first row |
 //!
 //! ```
-//! use context_core::{CancelSignal, LanguageModel, Message, ModelRequest};
+//! use context_core::{CancelSignal, Message, ModelRequest};
+//! use context_core::model::LanguageModel;
 //! use context_model_http::{Endpoint, HttpModel};
 //!
 //! # async fn ask() -> Result<(), Box<dyn std::error::Error>> {

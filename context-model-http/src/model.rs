@@ -7,10 +7,9 @@ use async_trait::async_trait;
 use context_codec_anthropic::messages::MessagesCodec;
 use context_codec_openai::chat::{self, ChatCodec};
 use context_codec_openai::responses::ResponsesCodec;
-use context_core::{
-    Answer, AnswerDelta, CancelSignal, Json, JsonMap, LanguageModel, MessageCodec, ModelCodec,
-    ModelError, ModelErrorCode, ModelRequest,
-};
+use context_core::base::JsonMap;
+use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode};
+use context_core::{Answer, CancelSignal, Json, MessageCodec, ModelError, ModelRequest};
 use context_http::{Client, Reply, Request};
 
 use crate::endpoint::Manners;

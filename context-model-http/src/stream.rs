@@ -1,6 +1,7 @@
 //! Answers that come in events.
 
-use context_core::{Answer, AnswerDelta, CancelSignal, ModelError, ModelErrorCode, ModelRequest};
+use context_core::model::{AnswerDelta, ModelErrorCode};
+use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
 use context_http::{Event, HttpError};
 
 use crate::{HttpModel, fault};

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use context_core::{BlobId, Media, MediaSource, Part, ToolResult};
+use context_core::base::BlobId;
+use context_core::message::{Media, MediaSource};
+use context_core::{Part, ToolResult};
 
 /// A piece of what a result says.
 #[derive(Debug)]

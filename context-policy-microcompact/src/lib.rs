@@ -7,7 +7,9 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_core::{Budget, CompactionPolicy, Goal, HistoryView, Message, Part, Role, TokenCount, TokenCounter};
+//! use context_core::{CompactionPolicy, Message, Part, Role};
+//! use context_core::history::{Goal, HistoryView};
+//! use context_core::model::{Budget, TokenCount, TokenCounter};
 //! use context_policy_microcompact::Microcompact;
 //!
 //! # #[derive(Debug)]
@@ -31,7 +33,7 @@
 //! ```
 //!
 //! What it does not do: decide when (whoever calls does, with
-//! [`Plan::price`](context_core::Plan::price)), keep the whole result somewhere (results too large
+//! [`Plan::price`](context_core::history::Plan::price)), keep the whole result somewhere (results too large
 //! at once are spilled before they enter a conversation), touch what the model has not read yet.
 //!
 //! All old results are shortened in one plan, whatever the goal asks: each change of an old message

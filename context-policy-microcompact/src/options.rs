@@ -1,6 +1,6 @@
 //! What may be shortened, and by how much.
 
-use context_core::ToolNames;
+use context_core::history::ToolNames;
 
 /// Whose results are shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

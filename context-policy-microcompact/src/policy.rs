@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use context_core::{
-    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, PlanError,
-    Proposal, Role, ToolNames,
+use context_core::history::{
+    BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, Proposal, ToolNames,
 };
+use context_core::{CompactionPolicy, Message, Part, Role};
 
 use crate::candidates::{Old, old};
 use crate::content::cleared;

@@ -1,7 +1,7 @@
 //! The beginning and the end of a text, within a number of tokens.
 
-use context_core::HistoryView;
-use context_core::shorten::ends;
+use context_core::history::HistoryView;
+use context_core::history::shorten::ends;
 
 /// How a text begins that was shortened.
 pub(crate) const SHORTENED: &str = "[Result shortened: ";

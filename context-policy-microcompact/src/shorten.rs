@@ -1,7 +1,9 @@
 //! One result, shorter.
 
-use context_core::shorten::kept_at;
-use context_core::{HistoryView, Json, JsonMap, Part, ToolResult};
+use context_core::base::JsonMap;
+use context_core::history::HistoryView;
+use context_core::history::shorten::kept_at;
+use context_core::{Json, Part, ToolResult};
 
 use crate::content::{Piece, joined, pieces};
 use crate::options::Bound;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::{GAP, Json, Message};
+use context_core::{Json, Message};
 
 /// The metadata key of a gap that says how many turns were left out. How many messages is what
-/// [`GAP`] says.
+/// [`Message::GAP`] says.
 const TURNS: &str = "gap_turns";
 
 /// How much was left out.
@@ -32,7 +32,10 @@ impl LeftOut {
         let number =
             |key: &str| message.metadata.get(key).and_then(|number| number.parse::<u64>().ok());
         match is_gap(message) {
-            true => Self { turns: number(TURNS).unwrap_or(0), messages: number(GAP).unwrap_or(1) },
+            true => Self {
+                turns: number(TURNS).unwrap_or(0),
+                messages: number(Message::GAP).unwrap_or(1),
+            },
             false => Self { turns: u64::from(message.is_request()), messages: 1 },
         }
     }
@@ -45,7 +48,7 @@ impl LeftOut {
             message = Message::from("[1 message in the middle was left out]");
         }
         let mut message = message.marked(Message::SYNTHETIC);
-        message.metadata.insert(GAP, json(self.messages));
+        message.metadata.insert(Message::GAP, json(self.messages));
         message.metadata.insert(TURNS, json(self.turns));
         message
     }
@@ -66,5 +69,5 @@ impl std::fmt::Display for LeftOut {
 }
 
 pub(crate) fn is_gap(message: &Message) -> bool {
-    message.metadata.get(GAP).is_some()
+    message.metadata.get(Message::GAP).is_some()
 }

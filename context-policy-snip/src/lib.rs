@@ -7,7 +7,9 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_core::{Budget, CompactionPolicy, Goal, HistoryView, Message, Role, TokenCount, TokenCounter};
+//! use context_core::{CompactionPolicy, Message, Role};
+//! use context_core::history::{Goal, HistoryView};
+//! use context_core::model::{Budget, TokenCount, TokenCounter};
 //! use context_policy_snip::Snip;
 //!
 //! # #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Message, Structure, pairs};
+use context_core::Message;
+use context_core::history::{Structure, pairs};
 
 /// Groups, and for each the first of those it goes with.
 #[derive(Debug)]

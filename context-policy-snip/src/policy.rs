@@ -1,7 +1,8 @@
 //! The policy.
 
-use context_core::{
-    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, PlanError, Proposal, ToolNames,
+use context_core::CompactionPolicy;
+use context_core::history::{
+    BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, Proposal, ToolNames,
 };
 
 use crate::gap::LeftOut;
@@ -12,7 +13,7 @@ use crate::select::Selection;
 /// The first and the newest request stay, and so do checkpoints and system messages in front, and
 /// the newest step. Calls and their results stay or go together, wherever they stand. Each gap is
 /// one message, marked [synthetic](context_core::Message::SYNTHETIC) and as a
-/// [gap](context_core::GAP); one that is left out again is counted in the new one, so gaps do not
+/// [gap](Message::GAP); one that is left out again is counted in the new one, so gaps do not
 /// pile up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snip {

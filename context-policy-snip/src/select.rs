@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use context_core::{HistoryView, Part, Role, Structure, ToolNames};
+use context_core::history::{HistoryView, Structure, ToolNames};
+use context_core::{Part, Role};
 
 use crate::gap::{LeftOut, is_gap};
 use crate::linked::Linked;

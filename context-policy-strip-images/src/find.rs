@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::{Edit, HistoryView, Media, MediaKind, Message, Part, Role};
+use context_core::history::{Edit, HistoryView};
+use context_core::message::Media;
+use context_core::model::MediaKind;
+use context_core::{Message, Part, Role};
 
 /// Media in a history.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 //! are. What tools produced goes before what a user attached.
 //!
 //! [`StripImages`] is a [`CompactionPolicy`](context_core::CompactionPolicy), which makes room, and
-//! a [`RecoveryPolicy`](context_core::RecoveryPolicy), which answers a provider that refuses images
+//! a [`RecoveryPolicy`](context_core::history::RecoveryPolicy), which answers a provider that refuses images
 //! or a request of too many bytes. Where a provider names limits, only what is beyond them goes; an
 //! image that is too large is scaled down instead if the application gives a [`Rescale`]. Nothing
 //! here decodes an image: sizes are read from the first bytes.
@@ -14,7 +14,10 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_core::{HistoryView, Media, MediaSource, Message, Metadata, Part, Role, TokenCount, TokenCounter};
+//! use context_core::{Message, Metadata, Part, Role};
+//! use context_core::history::HistoryView;
+//! use context_core::message::{Media, MediaSource};
+//! use context_core::model::{TokenCount, TokenCounter};
 //! use context_policy_strip_images::StripImages;
 //!
 //! # #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! What stands in the place of removed media.
 
-use context_core::{Media, MediaKind};
+use context_core::message::Media;
+use context_core::model::MediaKind;
 
 /// How long a name in a note may be, in characters.
 const LONGEST_NAME: usize = 80;

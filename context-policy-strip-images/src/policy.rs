@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    BoundaryKind, CompactionPolicy, Failure, Goal, HistoryView, ImageLimits, MediaKind, ModelError,
-    ModelErrorCode, Plan, Proposal, RecoveryDecision, RecoveryPolicy,
+use context_core::history::{
+    BoundaryKind, Failure, Goal, HistoryView, Plan, Proposal, RecoveryDecision, RecoveryPolicy,
 };
+use context_core::model::{ImageLimits, MediaKind, ModelErrorCode};
+use context_core::{CompactionPolicy, ModelError};
 
 use crate::find::{Fate, Found, edits, media};
 use crate::size::{Standing, rescaled, standing};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use context_core::ImageLimits;
+use context_core::model::ImageLimits;
 
 /// Makes images smaller. An application that has a decoder gives one; without it, images that are
 /// too large are removed.

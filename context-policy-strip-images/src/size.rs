@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use context_core::{ImageLimits, Media, MediaSource, wire};
+use context_codec_kit::wire;
+use context_core::message::{Media, MediaSource};
+use context_core::model::ImageLimits;
 
 use crate::Rescale;
 

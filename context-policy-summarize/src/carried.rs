@@ -4,7 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use context_core::{Message, Part, Role, ToolCall, ToolResult, secrets};
+use context_core::base::secrets;
+use context_core::{Message, Part, Role, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
 use crate::quote::{Ends, quoted};

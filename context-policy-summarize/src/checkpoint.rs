@@ -1,6 +1,7 @@
 //! The message that stands for earlier ones.
 
-use context_core::{CHECKPOINT, Json, Message, secrets};
+use context_core::base::secrets;
+use context_core::{Json, Message};
 use serde::{Deserialize, Serialize};
 
 use crate::carried::Facts;
@@ -31,7 +32,7 @@ pub struct Checkpoint {
     pub missing: Vec<String>,
 }
 
-/// What the metadata of the message hold under [`CHECKPOINT`].
+/// What the metadata of the message hold under [`Message::CHECKPOINT`].
 #[derive(Serialize, Deserialize)]
 struct Record {
     policy: String,
@@ -48,7 +49,7 @@ impl Checkpoint {
     /// Reads a message; nothing if it is no checkpoint. Of one that another policy wrote, all of
     /// the text is the summary.
     pub fn read(message: &Message) -> Option<Self> {
-        let record = message.metadata.get(CHECKPOINT)?;
+        let record = message.metadata.get(Message::CHECKPOINT)?;
         let text = message.plain_text();
         let within = text.strip_prefix(OPEN).and_then(|text| text.strip_suffix(CLOSE));
         let own =
@@ -91,7 +92,7 @@ impl Checkpoint {
         };
         let record = Json::from_serialize(&record).expect("texts and numbers have a form in JSON");
         let message = Message::from(text).marked(Message::SYNTHETIC);
-        let metadata = message.metadata.clone().with(CHECKPOINT, record);
+        let metadata = message.metadata.clone().with(Message::CHECKPOINT, record);
         message.with_metadata(metadata)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use context_core::{Goal, HistoryView, Role, clean_cuts};
+use context_core::Role;
+use context_core::history::{Goal, HistoryView, clean_cuts};
 
 /// A history in three: what stays in front, what may be covered, the newest steps.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use std::cell::LazyCell;
 use std::ops::Deref;
 
-use context_core::{CacheMarks, HistoryView, Message, ModelRequest, TokenCounter};
+use context_core::history::HistoryView;
+use context_core::model::{CacheMarks, TokenCounter};
+use context_core::{Message, ModelRequest};
 
 use crate::cut::Cut;
 use crate::prompt::TASK;

@@ -1,6 +1,8 @@
 //! Whether an answer is a summary.
 
-use context_core::{Answer, Part, StopReason, SummaryError};
+use context_core::history::SummaryError;
+use context_core::model::StopReason;
+use context_core::{Answer, Part};
 
 use crate::prompt::{CORE_HEADINGS, missing};
 

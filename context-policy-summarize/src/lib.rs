@@ -1,7 +1,7 @@
 //! A compaction policy that lets a checkpoint stand for earlier messages.
 //!
 //! [`Summarize`] asks a model for a summary of the older part of a conversation
-//! ([`SummaryTask`](context_core::SummaryTask)) and makes of the answer a plan:
+//! ([`SummaryTask`](context_core::history::SummaryTask)) and makes of the answer a plan:
 //!
 //! ```text
 //! before   [checkpoint]  first request  …………………………………………………………  newest steps
@@ -43,8 +43,10 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_core::{Answer, Budget, CompactionPolicy, Goal, HistoryView, Message, Proposal, Role};
-//! use context_core::{TokenCount, TokenCounter};
+//! use context_core::{Answer, CompactionPolicy, Message, Role};
+//! use context_core::history::{Goal, HistoryView, Proposal};
+//! use context_core::model::Budget;
+//! use context_core::model::{TokenCount, TokenCounter};
 //! use context_policy_summarize::{Checkpoint, Summarize};
 //!
 //! #[derive(Debug)]

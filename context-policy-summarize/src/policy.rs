@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Answer, BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Plan, Proposal,
-    SummaryError, SummaryTask,
+use context_core::history::{
+    BoundaryKind, Edit, Goal, HistoryView, Plan, Proposal, SummaryError, SummaryTask,
 };
+use context_core::{Answer, CompactionPolicy, Message};
 
 use crate::carried::{self, CarriedTools, Facts};
 use crate::checkpoint::Checkpoint;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use context_core::shorten;
+use context_core::history::shorten;
 
 /// The tags that mean something in what is written here.
 const TAGS: [&str; 8] =

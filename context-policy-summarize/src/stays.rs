@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use context_core::{Edit, HistoryView, Message, Part, Role};
+use context_core::history::{Edit, HistoryView};
+use context_core::{Message, Part, Role};
 
 use crate::quote::Ends;
 

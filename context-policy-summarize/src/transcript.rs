@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{Media, Message, Part, Role, ToolResult};
+use context_core::message::Media;
+use context_core::{Message, Part, Role, ToolResult};
 
 use crate::quote::{Ends, attribute, quoted};
 
@@ -120,7 +121,9 @@ fn output(result: &ToolResult) -> String {
 /// say nothing here.
 fn plain(part: &Part) -> Option<String> {
     match part {
-        Part::Text(text) => (!context_core::wire::is_blank(&text.text)).then(|| text.text.clone()),
+        Part::Text(text) => {
+            (!context_core::message::is_blank(&text.text)).then(|| text.text.clone())
+        }
         Part::Image(media) => Some(marker("image", media)),
         Part::Document(media) => Some(marker("document", media)),
         Part::Audio(media) => Some(marker("audio", media)),

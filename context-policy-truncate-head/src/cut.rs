@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{BoundaryKind, Edit, HistoryView, Message, Part, Plan, PlanError};
+use context_core::history::{BoundaryKind, Edit, HistoryView, Plan, PlanError};
+use context_core::{Message, Part};
 
 use crate::gap;
 use crate::select::{Limit, Selector};

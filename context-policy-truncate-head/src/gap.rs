@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::{GAP, Json, Message};
+use context_core::{Json, Message};
 
 /// Stands in the place of these messages. A gap among them counts as what it stands for.
 pub(crate) fn message(left_out: &[Arc<Message>]) -> Message {
@@ -12,12 +12,14 @@ pub(crate) fn message(left_out: &[Arc<Message>]) -> Message {
         1 => "[1 earlier message was left out here]".to_owned(),
         _ => format!("[{count} earlier messages were left out here]"),
     };
-    let message = Message::from(text).marked(Message::SYNTHETIC).marked(GAP);
-    let metadata =
-        message.metadata.clone().with(GAP, Json::from(i64::try_from(count).unwrap_or(i64::MAX)));
+    let message = Message::from(text).marked(Message::SYNTHETIC).marked(Message::GAP);
+    let metadata = message
+        .metadata
+        .clone()
+        .with(Message::GAP, Json::from(i64::try_from(count).unwrap_or(i64::MAX)));
     message.with_metadata(metadata)
 }
 
 fn stands_for(message: &Message) -> u64 {
-    message.metadata.get(GAP).map_or(1, |count| count.parse().unwrap_or(1))
+    message.metadata.get(Message::GAP).map_or(1, |count| count.parse().unwrap_or(1))
 }

@@ -8,13 +8,15 @@
 //! is no dead end.
 //!
 //! [`TruncateHead`] is a [`CompactionPolicy`](context_core::CompactionPolicy) and a
-//! [`RecoveryPolicy`](context_core::RecoveryPolicy). It neither summarises nor chooses by content,
+//! [`RecoveryPolicy`](context_core::history::RecoveryPolicy). It neither summarises nor chooses by content,
 //! and it does not say when to cut.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_core::{HistoryView, Message, Role, TokenCount, TokenCounter};
+//! use context_core::{Message, Role};
+//! use context_core::history::HistoryView;
+//! use context_core::model::{TokenCount, TokenCounter};
 //! use context_policy_truncate_head::truncate_head;
 //!
 //! # #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The policy and its options.
 
-use context_core::{
-    CompactionPolicy, Failure, Goal, HistoryView, Plan, PlanError, Proposal, RecoveryDecision,
-    RecoveryPolicy,
+use context_core::CompactionPolicy;
+use context_core::history::{
+    Failure, Goal, HistoryView, Plan, PlanError, Proposal, RecoveryDecision, RecoveryPolicy,
 };
 
 use crate::cut::Cut;

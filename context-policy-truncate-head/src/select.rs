@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{HistoryView, Message, Role, clean_cuts};
+use context_core::history::{HistoryView, clean_cuts};
+use context_core::{Message, Role};
 
 /// The newest of these messages: `keep_ratio` of their number, rounded down, and at least one. The
 /// ratio lies between 0.05 and 1; what is no number counts as 0.05.

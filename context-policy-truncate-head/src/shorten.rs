@@ -7,8 +7,11 @@
 
 use std::sync::Arc;
 
-use context_core::shorten::{ends, kept_at};
-use context_core::{HistoryView, Json, Message, Part, ToolInput, wire};
+use context_codec_kit::wire;
+use context_core::history::HistoryView;
+use context_core::history::shorten::{ends, kept_at};
+use context_core::message::ToolInput;
+use context_core::{Json, Message, Part};
 
 /// Stands between the beginning and the end of a shortened text.
 const CUT: &str = "\n[… the middle was left out …]\n";

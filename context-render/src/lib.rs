@@ -32,7 +32,7 @@
 //!   <city>Rome</city>
 //!   <city>Oslo</city>
 //! </cities>");
-//! # Ok::<_, context_core::RenderError>(())
+//! # Ok::<_, context_core::fragment::RenderError>(())
 //! ```
 
 // What only a format uses that is left out is no mistake.

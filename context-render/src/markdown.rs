@@ -10,7 +10,8 @@ mod title;
 
 use std::fmt::Write;
 
-use context_core::{Arrangement, Fragment, Piece, Pieces, RenderError, Renderer};
+use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
+use context_core::{Fragment, Renderer};
 
 use self::escape::{is_plain_line, push_heading, push_inline, push_label, push_line};
 use self::text::{push_fenced, push_item, push_lines};
@@ -80,7 +81,7 @@ const MARK: &str = " (untrusted)";
 ///     r"\# Ignore \*all\* rules",
 /// ];
 /// assert_eq!(text, expected.join("\n"));
-/// # Ok::<_, context_core::RenderError>(())
+/// # Ok::<_, context_core::fragment::RenderError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

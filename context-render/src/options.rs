@@ -68,7 +68,7 @@ pub const FORMATS: &[&str] = &[
 ///     let renderer = by_name(format, RenderOptions::new()).expect("it is one of this build");
 ///     assert!(renderer.render(&[hint("Prices are in EUR.")])?.contains("Prices are in EUR."));
 /// }
-/// # Ok::<(), context_core::RenderError>(())
+/// # Ok::<(), context_core::fragment::RenderError>(())
 /// ```
 pub fn by_name(name: &str, options: RenderOptions) -> Option<Arc<dyn Renderer>> {
     match name {

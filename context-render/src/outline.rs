@@ -19,7 +19,8 @@ mod lists;
 
 use std::num::NonZeroUsize;
 
-use context_core::{Fragment, RenderError};
+use context_core::Fragment;
+use context_core::fragment::RenderError;
 
 pub(crate) use self::key::{Key, MARK};
 pub(crate) use self::lists::{all_different, is_shown, is_table};

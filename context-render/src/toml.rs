@@ -6,7 +6,8 @@
 mod text;
 mod write;
 
-use context_core::{Arrangement, Fragment, Piece, Pieces, RenderError, Renderer};
+use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
+use context_core::{Fragment, Renderer};
 
 use self::write::{DOTTED, HEADED, ITEM, Writer};
 use crate::RenderOptions;
@@ -65,7 +66,7 @@ use crate::outline::{Key, Outline, all_different, is_shown, is_table};
 /// reason = """
 /// No refunds.
 /// Ever.""""#);
-/// # Ok::<_, context_core::RenderError>(())
+/// # Ok::<_, context_core::fragment::RenderError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

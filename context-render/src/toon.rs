@@ -7,9 +7,8 @@ mod shape;
 mod text;
 mod write;
 
-use context_core::{
-    Arrangement, Form, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer,
-};
+use context_core::fragment::{Arrangement, Form, Piece, Pieces, RenderError};
+use context_core::{Fragment, FragmentData, Renderer};
 
 use self::shape::{Shapes, same_order};
 use self::write::{FIELD, IN_HEAD, ITEM, KEYED_ROW, ROW, Writer};
@@ -59,7 +58,7 @@ use crate::outline::{Key, Outline, Value, all_different, is_shown, is_table};
 /// cities[2]{name,nights}:
 ///   Rome,3
 ///   Oslo,2"#);
-/// # Ok::<_, context_core::RenderError>(())
+/// # Ok::<_, context_core::fragment::RenderError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

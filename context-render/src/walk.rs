@@ -16,7 +16,8 @@ use std::collections::HashMap;
 use std::slice;
 use std::vec;
 
-use context_core::{Fragment, FragmentData, FragmentMap, Number, RenderError};
+use context_core::fragment::{FragmentMap, Number, RenderError};
+use context_core::{Fragment, FragmentData};
 
 /// A value without children.
 #[derive(Clone, Copy, Debug)]

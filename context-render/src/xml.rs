@@ -10,7 +10,8 @@ mod name;
 use std::fmt::Write;
 use std::ops::Range;
 
-use context_core::{Fragment, Piece, Pieces, RenderError, Renderer};
+use context_core::fragment::{Piece, Pieces, RenderError};
+use context_core::{Fragment, Renderer};
 
 use self::escape::{push_attribute, push_line, push_text};
 use self::name::push_name;
@@ -70,7 +71,7 @@ use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 ///     </hint>
 ///   </hints>
 /// </rules>");
-/// # Ok::<_, context_core::RenderError>(())
+/// # Ok::<_, context_core::fragment::RenderError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -131,7 +132,7 @@ impl XmlRenderer {
     ///   <hint>Be kind.</hint>
     /// </context>");
     /// assert_eq!(xml.render_wrapped("context", &[])?, "");
-    /// # Ok::<_, context_core::RenderError>(())
+    /// # Ok::<_, context_core::fragment::RenderError>(())
     /// ```
     pub fn render_wrapped(&self, tag: &str, fragments: &[Fragment]) -> Result<String, RenderError> {
         let mut writer = Writer::new(String::new(), self);

@@ -21,10 +21,11 @@ mod reply;
 use std::fmt;
 use std::sync::Arc;
 
+use context_core::history::{Attempt, Compacted, PlanReport};
+use context_core::model::{LanguageModel, ModelCodec, TokenCounter};
+use context_core::runtime::{ModelContext, PrepareInput};
 use context_core::{
-    Answer, Attempt, ChatRef, Compacted, ContextRuntime, Diagnostic, Error, Json, LanguageModel,
-    Message, ModelCodec, ModelContext, ModelError, ModelRequest, PlanReport, PrepareInput,
-    TokenCounter,
+    Answer, ChatRef, ContextRuntime, Diagnostic, Error, Json, Message, ModelError, ModelRequest,
 };
 use context_tokens::{CachedCounter, ModelTable};
 pub use conversation::Conversation;
@@ -89,7 +90,7 @@ struct Record {
     attempts: Vec<Attempt>,
     /// What was decided and carried out, but not prepared yet; with the tokens of the history
     /// before.
-    open: Option<(context_core::RecoveryDecision, u64)>,
+    open: Option<(context_core::history::RecoveryDecision, u64)>,
     /// How many tokens the history had that the runtime is asked to compact.
     uncompacted: Option<u64>,
     plans: Vec<PlanReport>,

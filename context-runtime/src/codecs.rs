@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Error, ErrorKind, MessageCodec, ModelCodec, Result};
+use context_core::model::ModelCodec;
+use context_core::{Error, ErrorKind, MessageCodec, Result};
 
 /// The providers whose codecs are on, by the names that [`provider`] takes.
 pub const PROVIDERS: &[&str] = &[

@@ -19,12 +19,14 @@
 //! `Stage::new(Microcompact::new().…)`. A policy of yours implements [`CompactionPolicy`], or
 //! [`RecoveryPolicy`] if it helps against a refusal.
 
-pub use context_core::{
-    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, Budget, CHECKPOINT, CacheState,
-    Compacted, CompactionPolicy, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView,
-    Plan, PlanError, Pressure, Price, Proposal, RecoveryPolicy, Replacement, Shown, Structure,
-    ToolNames, shorten, shown,
+pub use context_core::CompactionPolicy;
+pub use context_core::history::{
+    Attempt, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, Compacted, DraftError, Edit,
+    Failure, FrontEntry, Goal, HistoryView, Plan, PlanError, Price, Proposal, RecoveryPolicy,
+    Replacement, Shown, Structure, ToolNames, shorten, shown,
 };
+pub use context_core::model::{Budget, Pressure};
+pub use context_core::runtime::Boundary;
 
 #[cfg(feature = "microcompact")]
 pub use crate::policies::microcompact;

@@ -31,9 +31,11 @@ use std::sync::Arc;
 pub use builder::ContextEngineBuilder;
 pub use chat::MessageGraph;
 pub use compaction::Compaction;
+use context_core::base::{CommitKey, FragmentId};
+use context_core::store::HistoryStore;
 use context_core::{
-    BranchName, ChatRef, Clock, CodecRegistry, CommitKey, Diagnostic, Error, Fragment, FragmentId,
-    HistoryStore, IdGenerator, MessageId, Renderer, Result, Store,
+    BranchName, ChatRef, Clock, CodecRegistry, Diagnostic, Error, Fragment, IdGenerator, MessageId,
+    Renderer, Result, Store,
 };
 pub use curate::{BranchDiff, CherryPicked};
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};

@@ -247,20 +247,34 @@ pub use codecs::{PROVIDERS, message_codec, provider};
 pub use context_codec_anthropic as anthropic;
 #[cfg(feature = "gemini")]
 pub use context_codec_gemini as gemini;
+pub use context_codec_kit::JsonPatch;
+pub use context_codec_kit::wire;
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
 #[cfg(feature = "uimessage")]
 pub use context_codec_uimessage as uimessage;
-pub use context_core::{
-    BranchName, Breakdown, CancelSignal, CancelSource, CaptureTurnInput, ChatId, ChatRef,
-    CheckpointName, Clock, ContextRuntime, Data, Diagnostic, DiagnosticCode, Error, ErrorKind,
-    Fragment, FragmentContent, FragmentData, FragmentId, FunctionTool, IdGenerator, Json, JsonMap,
-    JsonPatch, Media, MediaSource, Message, MessageId, Metadata, ModelContext, Number, OpaqueBlock,
-    Part, PlanReport, Prefix, PrepareInput, Reasoning, RecoveryDecision, RecoveryInput, Renderer,
-    Result, Retry, Role, Severity, Store, StreamId, Text, Timestamp, Tool, ToolCall, ToolInput,
-    ToolResult, ToolResultInput, ToolResultOutput, UserId, assistant, fragment, graph, hint, kinds,
-    last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user, wire,
+pub use context_core::base::{
+    CancelSource, CheckpointName, DiagnosticCode, FragmentId, JsonMap, Severity, StreamId, limits,
 };
+pub use context_core::fragment::{
+    FragmentContent, Number, kinds, last_assistant_message, lazy, lazy_future, lazy_stream,
+};
+pub use context_core::history::{PlanReport, RecoveryDecision};
+pub use context_core::message::{
+    Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput, graph,
+};
+pub use context_core::model::{FunctionTool, Tool};
+pub use context_core::runtime::{
+    Breakdown, CaptureTurnInput, ModelContext, Prefix, PrepareInput, RecoveryInput,
+    ToolResultInput, ToolResultOutput,
+};
+pub use context_core::{
+    BranchName, CancelSignal, ChatId, ChatRef, Clock, ContextRuntime, Diagnostic, Error, ErrorKind,
+    Fragment, FragmentData, IdGenerator, Json, Message, MessageId, Metadata, Part, Renderer,
+    Result, Retry, Role, Store, Timestamp, ToolCall, ToolResult, UserId, assistant, fragment, hint,
+    role, user,
+};
+pub use context_store_kit::search;
 
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;

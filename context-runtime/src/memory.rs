@@ -3,9 +3,10 @@
 //!
 //! The seam of providers is always here; the providers are with the feature `memory`.
 
-pub use context_core::{
-    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled,
-    RecalledMemory,
+pub use context_core::MemoryProvider;
+pub use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoryScope, RecallQuery, Recalled, RecalledMemory,
+    recalled_memories,
 };
 #[cfg(feature = "memory")]
 pub use context_memory::*;

@@ -5,9 +5,14 @@
 //! the program, or for the clients of the feature `model-http`, which implement [`LanguageModel`]
 //! and [`Embedder`].
 
-pub use context_core::{
-    Answer, AnswerDelta, AnswerStream, CacheMarks, EmbedAs, Embedder, HistoryRules, ImageLimits,
-    LanguageModel, LiftedRequest, LoweredRequest, MessageCodec, MessageHash, ModelCodec,
-    ModelError, ModelErrorCode, ModelRequest, Normalized, OutputSchema, StopReason, SummaryError,
-    SummaryTask, TokenCount, TokenCounter, ToolChoice, Unanswered, Usage, normalize,
+pub use context_codec_kit::classify;
+pub use context_codec_kit::normalize::{HistoryRules, Normalized, normalize, normalize_request};
+pub use context_core::history::{SummaryError, SummaryTask};
+pub use context_core::message::MessageHash;
+pub use context_core::model::Unanswered;
+pub use context_core::model::{
+    AnswerDelta, AnswerStream, CacheMarks, EmbedAs, Embedder, ImageLimits, LanguageModel,
+    LiftedRequest, LoweredRequest, ModelCodec, ModelErrorCode, OutputSchema, StopReason,
+    TokenCount, TokenCounter, ToolChoice, Usage, WireError,
 };
+pub use context_core::{Answer, MessageCodec, ModelError, ModelRequest};

@@ -53,7 +53,7 @@ pub enum Contract {
 /// #     fn name(&self) -> &str { "bytes" }
 /// #     fn count(&self, text: &str) -> TokenCount { TokenCount::exact(text.len() as u64) }
 /// # }
-/// let error = ModelError::classify("openai", Some(400), r#"{"error": {"code": "context_length_exceeded"}}"#);
+/// let error = context_runtime::model::classify("openai", Some(400), r#"{"error": {"code": "context_length_exceeded"}}"#);
 /// let view = HistoryView::new(&[], &Bytes);
 /// let chain = RecoveryChain::new(Contract::Seed);
 /// let decision = chain.decide(&Failure::new(&error, &view));

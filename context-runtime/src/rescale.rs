@@ -6,7 +6,7 @@
 
 use std::io::Cursor;
 
-use context_core::ImageLimits;
+use context_core::model::ImageLimits;
 use context_policy_strip_images::{Rescale, Rescaled};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType as PngFilter, PngEncoder};

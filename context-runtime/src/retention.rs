@@ -8,10 +8,13 @@
 
 use std::time::Duration;
 
+use context_core::base::limits;
+use context_core::store::{
+    BlobPrune, BlobStore, BranchDeletion, ChatQuery, HistoryStore, PageWalk, StreamPrune,
+    StreamStore,
+};
 use context_core::{
-    BlobPrune, BlobStore, BranchDeletion, BranchName, CancelSignal, ChatQuery, ChatRef,
-    HistoryStore, MessageId, PageWalk, Result, Store, StreamPrune, StreamStore, Timestamp, UserId,
-    limits,
+    BranchName, CancelSignal, ChatRef, MessageId, Result, Store, Timestamp, UserId,
 };
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
 //! Text of others as people are shown it: names and messages that cannot forge a line, take over a
 //! terminal or hide.
 
-pub use context_core::shown::{clean, clean_lines, is_hidden};
+pub use context_core::base::shown::{clean, clean_lines, is_hidden};

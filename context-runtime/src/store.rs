@@ -6,18 +6,23 @@
 //! Programs that keep to [`ContextEngine`](crate::ContextEngine) meet [`Checkpoint`], [`Node`] and
 //! little else of this.
 
-pub use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, Chain, ChainEnd, Chat,
-    ChatPatch, ChatQuery, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint, Commit,
-    CommitKey, CommitOutcome, Committed, Created, Cursor, Durability, Erasure, Finding, ForkName,
-    FragmentStore, HistoryStore, Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected,
-    MemoryFind, MemoryForget, MemoryHit, MemoryId, MemoryList, MemoryOutcome, MemoryRecord,
-    MemoryRecordStore, MemorySource, MemoryStats, MemoryVector, MemoryWrite, MemoryWritten,
-    MessageNode, NewBlob, NewChat, Node, NodeKind, Page, PageWalk, Placed, RecordOutcome, Revision,
-    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SearchHit, SearchQuery, SearchScope,
-    SearchStore, StoreInfo, StoredBoundary, StoredFragment, StoredMemory, StoredStream,
-    StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState,
-    StreamStore, StreamWriter, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
+pub use context_core::base::{BlobId, CommitKey, MemoryId, StreamWriter};
+pub use context_core::history::StoredBoundary;
+pub use context_core::memory::{MemoriesForgotten, MemoryForget, MemorySource};
+pub use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+pub use context_core::message::{NodeKind, Placed};
+pub use context_core::store::{
+    Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
+    ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed,
+    Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore,
+    Maintenance, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, MessageNode, NewBlob, NewChat,
+    Page, PageWalk, RecordOutcome, Revision, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    SearchHit, SearchQuery, SearchScope, SearchStore, Snippet, StoreInfo, StoredFragment,
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
+    StreamState, StreamStore, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
 };
+pub use context_core::{Chain, Node};
+pub use context_store_kit::ChatState;
 
 pub use crate::registry::{OpenMode, StoreFactory, StoreRegistry};

@@ -57,10 +57,9 @@ mod writer;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{
-    ChatRef, Clock, Error, ErrorKind, IdGenerator, Result, Store, StoredStream, StreamId,
-    StreamOutcome, StreamStore,
-};
+use context_core::base::StreamId;
+use context_core::store::{StoredStream, StreamOutcome, StreamStore};
+use context_core::{ChatRef, Clock, Error, ErrorKind, IdGenerator, Result, Store};
 
 pub use self::error::StreamError;
 pub use self::reader::{AnswerReader, Chunk};

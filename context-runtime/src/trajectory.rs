@@ -26,8 +26,9 @@
 //! # }
 //! ```
 
+pub use context_core::SessionId;
 #[cfg(feature = "trajectory")]
 pub use context_core::trajectory::*;
-pub use context_core::{AgentRef, RoundRef, SessionId};
+pub use context_core::trajectory::{AgentRef, RoundRef};
 #[cfg(feature = "trajectory")]
 pub use context_trajectory::*;

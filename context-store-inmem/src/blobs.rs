@@ -7,10 +7,9 @@ use std::collections::btree_map::Entry;
 use std::ops::{Bound, Range};
 
 use bytes::Bytes;
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobsPruned, ChatId, ChatRef, Cursor, Error, Finding, NewBlob, Page,
-    Result, Timestamp, UserId, limits,
-};
+use context_core::base::{BlobId, limits};
+use context_core::store::{Blob, BlobPrune, BlobsPruned, Cursor, Finding, NewBlob, Page};
+use context_core::{ChatId, ChatRef, Error, Result, Timestamp, UserId};
 
 #[derive(Debug, Default)]
 pub(crate) struct Blobs(BTreeMap<UserId, OfUser>);

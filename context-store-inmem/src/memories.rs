@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, HashSet};
 
 use async_trait::async_trait;
-use context_core::search::Bm25;
-use context_core::{
-    Cursor, Error, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
-    MemoryHit, MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope,
-    MemoryStats, MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, Page, Result, StoredMemory,
-    UserId, check_memory_writes, limits,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::store::Bm25;
+use context_core::store::{
+    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, Page, check_memory_writes,
 };
+use context_core::{Error, Result, UserId};
+use context_store_kit::MemoryWords;
 
 use crate::store::Shared;
 
@@ -256,7 +259,7 @@ impl MemoryRecordStore for Shared {
     }
 
     async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
-        limits::check_memory_ids("memories", scope, ids)?;
+        scope.check_ids("memories", ids)?;
         let chats = self.chats("memories")?;
         let kept = ids.iter().filter_map(|id| chats.memories.get(scope, id));
         Ok(kept.map(|kept| kept.stored.clone()).collect())
@@ -280,7 +283,7 @@ impl MemoryRecordStore for Shared {
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
+        scope.check_neighbours("memories_beside", ids, each_side)?;
         let chats = self.chats("memories_beside")?;
         Ok(ids.iter().map(|id| chats.memories.beside(scope, id, each_side)).collect())
     }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use context_core::trajectory::{Round, RoundHead, RoundRecord, TrajectoryError};
-use context_core::{
-    AgentRef, ChatId, CommitKey, Finding, MessageId, MessageNode, Page, RecordOutcome, Result,
-    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, UserId,
+use context_core::base::CommitKey;
+use context_core::store::{
+    Finding, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{Round, RoundHead, RoundRecord, TrajectoryError};
+use context_core::{ChatId, MessageId, Result, UserId};
 
 #[derive(Debug, Default)]
 pub(crate) struct Rounds(BTreeMap<AgentRef, BTreeMap<u32, Kept>>);

@@ -7,13 +7,15 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport,
-    Cursor, Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance,
-    MemoryRecordStore, NewBlob, Page, Result, SearchStore, StateStore, Store, StoreInfo,
-    StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned, Timestamp, TrajectoryStore, UserId, limits,
+use context_core::base::{BlobId, StreamId, limits};
+use context_core::store::{
+    Blob, BlobPrune, BlobStore, BlobsPruned, CheckReport, Cursor, Durability, Erasure,
+    FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, NewBlob, Page, SearchStore,
+    StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
+    StreamStore, StreamsPruned, TrajectoryStore,
 };
+use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
+use context_store_kit::{ChatState, StateBacked, StateStore};
 
 use crate::blobs::Blobs;
 use crate::memories::Memories;
@@ -24,7 +26,7 @@ use crate::streams::Streams;
 ///
 /// It promises [`Durability::Process`]: nothing survives the last handle.
 #[derive(Clone, Default)]
-pub struct InMemoryStore(Shared);
+pub struct InMemoryStore(StateBacked<Shared>);
 
 /// Implements the seam apart from [`InMemoryStore`], so that `store.fragments()` can only mean one
 /// thing.
@@ -68,23 +70,23 @@ impl Store for InMemoryStore {
     }
 
     fn blobs(&self) -> Option<&dyn BlobStore> {
-        Some(&self.0)
+        Some(&self.0.0)
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
-        Some(&self.0)
+        Some(&self.0.0)
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
-        Some(&self.0)
+        Some(&self.0.0)
     }
 
     fn memories(&self) -> Option<&dyn MemoryRecordStore> {
-        Some(&self.0)
+        Some(&self.0.0)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
-        Some(&self.0)
+        Some(&self.0.0)
     }
 }
 

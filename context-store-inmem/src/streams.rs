@@ -7,12 +7,13 @@ use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 use bytes::Bytes;
-use context_core::limits::MAX_STREAM_PAGE_BYTES;
-use context_core::{
-    AppendPlace, ChatId, ChatRef, Cursor, Error, Finding, Page, Result, StoredStream, StreamAppend,
-    StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamsPruned, Timestamp,
-    UserId,
+use context_core::base::StreamId;
+use context_core::base::limits::MAX_STREAM_PAGE_BYTES;
+use context_core::store::{
+    AppendPlace, Cursor, Finding, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
+    StreamPart, StreamPrune, StreamsPruned,
 };
+use context_core::{ChatId, ChatRef, Error, Result, Timestamp, UserId};
 
 #[derive(Debug, Default)]
 pub(crate) struct Streams(BTreeMap<UserId, BTreeMap<ChatId, OfChat>>);

@@ -1,10 +1,10 @@
 //! The optional abilities of the store inside.
 #![allow(dead_code, reason = "each layer needs other abilities")]
 
-use context_core::{
-    BlobStore, Error, ErrorKind, Maintenance, MemoryRecordStore, Result, SearchStore, Store,
-    StreamStore, TrajectoryStore,
+use context_core::store::{
+    BlobStore, Maintenance, MemoryRecordStore, SearchStore, StreamStore, TrajectoryStore,
 };
+use context_core::{Error, ErrorKind, Result, Store};
 
 /// The optional abilities of the store inside, as results.
 pub(crate) trait Abilities {

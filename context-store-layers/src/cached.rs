@@ -9,9 +9,10 @@ mod writes;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, Store,
-    StoreInfo, StreamStore, TrajectoryStore,
+use context_core::Store;
+use context_core::store::{
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, StoreInfo,
+    StreamStore, TrajectoryStore,
 };
 
 use self::kept::Kept;
@@ -24,7 +25,7 @@ pub use self::stats::CacheStats;
 ///
 /// * **Nothing stale.** Every read of a chain asks the store inside, by one call, what follows the
 ///   newest message that is kept and whether the chat is still of the same edition
-///   ([`Window::After`](context_core::Window::After)). So writes of other handles and other
+///   ([`Window::After`](context_core::store::Window::After)). So writes of other handles and other
 ///   processes are seen as they are without the cache. What is saved is the transport and the
 ///   reading of messages that were read before, not the question.
 /// * **One load at a time.** Of those who read the same chain when it is not kept, one loads it;
@@ -52,7 +53,8 @@ pub use self::stats::CacheStats;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{ChainEnd, ChatRef, Commit, Message, NewChat, Node, Role, Store, Target, Timestamp, Window};
+/// use context_core::{ChatRef, Message, Node, Role, Store, Timestamp};
+/// use context_core::store::{ChainEnd, Commit, NewChat, Target, Window};
 /// use context_store_inmem::InMemoryStore;
 /// use context_store_layers::CachedStore;
 ///

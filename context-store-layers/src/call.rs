@@ -1,10 +1,10 @@
 //! What is known of a call of the seam before it is made.
 #![cfg_attr(not(feature = "traced"), allow(dead_code, reason = "only traces look at calls"))]
 
-use context_core::{
-    ChatId, ChatPatch, ChatRef, Commit, MemoryWrite, NewBlob, NewChat, RoundCommit, StoredFragment,
-    StreamAppend, UserId,
+use context_core::store::{
+    ChatPatch, Commit, MemoryWrite, NewBlob, NewChat, RoundCommit, StoredFragment, StreamAppend,
 };
+use context_core::{ChatId, ChatRef, UserId};
 
 /// Hands every call of the seam, as a variant and as the name of the method, to another macro.
 macro_rules! operations {

@@ -9,7 +9,7 @@
 //!
 //! Readable for whoever reads the backend: ids of users, chats, messages, fragments and streams;
 //! names of branches, checkpoints and commit keys; roles, times, counts of tokens, sizes; keys of
-//! metadata; and numbers that are [added](context_core::ChatPatch::add) to metadata, with the names
+//! metadata; and numbers that are [added](context_core::store::ChatPatch::add) to metadata, with the names
 //! of their fields, since the backend adds them. Of trajectories: labels, kinds, ids and authors of
 //! nodes; names of edges; names of fields; yes or no; links to messages;
 //! [measures](context_core::trajectory::Measures), the names of models and errors among them; names
@@ -66,10 +66,11 @@ mod usage;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{
-    BlobStore, CancelSignal, ChatRef, Finding, FragmentStore, HistoryStore, Maintenance, Result,
-    Store, StoreInfo, StreamStore, TrajectoryStore, UserId,
+use context_core::store::{
+    BlobStore, Finding, FragmentStore, HistoryStore, Maintenance, StoreInfo, StreamStore,
+    TrajectoryStore,
 };
+use context_core::{CancelSignal, ChatRef, Result, Store, UserId};
 
 pub use self::keys::{EncryptionKey, KeyError, KeyId, KeyRing};
 use self::layer::Layer;

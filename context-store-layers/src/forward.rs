@@ -14,8 +14,12 @@ macro_rules! forward {
     };
     (@ $seam:ident $layer:ident [$($done:tt)*]) => {
         const _: () = {
-            #[allow(clippy::wildcard_imports, reason = "the table names most of it")]
-            use context_core::*;
+            #[allow(
+                unused_imports, clippy::wildcard_imports, reason = "the table names most of it"
+            )]
+            use context_core::{
+                base::*, memory::*, message::*, store::*, trajectory::{AgentRef, RoundRef}, *,
+            };
             #[allow(unused_imports, reason = "a layer may make all calls itself")]
             use $crate::{call::{Call, Operation, Sent}, abilities::Abilities as _};
             #[allow(unused_imports, reason = "for one seam of them")]

@@ -10,40 +10,49 @@ macro_rules! forward_store {
         #[async_trait::async_trait]
         #[deny(clippy::missing_trait_methods)]
         impl context_core::Store for $layer {
-            fn info(&self) -> context_core::StoreInfo {
+            fn info(&self) -> context_core::store::StoreInfo {
                 self.0.below().info()
             }
 
-            fn history(&self) -> &dyn context_core::HistoryStore {
+            fn history(&self) -> &dyn context_core::store::HistoryStore {
                 &self.0
             }
 
-            fn fragments(&self) -> &dyn context_core::FragmentStore {
+            fn fragments(&self) -> &dyn context_core::store::FragmentStore {
                 &self.0
             }
 
-            fn search(&self) -> Option<&dyn context_core::SearchStore> {
-                self.0.below().search().map(|_| &self.0 as &dyn context_core::SearchStore)
+            fn search(&self) -> Option<&dyn context_core::store::SearchStore> {
+                self.0.below().search().map(|_| &self.0 as &dyn context_core::store::SearchStore)
             }
 
-            fn blobs(&self) -> Option<&dyn context_core::BlobStore> {
-                self.0.below().blobs().map(|_| &self.0 as &dyn context_core::BlobStore)
+            fn blobs(&self) -> Option<&dyn context_core::store::BlobStore> {
+                self.0.below().blobs().map(|_| &self.0 as &dyn context_core::store::BlobStore)
             }
 
-            fn streams(&self) -> Option<&dyn context_core::StreamStore> {
-                self.0.below().streams().map(|_| &self.0 as &dyn context_core::StreamStore)
+            fn streams(&self) -> Option<&dyn context_core::store::StreamStore> {
+                self.0.below().streams().map(|_| &self.0 as &dyn context_core::store::StreamStore)
             }
 
-            fn trajectories(&self) -> Option<&dyn context_core::TrajectoryStore> {
-                self.0.below().trajectories().map(|_| &self.0 as &dyn context_core::TrajectoryStore)
+            fn trajectories(&self) -> Option<&dyn context_core::store::TrajectoryStore> {
+                self.0
+                    .below()
+                    .trajectories()
+                    .map(|_| &self.0 as &dyn context_core::store::TrajectoryStore)
             }
 
-            fn memories(&self) -> Option<&dyn context_core::MemoryRecordStore> {
-                self.0.below().memories().map(|_| &self.0 as &dyn context_core::MemoryRecordStore)
+            fn memories(&self) -> Option<&dyn context_core::store::MemoryRecordStore> {
+                self.0
+                    .below()
+                    .memories()
+                    .map(|_| &self.0 as &dyn context_core::store::MemoryRecordStore)
             }
 
-            fn maintenance(&self) -> Option<&dyn context_core::Maintenance> {
-                self.0.below().maintenance().map(|_| &self.0 as &dyn context_core::Maintenance)
+            fn maintenance(&self) -> Option<&dyn context_core::store::Maintenance> {
+                self.0
+                    .below()
+                    .maintenance()
+                    .map(|_| &self.0 as &dyn context_core::store::Maintenance)
             }
 
             async fn close(&self) -> context_core::Result<()> {

@@ -38,7 +38,7 @@ use crate::offer::forward_store;
 /// |---|---|
 /// | everything that reads | the same |
 /// | `create_chat` | `New` also if the chat is there exactly as this call would have left it |
-/// | `update_chat` | the same patch again, over what others set in between. With numbers to [add](context_core::ChatPatch::add) it is a commit with a key, and then a read of the chat, so nothing is added twice |
+/// | `update_chat` | the same patch again, over what others set in between. With numbers to [add](context_core::store::ChatPatch::add) it is a commit with a key, and then a read of the chat, so nothing is added twice |
 /// | `delete_chat` | looks before: false only if there was no chat, or it was written to; one that was created anew in between is not taken |
 /// | `commit` | a commit that its messages' ids do not make safe to repeat gets a key before the first try; a repetition of such a key is `Applied`. One with a key, or that only adds messages to a branch of a known name, is `Replayed` |
 /// | `activate_branch`, `set_checkpoint`, `put_fragments` | the same, over what others did in between |

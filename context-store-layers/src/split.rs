@@ -10,10 +10,11 @@ mod users;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{
-    BlobStore, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
-    Result, SearchStore, Store, StoreInfo, StreamStore, TrajectoryStore,
+use context_core::store::{
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, StoreInfo,
+    StreamStore, TrajectoryStore,
 };
+use context_core::{Error, ErrorKind, Result, Store};
 
 /// A store whose history, with all that belongs to it, is in one backend, and its blobs, streams or
 /// trajectories in others: messages in PostgreSQL and large files elsewhere, or answers in flight
@@ -55,7 +56,9 @@ use context_core::{
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{BlobId, ChatRef, NewBlob, NewChat, Store, Timestamp};
+/// use context_core::{ChatRef, Store, Timestamp};
+/// use context_core::base::BlobId;
+/// use context_core::store::{NewBlob, NewChat};
 /// use context_store_inmem::InMemoryStore;
 /// use context_store_layers::SplitStore;
 ///

@@ -8,9 +8,9 @@ pub(crate) mod calls;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp, UserId, limits,
-};
+use context_core::base::{BlobId, limits};
+use context_core::store::{Blob, BlobPrune, BlobsPruned, Cursor, NewBlob, Page};
+use context_core::{ChatRef, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

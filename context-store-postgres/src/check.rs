@@ -11,10 +11,11 @@ pub(crate) mod words;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, MessageId, Node, NodeKind, Placed,
-    Timestamp, check_chat_graph, pack,
-};
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::{CancelSignal, ChatRef, MessageId, Node, Timestamp};
+use context_store_kit::check_chat_graph;
+use context_store_kit::pack;
 use sqlx::Row;
 
 use crate::check::words::words_of;

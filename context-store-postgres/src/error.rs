@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use context_core::pack::UnpackError;
 use context_core::{Error, ErrorKind, Retry};
+use context_store_kit::pack::UnpackError;
 
 /// A failure inside the store, before it is known which operation of the seam it ends.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 //! Context fragments that are kept with a chat.
 
 use bytes::Bytes;
-use context_core::{ChatRef, Encoded, FragmentId, StoredFragment};
+use context_core::base::FragmentId;
+use context_core::store::StoredFragment;
+use context_core::{ChatRef, Encoded};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

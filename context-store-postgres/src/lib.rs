@@ -1,7 +1,8 @@
 //! The PostgreSQL store of the context layer: one round trip to append, one to load.
 //!
 //! ```no_run
-//! use context_core::{ChatRef, NewChat, Store, Timestamp};
+//! use context_core::{ChatRef, Store, Timestamp};
+//! use context_core::store::NewChat;
 //! use context_store_postgres::{PostgresConfig, PostgresStore};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
@@ -42,13 +43,13 @@
 //! * **Memories** ([`Store::memories`](context_core::Store::memories)): writers of one user come
 //!   one after another, and what is written is found at once. How rare a word is comes from
 //!   counters, so it is exact in a scope of any size. Above
-//!   [`EXACT_MEMORY_POSTINGS`](context_core::limits::EXACT_MEMORY_POSTINGS) a search reads up to
+//!   [`EXACT_MEMORY_POSTINGS`](context_core::base::limits::EXACT_MEMORY_POSTINGS) a search reads up to
 //!   1,000 records that have all words, or half of them, and so on until there are two, then 2,000
 //!   places of single words, the rarest first, always the newest first. The index holds hashes of
 //!   64 bits, not words.
 //! * **Any text** may be an id, a name or a title, with any character in it: they are kept as
 //!   bytes. (By hand, read them with `convert_from(id, 'UTF8')`.)
-//! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks
+//! * [`Chat::updated_at`](context_core::store::Chat::updated_at) never goes backwards, whatever clocks
 //!   say.
 //!
 //! # Deployment
@@ -73,7 +74,7 @@
 //! * The feature `tls` encrypts connections, with the certificates that the system trusts; ask for
 //!   it with `sslmode=verify-full` in the URL.
 //! * Backups are made with PostgreSQL's own tools (`pg_dump --schema`, `pg_basebackup`);
-//!   [`backup`](context_core::Maintenance::backup) is
+//!   [`backup`](context_core::store::Maintenance::backup) is
 //!   [`Unsupported`](context_core::ErrorKind::Unsupported).
 //!
 //! # Row-level security
@@ -114,15 +115,15 @@
 //! holds an escaped NUL or half a surrogate pair, which is shown as U+2400 or U+FFFD, or is very
 //! deep, which is not shown. The store itself reads what was written, from a column that holds such
 //! rows whole. The tables are for reading: a row that is changed by hand may contradict that
-//! column, or the head of its round, which the [check](context_core::Maintenance::check) finds.
+//! column, or the head of its round, which the [check](context_core::store::Maintenance::check) finds.
 //!
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes,
 //!   and what it forked from is looked at again.
 //! * PostgreSQL keeps deleted rows until they are vacuumed.
-//!   [Erasing](context_core::Maintenance::erase_user) vacuums, as far as nobody reads an older
-//!   state; what is then left in free space, [`vacuum`](context_core::Maintenance::vacuum) clears
+//!   [Erasing](context_core::store::Maintenance::erase_user) vacuums, as far as nobody reads an older
+//!   state; what is then left in free space, [`vacuum`](context_core::store::Maintenance::vacuum) clears
 //!   by writing the tables anew, for which it locks one after the other. Both need the owner's
 //!   role. Write-ahead logs, replicas and backups are the operator's.
 //!

@@ -12,11 +12,14 @@ pub(crate) mod words;
 pub(crate) mod write;
 
 use async_trait::async_trait;
-use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList,
-    MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result,
-    StoredMemory, UserId, check_memory_writes, limits,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::StoredMemory;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::store::{
+    Cursor, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
+    MemoryWrite, Page, check_memory_writes,
 };
+use context_core::{Result, UserId};
 
 use crate::error::Fault;
 use crate::memories;
@@ -34,7 +37,7 @@ impl MemoryRecordStore for Shared {
     }
 
     async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
-        limits::check_memory_ids("memories", scope, ids)?;
+        scope.check_ids("memories", ids)?;
         work!(self, "memories", Work::Read, &scope.user, |session| {
             memories::read::by_id(session, scope, ids).await
         })
@@ -61,7 +64,7 @@ impl MemoryRecordStore for Shared {
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
+        scope.check_neighbours("memories_beside", ids, each_side)?;
         work!(self, "memories_beside", Work::Read, &scope.user, |session| {
             memories::read::beside(session, scope, ids, each_side).await
         })

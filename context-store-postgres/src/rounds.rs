@@ -15,11 +15,12 @@ pub(crate) mod write;
 
 use std::sync::Arc;
 
-use context_core::trajectory::{Node, NodeId, RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, ChatId, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, RoundCommit,
-    RoundPrune, RoundQuery, RoundsPruned, SessionId, Timestamp, UserId,
+use context_core::store::{
+    MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{Node, NodeId, RoundHead, RoundRecord};
+use context_core::{ChatId, Error, ErrorKind, MessageId, SessionId, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -1,7 +1,8 @@
 //! Opening a schema: what the server says of itself, which version the schema has, whether policies
 //! hold.
 
-use context_core::{Durability, Error, ErrorKind};
+use context_core::store::Durability;
+use context_core::{Error, ErrorKind};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

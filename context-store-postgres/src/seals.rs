@@ -3,10 +3,10 @@
 //! value, so a value that was moved does not pass.
 
 use bytes::Bytes;
-use context_core::checksum::Checksum;
-use context_core::{
-    BlobId, ChatRef, Checkpoint, MessageId, StoredStream, StreamId, StreamState, Timestamp,
-};
+use context_core::base::{BlobId, StreamId};
+use context_core::store::{Checkpoint, StoredStream, StreamState};
+use context_core::{ChatRef, MessageId, Timestamp};
+use context_store_kit::checksum::Checksum;
 
 use crate::error::{Fault, Result};
 

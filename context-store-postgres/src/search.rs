@@ -4,8 +4,9 @@ pub(crate) mod words;
 
 use std::collections::HashMap;
 
-use context_core::search::Terms;
-use context_core::{ChatRef, Cursor, Error, Page, Role, SearchHit, SearchQuery, SearchScope};
+use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
+use context_core::{ChatRef, Error, Role};
+use context_store_kit::search::Terms;
 use sqlx::Row;
 
 use crate::error::{Fault, Result, bad_cursor};

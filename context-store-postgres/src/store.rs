@@ -4,13 +4,17 @@ use std::fmt;
 use std::path::Path;
 
 use async_trait::async_trait;
+use context_core::base::{CheckpointName, FragmentId, limits};
+use context_core::message::Placed;
+use context_core::store::{
+    BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
+    CheckReport, Checkpoint, Commit, CommitOutcome, Created, Cursor, Erasure, FragmentStore,
+    HistoryStore, Maintenance, MemoryRecordStore, NewChat, Page, Revision, SearchHit, SearchQuery,
+    SearchStore, StoreInfo, StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
+};
 use context_core::{
-    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch,
-    ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit,
-    CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore,
-    HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewChat, Page, Placed, Result,
-    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore,
-    Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
+    BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
+    Timestamp, UserId,
 };
 
 use crate::config::PostgresConfig;
@@ -156,7 +160,7 @@ pub(crate) use work;
 #[async_trait]
 impl HistoryStore for Shared {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
-        limits::check_new_chat(&new)?;
+        new.check()?;
         let user = new.chat.user.clone();
         work!(self, "create_chat", Work::Write, &user, |session| chats::create(session, new).await)
     }
@@ -215,7 +219,7 @@ impl HistoryStore for Shared {
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
-        limits::check_commit(&commit)?;
+        commit.check()?;
         let full_text = self.facts.full_text;
         let appended =
             self.pool.in_time(append::append(&self.pool, &self.ends, full_text, &commit)).await;
@@ -314,7 +318,7 @@ impl FragmentStore for Shared {
         at: Timestamp,
     ) -> Result<()> {
         const OPERATION: &str = "put_fragments";
-        fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
+        fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
         work!(self, "put_fragments", Work::Write, &chat.user, |session| {
             let no = lock_chat(session, OPERATION, chat).await?;
             fragments::put(session, no, fragments).await?;

@@ -7,12 +7,13 @@
 pub(crate) mod calls;
 
 use bytes::Bytes;
-use context_core::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
-use context_core::{
-    AppendPlace, ChatRef, Cursor, Error, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd,
-    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp,
-    UserId, limits,
+use context_core::base::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
+use context_core::base::{StreamId, limits};
+use context_core::store::{
+    AppendPlace, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome,
+    StreamPart, StreamPrune, StreamState, StreamsPruned,
 };
+use context_core::{ChatRef, Error, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

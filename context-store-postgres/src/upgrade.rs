@@ -2,9 +2,11 @@
 //! at a time, in the transaction of the migration. Rows that cannot be read stay as they are:
 //! whoever reads them is told.
 
-use context_core::{
-    AgentRef, BlobId, ChatRef, Checkpoint, KeyOrder, MessageId, StreamId, Timestamp, pack,
-};
+use context_core::base::{BlobId, StreamId};
+use context_core::store::{Checkpoint, KeyOrder};
+use context_core::trajectory::AgentRef;
+use context_core::{ChatRef, MessageId, Timestamp};
+use context_store_kit::pack;
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Row};
 

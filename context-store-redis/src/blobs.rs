@@ -23,10 +23,9 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp,
-    limits,
-};
+use context_core::base::{BlobId, limits};
+use context_core::store::{Blob, BlobPrune, BlobStore, BlobsPruned, Cursor, NewBlob, Page};
+use context_core::{ChatRef, Timestamp};
 use redis::{ScriptInvocation, Value, cmd};
 
 use crate::blobs::references::{holder, of_user};

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    CancelSignal, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed,
-    check_chat_graph, pack,
-};
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{CheckReport, Finding};
+use context_core::{CancelSignal, ChatRef, MessageId, Node};
+use context_store_kit::check_chat_graph;
+use context_store_kit::pack;
 use redis::cmd;
 
 use crate::check;

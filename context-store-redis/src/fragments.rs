@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use context_core::{ChatRef, Encoded, FragmentId, Metadata, StoredFragment, Timestamp, limits};
+use context_core::base::FragmentId;
+use context_core::store::StoredFragment;
+use context_core::{ChatRef, Encoded, Metadata, Timestamp};
 use redis::cmd;
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +166,7 @@ pub(crate) async fn put_all(
     at: Timestamp,
 ) -> Result<()> {
     const OPERATION: &str = "put_fragments";
-    fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
+    fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
     let decide = |look: &Look| {
         let mut change = Change::at(at);
         put(&mut change, look, fragments)?;

@@ -17,7 +17,9 @@
 //! one place, and the chats of a user are in many. The rounds of a user are in one place, with
 //! their indexes, and so are the memories.
 
-use context_core::{ChatId, ChatRef, MemoryScope, MessageId, RoundRef, UserId};
+use context_core::memory::MemoryScope;
+use context_core::trajectory::RoundRef;
+use context_core::{ChatId, ChatRef, MessageId, UserId};
 
 /// Makes the names of a store's keys.
 #[derive(Clone, Debug)]

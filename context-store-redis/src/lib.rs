@@ -1,7 +1,8 @@
 //! The Redis store of the context layer: one script per commit, one key per chat.
 //!
 //! ```no_run
-//! use context_core::{ChatRef, NewChat, Store, Timestamp};
+//! use context_core::{ChatRef, Store, Timestamp};
+//! use context_core::store::NewChat;
 //! use context_store_redis::{RedisConfig, RedisStore};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
@@ -85,7 +86,7 @@
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes.
-//! * Redacting and [erasing](context_core::Maintenance::erase_user) take what they remove out of
+//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) take what they remove out of
 //!   memory at once. It leaves the server's files with their next rewriting (`BGREWRITEAOF`,
 //!   `BGSAVE`), which a user of the store may not start.
 //! * Erasing looks at all keys of the store, so that nothing is left that a list forgot. A mark

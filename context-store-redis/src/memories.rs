@@ -15,10 +15,13 @@ pub(crate) mod scopes;
 pub(crate) mod vectors;
 
 use async_trait::async_trait;
-use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryId,
-    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats,
-    MemoryWrite, MemoryWritten, Page, StoredMemory, UserId, check_memory_writes, limits,
+use context_core::UserId;
+use context_core::base::{MemoryId, limits};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::store::{
+    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, Page, check_memory_writes,
 };
 use redis::{Script, ScriptInvocation, Value};
 
@@ -44,7 +47,7 @@ impl MemoryRecordStore for Shared {
         scope: &MemoryScope,
         ids: &[MemoryId],
     ) -> context_core::Result<Vec<StoredMemory>> {
-        limits::check_memory_ids("memories", scope, ids)?;
+        scope.check_ids("memories", ids)?;
         let found = by_id(self, scope, ids).await.map_err(|fault| fault.during("memories"))?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -65,7 +68,7 @@ impl MemoryRecordStore for Shared {
         ids: &[MemoryId],
         each_side: usize,
     ) -> context_core::Result<Vec<Vec<StoredMemory>>> {
-        limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
+        scope.check_neighbours("memories_beside", ids, each_side)?;
         let beside = memories::order::beside(self, scope, ids, each_side).await;
         beside.map_err(|fault| fault.during("memories_beside"))
     }

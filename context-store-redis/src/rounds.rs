@@ -13,11 +13,13 @@ pub(crate) mod names;
 use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
-use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
-use context_core::{
-    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune,
-    RoundQuery, RoundRef, RoundsPruned, TrajectoryStore, UserId, limits,
+use context_core::store::{
+    MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    TrajectoryStore,
 };
+use context_core::trajectory::{AgentRef, RoundRef};
+use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
+use context_core::{ChatId, MessageId, UserId};
 use redis::{Value, cmd};
 
 use crate::error::{Fault, Result};
@@ -43,7 +45,7 @@ impl TrajectoryStore for Shared {
         agent: &AgentRef,
         rounds: RangeInclusive<u32>,
     ) -> context_core::Result<Vec<RoundRecord>> {
-        limits::check_agent("load_rounds", agent)?;
+        agent.check("load_rounds")?;
         load(self, agent, rounds).await.map_err(|fault| fault.during("load_rounds"))
     }
 

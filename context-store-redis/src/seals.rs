@@ -4,7 +4,7 @@
 //! have none: the check compares them with what is there.
 
 use bytes::Bytes;
-use context_core::checksum::Checksum;
+use context_store_kit::checksum::Checksum;
 
 use crate::error::{Fault, Result};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use context_core::Durability;
+use context_core::store::Durability;
 use redis::cmd;
 
 use crate::connection::{Connection, Node};

@@ -4,13 +4,17 @@ use std::fmt;
 use std::path::Path;
 
 use async_trait::async_trait;
+use context_core::base::{CheckpointName, FragmentId, limits};
+use context_core::message::Placed;
+use context_core::store::{
+    BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
+    CheckReport, Checkpoint, Commit, CommitOutcome, Created, Cursor, Erasure, FragmentStore,
+    HistoryStore, Maintenance, MemoryRecordStore, NewChat, Page, Revision, StoreInfo,
+    StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
+};
 use context_core::{
-    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch,
-    ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit,
-    CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore,
-    HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewChat, Page, Placed, Result,
-    Revision, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId,
-    Vacuumed, Window, limits,
+    BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
+    Timestamp, UserId,
 };
 
 use crate::config::RedisConfig;
@@ -91,7 +95,7 @@ impl Store for RedisStore {
 #[async_trait]
 impl HistoryStore for Shared {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
-        limits::check_new_chat(&new)?;
+        new.check()?;
         chats::create(self, new).await.map_err(|fault| fault.during("create_chat"))
     }
 
@@ -119,7 +123,7 @@ impl HistoryStore for Shared {
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
-        limits::check_commit(&commit)?;
+        commit.check()?;
         commit::commit(self, &commit).await.map_err(|fault| fault.during("commit"))
     }
 

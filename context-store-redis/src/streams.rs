@@ -4,10 +4,12 @@ pub(crate) mod fields;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::{
-    AppendPlace, ChatRef, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId, limits,
+use context_core::base::{StreamId, limits};
+use context_core::store::{
+    AppendPlace, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart,
+    StreamPrune, StreamStore, StreamsPruned,
 };
+use context_core::{ChatRef, Timestamp, UserId};
 use redis::{Value, cmd};
 
 use crate::error::{Fault, Result, bad_cursor};

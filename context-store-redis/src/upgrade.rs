@@ -2,7 +2,7 @@
 //! under another name, so whoever is interrupted goes on, and a program that knows layout 1 alone
 //! finds nothing to write to.
 
-use context_core::pack;
+use context_store_kit::pack;
 use redis::cmd;
 
 use crate::connection::Connection;

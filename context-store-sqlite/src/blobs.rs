@@ -5,10 +5,9 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, KeyOrder, NewBlob, Page, Timestamp,
-    UserId, limits,
-};
+use context_core::base::{BlobId, limits};
+use context_core::store::{Blob, BlobPrune, BlobsPruned, Cursor, KeyOrder, NewBlob, Page};
+use context_core::{ChatRef, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

@@ -9,10 +9,11 @@ pub(crate) mod sums;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, ChatId, ChatRef, CheckReport, ErrorKind, Finding, KeyOrder, MessageId, Node,
-    NodeKind, Placed, UserId, check_chat_graph, pack,
-};
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::{CancelSignal, ChatId, ChatRef, ErrorKind, MessageId, Node, UserId};
+use context_store_kit::check_chat_graph;
+use context_store_kit::pack;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use context_core::{Durability, Error, Result};
+use context_core::store::Durability;
+use context_core::{Error, Result};
 
 const OPERATION: &str = "open";
 
@@ -53,7 +54,7 @@ impl SqliteConfig {
     /// password in it.
     ///
     /// ```
-    /// use context_core::Durability;
+    /// use context_core::store::Durability;
     /// use context_store_sqlite::SqliteConfig;
     ///
     /// let config = SqliteConfig::from_url("sqlite:chats.db?durability=full")?;

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use context_core::{Durability, Error, ErrorKind, Retry};
+use context_core::store::Durability;
+use context_core::{Error, ErrorKind, Retry};
 use sqlx::query::Query;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous,

@@ -1,7 +1,7 @@
 //! What can go wrong below the seam, and the one place where a driver's error becomes ours.
 
-use context_core::pack::UnpackError;
 use context_core::{Error, ErrorKind, Retry};
+use context_store_kit::pack::UnpackError;
 
 /// A failure inside the store, before it is known which operation of the seam it ends.
 #[derive(Debug)]

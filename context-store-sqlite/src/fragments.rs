@@ -1,7 +1,9 @@
 //! Context fragments that are kept with a chat.
 
 use bytes::Bytes;
-use context_core::{Encoded, FragmentId, StoredFragment};
+use context_core::Encoded;
+use context_core::base::FragmentId;
+use context_core::store::StoredFragment;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 

@@ -1,7 +1,8 @@
 //! The SQLite store of the context layer: one file, one writer, packed runs of messages.
 //!
 //! ```
-//! use context_core::{ChatRef, NewChat, Store, Timestamp};
+//! use context_core::{ChatRef, Store, Timestamp};
+//! use context_core::store::NewChat;
 //! use context_store_sqlite::{SqliteConfig, SqliteStore};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -22,7 +23,7 @@
 //!   a single statement; every other one holds the write lock from before its first decision to
 //!   after its last write. A dropped future leaves all of a commit or nothing.
 //! * **What is acknowledged survives the process** (`synchronous=NORMAL`, the default). With
-//!   [`Durability::PowerLoss`](context_core::Durability::PowerLoss) (`synchronous=FULL`) it
+//!   [`Durability::PowerLoss`](context_core::store::Durability::PowerLoss) (`synchronous=FULL`) it
 //!   survives a loss of power as well; without, the newest commits may go with the power, but the
 //!   file is never damaged.
 //! * **Commits that wait together are written together**, as one transaction with one wait for the
@@ -43,7 +44,7 @@
 //!   scope.
 //! * **Damage is an error.** Every row that content is kept in has a checksum, which reading
 //!   compares; a chain is compared with its branch's head, a list with how many were counted, the
-//!   schema with what was made. [`Maintenance::check`](context_core::Maintenance::check) compares
+//!   schema with what was made. [`Maintenance::check`](context_core::store::Maintenance::check) compares
 //!   all of them.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A
 //!   handle reads what it has written.
@@ -57,7 +58,7 @@
 //!   processes of one machine may share it; a writer waits up to
 //!   [`busy_timeout`](SqliteConfig::busy_timeout), then gets an `Unavailable` error that is safe to
 //!   retry.
-//! * [`backup`](context_core::Maintenance::backup) copies it while it is in use. A plain copy needs
+//! * [`backup`](context_core::store::Maintenance::backup) copies it while it is in use. A plain copy needs
 //!   the `-wal` file beside it and nobody writing.
 //! * Every connection is a thread: one that writes and up to [`readers`](SqliteConfig::readers)
 //!   that read. Waiting for the disk or for another process never blocks a thread of the runtime.
@@ -65,26 +66,26 @@
 //!   wanted: every message is read once in one transaction, about a minute for a million, and the
 //!   log grows by the size of the index.
 //! * Words of what was changed or deleted are not found any more at once; their bytes leave the
-//!   index in time, and with [`vacuum`](context_core::Maintenance::vacuum) and
-//!   [`erase_user`](context_core::Maintenance::erase_user) for certain.
-//! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks
+//!   index in time, and with [`vacuum`](context_core::store::Maintenance::vacuum) and
+//!   [`erase_user`](context_core::store::Maintenance::erase_user) for certain.
+//! * [`Chat::updated_at`](context_core::store::Chat::updated_at) never goes backwards, whatever clocks
 //!   say.
 //!
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes,
 //!   and what it forked from is looked at again.
-//! * Redacting and [erasing](context_core::Maintenance::erase_user) overwrite what they free and
+//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) overwrite what they free and
 //!   empty the write-ahead log, as far as nobody reads an older state: a redaction then leaves that
 //!   to later, erasing says so. Copies that earlier writes have left in unused pages are cleared by
-//!   [`vacuum`](context_core::Maintenance::vacuum), which erasing includes. It needs as much room
+//!   [`vacuum`](context_core::store::Maintenance::vacuum), which erasing includes. It needs as much room
 //!   beside the file as the file takes.
 //! * A blob goes with the last chat that refers to it, in the same transaction. What it took is
-//!   used again; its bytes are cleared by [`vacuum`](context_core::Maintenance::vacuum) and by
+//!   used again; its bytes are cleared by [`vacuum`](context_core::store::Maintenance::vacuum) and by
 //!   erasing.
 //! * What is forgotten of memories is overwritten and taken out of the log at once, as a redaction
 //!   is; copies that earlier writes have left are cleared by
-//!   [`vacuum`](context_core::Maintenance::vacuum) and by erasing. The index of memories holds
+//!   [`vacuum`](context_core::store::Maintenance::vacuum) and by erasing. The index of memories holds
 //!   numbers that stand for words, never the words.
 //! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages
 //!   goes in a second, with full text in some more; other writers wait for it.
@@ -110,7 +111,7 @@
 //!   processes one does it.
 //! * A step adds to what is there and moves it; it never changes what a message says. Every release
 //!   reads the files of all earlier ones, opened to write. There is no way back: make a
-//!   [`backup`](context_core::Maintenance::backup) with the older program first, and stop it, since
+//!   [`backup`](context_core::store::Maintenance::backup) with the older program first, and stop it, since
 //!   it does not know the new schema.
 //! * A newer file is refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported)
 //!   and not touched.

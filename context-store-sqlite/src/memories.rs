@@ -15,11 +15,14 @@ mod vectors;
 mod write;
 
 use async_trait::async_trait;
-use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList,
-    MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result,
-    StoredMemory, UserId, check_memory_writes, limits,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::StoredMemory;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::store::{
+    Cursor, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
+    MemoryWrite, Page, check_memory_writes,
 };
+use context_core::{Result, UserId};
 
 pub(crate) use self::erase::{erase_some, remaining, tidy};
 pub(crate) use self::lists::{List, sum_of, token};
@@ -39,7 +42,7 @@ impl MemoryRecordStore for Shared {
     }
 
     async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
-        limits::check_memory_ids("memories", scope, ids)?;
+        scope.check_ids("memories", ids)?;
         reading!(self, "memories", |reader| listing::by_id(reader, scope, ids).await)
     }
 
@@ -59,7 +62,7 @@ impl MemoryRecordStore for Shared {
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
+        scope.check_neighbours("memories_beside", ids, each_side)?;
         reading!(self, "memories_beside", |reader| listing::beside(reader, scope, ids, each_side)
             .await)
     }

@@ -12,11 +12,13 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use context_core::store::KeyOrder;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Changes, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
     RoundRecord, Version,
 };
-use context_core::{AgentRef, Json, KeyOrder, Timestamp};
+use context_core::{Json, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

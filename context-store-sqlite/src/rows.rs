@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{MessageId, Node, pack};
+use context_core::{MessageId, Node};
+use context_store_kit::pack;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 

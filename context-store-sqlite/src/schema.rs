@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use context_core::checksum::Checksum;
 use context_core::{Error, ErrorKind};
+use context_store_kit::checksum::Checksum;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Row, SqlSafeStr};

@@ -4,10 +4,9 @@ pub(crate) mod words;
 
 use std::collections::HashMap;
 
-use context_core::search::Terms;
-use context_core::{
-    ChatId, ChatRef, Cursor, Error, Page, SearchHit, SearchQuery, SearchScope, UserId,
-};
+use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
+use context_core::{ChatId, ChatRef, Error, UserId};
+use context_store_kit::search::Terms;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 

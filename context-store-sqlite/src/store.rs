@@ -6,15 +6,18 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId, limits};
+use context_core::message::Placed;
+use context_core::store::{
+    Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
+    ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
+    Cursor, Durability, Erasure, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
+    NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchStore, StoreInfo,
+    StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart,
+    StreamPrune, StreamStore, StreamsPruned, TrajectoryStore, Vacuumed, Window,
+};
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName,
-    CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary,
-    CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability,
-    Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, MessageId,
-    NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store,
-    StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome,
-    StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, TrajectoryStore, UserId,
-    Vacuumed, Window, limits,
+    BranchName, CancelSignal, Chain, ChatRef, MessageId, Result, Store, Timestamp, UserId,
 };
 use sqlx::Connection;
 
@@ -126,7 +129,7 @@ impl Store for SqliteStore {
 #[async_trait]
 impl HistoryStore for Shared {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
-        limits::check_new_chat(&new)?;
+        new.check()?;
         writing!(self, "create_chat", |writer| chats::create(writer, new).await)
     }
 
@@ -177,7 +180,7 @@ impl HistoryStore for Shared {
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
-        limits::check_commit(&commit)?;
+        commit.check()?;
         let redacts = !commit.redactions.is_empty();
         let result = group::commit(&self.connections, &self.queue, commit).await;
         if redacts && result.is_ok() {
@@ -264,7 +267,7 @@ impl FragmentStore for Shared {
         at: Timestamp,
     ) -> Result<()> {
         const OPERATION: &str = "put_fragments";
-        fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
+        fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
         writing!(self, "put_fragments", |writer| {
             let mut transaction = writer.begin().await?;
             let no = chat_no(&mut transaction, OPERATION, chat).await?;

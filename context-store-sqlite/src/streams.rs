@@ -6,12 +6,13 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use context_core::limits::MAX_STREAM_PAGE_BYTES;
-use context_core::{
-    AppendPlace, ChatRef, Cursor, Error, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim,
-    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp,
-    UserId, limits,
+use context_core::base::limits::MAX_STREAM_PAGE_BYTES;
+use context_core::base::{StreamId, limits};
+use context_core::store::{
+    AppendPlace, Cursor, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
+    StreamPart, StreamPrune, StreamState, StreamsPruned,
 };
+use context_core::{ChatRef, Error, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

@@ -9,7 +9,7 @@ pub(crate) mod upgrade;
 
 use std::borrow::Cow;
 
-use context_core::checksum::Checksum;
+use context_store_kit::checksum::Checksum;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row, Sqlite, TypeInfo, ValueRef};

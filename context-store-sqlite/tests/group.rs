@@ -8,10 +8,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use context_core::{
-    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node,
-    Role, SearchQuery, Store, Target, Timestamp, Window,
-};
+use context_core::store::{ChainEnd, Commit, CommitOutcome, NewChat, SearchQuery, Target, Window};
+use context_core::{CancelSignal, ChatRef, Message, MessageId, Node, Role, Store, Timestamp};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
 use tempfile::TempDir;

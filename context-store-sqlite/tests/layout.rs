@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use context_core::message::NodeKind;
+use context_core::store::{ChainEnd, Commit, CommitOutcome, ForkName, NewChat, Target, Window};
 use context_core::{
-    BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind,
-    ForkName, Message, MessageId, NewChat, Node, NodeKind, Role, Store, Target, Timestamp, Window,
+    BranchName, CancelSignal, Chain, ChatRef, Encoded, ErrorKind, Message, MessageId, Node, Role,
+    Store, Timestamp,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;

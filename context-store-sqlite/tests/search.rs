@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{
+    Commit, CommitOutcome, Cursor, ForkName, NewChat, SearchHit, SearchQuery, SearchScope, Target,
+};
 use context_core::{
-    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Cursor, Encoded, ErrorKind, ForkName,
-    Message, MessageId, NewChat, Node, NodeKind, Placed, Role, SearchHit, SearchQuery, SearchScope,
-    Store, Target, Timestamp,
+    BranchName, CancelSignal, ChatRef, Encoded, ErrorKind, Message, MessageId, Node, Role, Store,
+    Timestamp,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
@@ -262,7 +265,7 @@ async fn the_index_follows_what_is_changed_and_what_goes() {
     let deleted =
         lab.store.history().delete_branch(&chat, &"side".into(), Some(&side), T).await.unwrap();
     assert!(
-        matches!(deleted, context_core::BranchDeletion::Deleted { messages: 1, .. }),
+        matches!(deleted, context_core::store::BranchDeletion::Deleted { messages: 1, .. }),
         "{deleted:?}"
     );
     assert_eq!(lab.ids("ada", "apple").await, ["c", "z"]);
@@ -376,7 +379,7 @@ async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
         ..SearchQuery::new("ada", text)
     };
     for text in ["after", "third words", "m7"] {
-        let terms = context_core::search::Terms::parse(text, false);
+        let terms = context_store_kit::search::Terms::parse(text, false);
         let text_of = |placed: &Placed| Some(placed.node.message().ok()?.readable_text());
         let has =
             |placed: &&Placed| text_of(placed).is_some_and(|text| terms.count(&text).is_hit());
@@ -410,7 +413,7 @@ async fn agrees(texts: Vec<(u8, String)>, queries: Vec<String>) {
     }
     lab.extend(&once, "main", None, nodes.clone()).await;
     for text in queries {
-        let terms = context_core::search::Terms::parse(&text, false);
+        let terms = context_store_kit::search::Terms::parse(&text, false);
         let expected: BTreeMap<_, _> = nodes
             .iter()
             .filter(|node| terms.count(&node.message().unwrap().readable_text()).is_hit())

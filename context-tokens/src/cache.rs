@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use context_core::{
-    Framing, Media, MediaKind, Message, MessageHash, Part, TokenCount, TokenCounter, Tool,
-};
+use context_core::message::{Media, MessageHash};
+use context_core::model::{Framing, MediaKind, TokenCount, TokenCounter, Tool};
+use context_core::{Message, Part};
 
 /// A counter that counts every message once.
 ///
@@ -19,7 +19,8 @@ use context_core::{
 ///
 /// ```
 /// use std::sync::Arc;
-/// use context_core::{Message, TokenCounter};
+/// use context_core::Message;
+/// use context_core::model::TokenCounter;
 /// use context_tokens::{CachedCounter, ModelCounter};
 ///
 /// let counter = CachedCounter::new(Arc::new(ModelCounter::for_model("gpt-4o")));

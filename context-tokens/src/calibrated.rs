@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Framing, Media, MediaKind, Message, MessageHash, ModelRequest, Part, RequestTokens, TokenCount,
-    TokenCounter, Tool,
-};
+use context_core::message::{Media, MessageHash};
+use context_core::model::{Framing, MediaKind, RequestTokens, TokenCount, TokenCounter, Tool};
+use context_core::{Message, ModelRequest, Part};
 
 use crate::Calibration;
 
@@ -17,7 +16,8 @@ use crate::Calibration;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{Message, TokenCounter, Usage};
+/// use context_core::Message;
+/// use context_core::model::{TokenCounter, Usage};
 /// use context_tokens::{Calibrated, Calibration, ModelCounter};
 ///
 /// let plain: Arc<dyn TokenCounter> = Arc::new(ModelCounter::for_model("claude-sonnet-4-5"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{TokenCount, Usage};
+use context_core::model::{TokenCount, Usage};
 use serde::{Deserialize, Serialize};
 
 /// How much a new report counts once there are several.
@@ -20,7 +20,7 @@ const LIMIT: f64 = 0.5;
 /// Counts that are exact stay as they are.
 ///
 /// ```
-/// use context_core::{TokenCount, Usage};
+/// use context_core::model::{TokenCount, Usage};
 /// use context_tokens::Calibration;
 ///
 /// let mut calibration = Calibration::default();
@@ -138,7 +138,7 @@ impl Calibration {
 /// A calibration for each model.
 ///
 /// ```
-/// use context_core::{TokenCount, Usage};
+/// use context_core::model::{TokenCount, Usage};
 /// use context_tokens::Calibrations;
 ///
 /// let mut calibrations = Calibrations::default();

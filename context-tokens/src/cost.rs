@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{TokenCount, Usage};
+use context_core::model::{TokenCount, Usage};
 use serde::Serialize;
 
 use crate::Prices;

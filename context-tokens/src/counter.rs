@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Framing, Media, MediaKind, TokenCount, TokenCounter};
+use context_core::message::Media;
+use context_core::model::{Framing, MediaKind, TokenCount, TokenCounter};
 use serde::{Deserialize, Serialize};
 
 use crate::images::ImageRule;
@@ -51,7 +52,7 @@ impl Factor {
 /// by what a [`Calibration`](crate::Calibration) learns.
 ///
 /// ```
-/// use context_core::TokenCounter;
+/// use context_core::model::TokenCounter;
 /// use context_tokens::ModelCounter;
 ///
 /// let count = ModelCounter::for_model("gpt-4o").count("hello world<|endoftext|>");

@@ -1,6 +1,7 @@
 //! What a request has in tokens, what it costs, and what room it leaves.
 
-use context_core::{Budget, ModelRequest, RequestTokens, TokenCount, TokenCounter};
+use context_core::ModelRequest;
+use context_core::model::{Budget, RequestTokens, TokenCount, TokenCounter};
 use serde::Serialize;
 
 use crate::{Cost, Model, WindowSource};

@@ -4,7 +4,8 @@
 //! is unknown (it is at an address, or of an unknown type) gets the interval of what an image may
 //! be.
 
-use context_core::{Media, TokenCount};
+use context_core::message::Media;
+use context_core::model::TokenCount;
 use serde::{Deserialize, Serialize};
 
 use crate::media;

@@ -42,7 +42,7 @@ mod window;
 pub use cache::{CachedCounter, DEFAULT_CAPACITY};
 pub use calibrated::Calibrated;
 pub use calibration::{Calibration, Calibrations};
-pub use context_core::{
+pub use context_core::model::{
     Budget, Framing, MediaKind, Pressure, RequestTokens, Share, TokenCount, TokenCounter,
 };
 pub use cost::Cost;

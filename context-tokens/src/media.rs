@@ -4,7 +4,8 @@
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use context_core::{Media, MediaSource, TokenCount};
+use context_core::message::{Media, MediaSource};
+use context_core::model::TokenCount;
 
 /// Takes what others write: with and without padding, with anything in the last bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(

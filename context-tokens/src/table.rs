@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use context_core::{Framing, Share, TokenCount, Usage};
+use context_core::model::{Framing, Share, TokenCount, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::counter::Factor;
@@ -226,7 +226,7 @@ impl Prices {
 /// A model as a table knows it.
 ///
 /// ```
-/// use context_core::Usage;
+/// use context_core::model::Usage;
 /// use context_tokens::ModelTable;
 ///
 /// let model = ModelTable::builtin().model("gpt-4o-2024-11-20"); // known by its family

@@ -1,7 +1,7 @@
 //! The window of a model and what of it is kept for the answer: one rule for everything that
 //! prepares requests.
 
-use context_core::Budget;
+use context_core::model::Budget;
 use serde::Serialize;
 
 use crate::Model;

@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use context_core::IdGenerator;
+use context_core::base::limits;
+use context_core::store::RoundCommit;
 use context_core::trajectory::{
     Change, Changes, FieldValue, Node, NodeId, RoundHead, RoundRecord, Version,
 };
-use context_core::{IdGenerator, RoundCommit, limits};
 
 /// The commits that make a round of what a channel has of it; nothing if what it has is not an
 /// earlier state of the round.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use context_core::base::limits;
+use context_core::store::{Cursor, RecordOutcome, RoundQuery, TrajectoryStore};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{Round, RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, Clock, Cursor, Error, ErrorKind, IdGenerator, RecordOutcome, Result, RoundQuery,
-    RoundRef, Store, TrajectoryStore, limits,
-};
+use context_core::{Clock, Error, ErrorKind, IdGenerator, Result, Store};
 use futures_util::future::{join_all, try_join_all};
 
 use crate::RecordError;

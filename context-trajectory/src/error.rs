@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::TrajectoryError;
-use context_core::{Error, ErrorKind, Retry, RoundRef};
+use context_core::{Error, ErrorKind, Retry};
 use thiserror::Error as ThisError;
 
 /// Why a call of the recorder failed. Callers that wait for the same write get the same error.

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use context_core::base::limits;
+use context_core::store::{Page, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
     BridgeFrom, NodeId, ParentNode, RoundHead, Trajectory, TrajectoryError,
 };
-use context_core::{
-    AgentRef, Clock, IdGenerator, Page, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SessionId,
-    Store, TrajectoryStore, UserId, limits,
-};
+use context_core::{Clock, IdGenerator, SessionId, Store, UserId};
 
 use crate::channels::{Channel, Channels, graph};
 use crate::environment::{HostClock, UuidKeys};
@@ -101,7 +101,7 @@ impl TrajectoriesBuilder {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::AgentRef;
+/// use context_core::trajectory::AgentRef;
 /// use context_core::trajectory::NewQuery;
 /// use context_store_inmem::InMemoryStore;
 /// use context_trajectory::{OpenOptions, Trajectories};

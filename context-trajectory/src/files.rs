@@ -58,12 +58,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::trajectory::{RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, ChatId, Durability, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome,
-    Result, Retry, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SessionId, TrajectoryStore,
-    UserId, limits,
+use context_core::store::{
+    Durability, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
+    RoundsPruned, TrajectoryStore,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{ChatId, Error, ErrorKind, MessageId, Result, Retry, SessionId, UserId};
 
 use self::form::Folded;
 use self::place::{Place, SessionFolder, rounds_of, sessions_of};
@@ -80,7 +81,7 @@ const FEW: u32 = 64;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::AgentRef;
+/// use context_core::trajectory::AgentRef;
 /// use context_core::trajectory::NewQuery;
 /// use context_trajectory::{FileChannel, OpenOptions, Trajectories};
 ///
@@ -403,7 +404,7 @@ impl TrajectoryStore for FileChannel {
         agent: &AgentRef,
         rounds: RangeInclusive<u32>,
     ) -> Result<Vec<RoundRecord>> {
-        limits::check_agent("load_rounds", agent)?;
+        agent.check("load_rounds")?;
         let agent = agent.clone();
         self.run("load_rounds", move |shared| shared.load_range(&agent, rounds)).await
     }

@@ -1,7 +1,8 @@
 //! Rounds that are whole already, written once.
 
+use context_core::IdGenerator;
+use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{Change, RoundRecord};
-use context_core::{IdGenerator, RecordOutcome, RoundCommit};
 
 use crate::catch_up;
 use crate::{RecordError, Trajectories};

@@ -16,7 +16,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_core::AgentRef;
+//! use context_core::trajectory::AgentRef;
 //! use context_core::trajectory::{NewQuery, RoundState};
 //! use context_store_inmem::InMemoryStore;
 //! use context_trajectory::{OpenOptions, Trajectories, Turn, TurnCall};

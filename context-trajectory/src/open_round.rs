@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use context_core::base::JsonMap;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
     BridgeFrom, Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round,
     RoundState, Trajectory, TrajectoryError,
 };
-use context_core::{JsonMap, RoundRef};
 
 use crate::RecordError;
 use crate::opening::{OpenOptions, Opener};
@@ -47,7 +48,7 @@ const AMENDMENT_TRIES: usize = 16;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::AgentRef;
+/// use context_core::trajectory::AgentRef;
 /// use context_core::trajectory::{NewNode, NewQuery, NodeBody};
 /// use context_store_inmem::InMemoryStore;
 /// use context_trajectory::{OpenOptions, Trajectories};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use context_core::ErrorKind;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{EdgeNames, ParentNode, Round};
-use context_core::{ErrorKind, RoundRef, limits};
 
 use crate::RecordError;
 use crate::channels::{Channels, graph};
@@ -54,7 +55,7 @@ impl Opener {
         round: &RoundRef,
         options: &OpenOptions,
     ) -> Result<(Opened, Lease), RecordError> {
-        limits::check_agent("open", &round.agent)?;
+        round.agent.check("open")?;
         let lease = self.shelf.lease(round);
         let opened = lease.opened(self.build(round, options)).await?;
         check(&opened, options)?;

@@ -21,7 +21,7 @@
 //! Nothing else, and nothing of another round: what a round began with was not made by the round
 //! before. Of files, those below the working folder, or the folders that [`HostPreviews`] names:
 //! what else a tool has named is described without its content. Keys are
-//! [masked](context_core::secrets) in all of it, and in the answer, and so are values that are
+//! [masked](context_core::base::secrets) in all of it, and in the answer, and so are values that are
 //! secrets by their name. All of it stands as texts in one JSON object, which no content can end:
 //! to the model it is data, and the system prompt says so.
 //!

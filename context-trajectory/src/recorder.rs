@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use context_core::base::limits;
+use context_core::store::{RecordOutcome, RoundCommit};
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Change, Round, RoundState, TrajectoryError};
-use context_core::{Error, ErrorKind, RecordOutcome, RoundCommit, RoundRef, Timestamp, limits};
+use context_core::{Error, ErrorKind, Timestamp};
 use futures_util::future::join_all;
 
 use crate::RecordError;

@@ -8,9 +8,10 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use context_core::AgentRef;
+//! use context_core::trajectory::AgentRef;
 //! use context_core::trajectory::NewQuery;
-//! # use context_core::{CancelSignal, LanguageModel, ModelRequest};
+//! # use context_core::{CancelSignal, ModelRequest};
+//! # use context_core::model::LanguageModel;
 //! # use context_store_inmem::InMemoryStore;
 //! use context_trajectory::replay::{RecordedModel, RecordedTools, Replay};
 //! # use context_trajectory::{OpenOptions, Trajectories, Turn, TurnCall};

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use context_core::base::limits;
+use context_core::message::ToolInput;
 use context_core::trajectory::MessageLink;
-use context_core::{Json, Message, Part, Role, ToolCall, ToolInput, ToolResult, limits};
+use context_core::{Json, Message, Part, Role, ToolCall, ToolResult};
 
 use crate::{OpenRound, RecordError, Turn, TurnCall};
 
@@ -21,7 +23,8 @@ impl OpenRound {
     /// # async fn main() -> context_core::Result<()> {
     /// use std::sync::Arc;
     ///
-    /// use context_core::{AgentRef, Message, Part, Role};
+    /// use context_core::{Message, Part, Role};
+    /// use context_core::trajectory::AgentRef;
     /// use context_store_inmem::InMemoryStore;
     /// use context_trajectory::Trajectories;
     ///

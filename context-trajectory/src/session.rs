@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::Round;
-use context_core::{AgentRef, Error, ErrorKind};
+use context_core::{Error, ErrorKind};
 
 use crate::RecordError;
 use crate::channels::{Channels, graph};

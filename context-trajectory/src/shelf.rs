@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{EdgeNames, Round};
-use context_core::{AgentRef, RoundRef, SessionId, UserId};
+use context_core::{SessionId, UserId};
 use tokio::sync::OnceCell;
 
 use crate::RecordError;

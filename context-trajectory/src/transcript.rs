@@ -38,7 +38,8 @@ use crate::Turn;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{AgentRef, Message, Node, Role, Timestamp};
+/// use context_core::{Message, Node, Role, Timestamp};
+/// use context_core::trajectory::AgentRef;
 /// use context_trajectory::Transcript;
 ///
 /// let said = [

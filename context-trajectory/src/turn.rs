@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use context_core::base::limits;
 use context_core::trajectory::{
     Change, Changes, Measures, MessageLink, NewNode, Node, NodeBody, NodeId, NodeKind, NodeTitle,
     Removal, Round, TrajectoryError, edge,
 };
-use context_core::{Json, Timestamp, limits};
+use context_core::{Json, Timestamp};
 
 use crate::{OpenRound, RecordError};
 

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use context_core::base::limits;
+use context_core::store::RoundQuery;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::Trajectory;
-use context_core::{AgentRef, Error, RoundQuery, SessionId, Store, UserId, limits};
+use context_core::{Error, SessionId, Store, UserId};
 
 use crate::export::SessionGraph;
 use crate::{OpenOptions, OpenRound, RecordError, Trajectories};

@@ -1,7 +1,8 @@
 //! `search`: finds messages by their words, the best first.
 
 use clap::ValueEnum;
-use context_runtime::search::{Snippet, Terms};
+use context_runtime::search::Terms;
+use context_runtime::store::Snippet;
 use context_runtime::{
     Error, ErrorKind, Role,
     store::{Cursor, SearchHit, SearchQuery, SearchScope},

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_runtime::anthropic::messages as anthropic;
+use context_runtime::model::WireError;
 use context_runtime::openai::chat as openai;
-use context_runtime::wire::WireError;
 use context_runtime::{Diagnostic, Json, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use context_runtime::gemini::generate::GenerateCodec;
+use context_runtime::model::WireError;
 use context_runtime::openai::responses::ResponsesCodec;
 use context_runtime::uimessage::UiMessageCodec;
-use context_runtime::wire::WireError;
 use context_runtime::{
     Diagnostic, Json, JsonMap, Message, MessageId,
     model::{MessageCodec, ModelRequest},

@@ -1,9 +1,10 @@
 //! Whole answers.
 
-use context_core::wire::{WireError, kept};
-use context_core::{
-    Answer, Diagnostic, Json, JsonMap, Message, ModelCodec, Part, Role, StopReason, Usage,
-};
+use context_codec_kit::wire::kept;
+use context_core::base::JsonMap;
+use context_core::model::WireError;
+use context_core::model::{ModelCodec, StopReason, Usage};
+use context_core::{Answer, Diagnostic, Json, Message, Part, Role};
 
 use super::read::{Fields, Place};
 use super::{RESPONSE_KEY, json};

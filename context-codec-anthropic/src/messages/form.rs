@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::is_blank;
-use context_core::{Json, JsonMap};
+use context_core::Json;
+use context_core::base::JsonMap;
+use context_core::message::is_blank;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// One object of the list of messages.

@@ -3,7 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{Message, Normalized, Part, Role};
+use context_codec_kit::normalize::Normalized;
+use context_core::{Message, Part, Role};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 

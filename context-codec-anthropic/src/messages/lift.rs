@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{WireError, kept, raw_kind, read_list, read_text, wrong_type_of};
-use context_core::{
-    Diagnostic, DiagnosticCode, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
-    Reasoning, Role, Severity, Text, ToolCall, ToolInput, ToolResult,
-};
+use context_codec_kit::wire::{kept, raw_kind, read_list, read_text, wrong_type_of};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use super::read::{Fields, Place, is_exact};

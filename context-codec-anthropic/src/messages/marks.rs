@@ -4,7 +4,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use context_core::{CacheMarks, Diagnostic, DiagnosticCode, Json, Normalized, Severity};
+use context_codec_kit::normalize::Normalized;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::model::CacheMarks;
+use context_core::{Diagnostic, Json};
 
 use serde_json::value::RawValue;
 

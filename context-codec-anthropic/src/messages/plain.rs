@@ -5,7 +5,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use context_core::{Json, Message, Metadata, Part, Role, Text, ToolCall, ToolInput, ToolResult};
+use context_core::message::{Text, ToolInput};
+use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 

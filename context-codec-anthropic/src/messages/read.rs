@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
-use context_core::wire::{Key, WireError, raw_text, read_object, read_text};
+use context_codec_kit::wire::{Key, raw_text, read_object, read_text};
+use context_core::model::WireError;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

@@ -5,14 +5,16 @@ mod lift;
 mod source;
 pub(super) mod tool;
 
+use context_codec_kit::normalize::normalize;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use context_core::wire::{self, WireError};
-use context_core::{
-    Answer, AnswerStream, Diagnostic, DiagnosticCode, Json, LiftedRequest, LoweredRequest,
-    MessageCodec, ModelCodec, ModelRequest, Role, Severity, normalize,
-};
+use context_codec_kit::wire;
+use context_core::ModelError;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::model::WireError;
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
+use context_core::{Answer, Diagnostic, Json, MessageCodec, ModelRequest, Role};
 
 use self::envelope::{Envelope, Format, Whole, choice, has_key, written_system};
 use super::form::Mode;
@@ -42,7 +44,7 @@ impl MessageCodec for MessagesCodec {
             return Err(WireError::NothingToSend);
         }
         history.system.splice(0..0, system);
-        let tools = request.normalized_tools(&RULES, PROVIDER);
+        let tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
         let mut envelope = Envelope::of(request, &tools.tools, tools.choice.as_deref());
         let mut diagnostics = writer.diagnostics;
         if tools.choice.is_none() && request.tool_choice.is_some() && envelope.has_more_tools() {
@@ -88,6 +90,10 @@ impl ModelCodec for MessagesCodec {
 
     fn answer_stream(&self) -> Box<dyn AnswerStream> {
         Box::new(super::stream::Stream::default())
+    }
+
+    fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError {
+        context_codec_kit::classify(self.name(), status, body)
     }
 }
 

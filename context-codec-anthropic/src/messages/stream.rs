@@ -4,11 +4,13 @@ mod block;
 
 use std::collections::{BTreeMap, HashSet};
 
-use context_core::wire::{self, WireError, kept, read_list};
-use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, JsonMap, ModelError, Part,
-    Severity, ToolCall, ToolInput,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::{kept, read_list};
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::message::ToolInput;
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, AnswerStream};
+use context_core::{Answer, Diagnostic, Json, ModelError, Part, ToolCall};
 use serde_json::value::RawValue;
 
 use self::block::{Building, Whole};
@@ -129,7 +131,7 @@ impl AnswerStream for Stream {
                 self.note(event.iter().filter(|(key, _)| !matches!(*key, "type" | "delta")));
             }
             "message_stop" => self.has_ended = true,
-            "error" => self.error = Some(ModelError::classify(PROVIDER, None, event_text)),
+            "error" => self.error = Some(context_codec_kit::classify(PROVIDER, None, event_text)),
             _ => {}
         }
         Ok(Vec::new())

@@ -1,10 +1,10 @@
 //! Answers, whole and in events: how they end, and what a broken one leaves.
 
 use context_codec_anthropic::messages::{CITATIONS_KEY, MessagesCodec, RESPONSE_KEY};
-use context_core::{
-    Answer, AnswerDelta, DiagnosticCode, Message, MessageCodec, ModelCodec, ModelErrorCode,
-    ModelRequest, Part, StopReason, ToolInput,
-};
+use context_core::base::DiagnosticCode;
+use context_core::message::ToolInput;
+use context_core::model::{AnswerDelta, ModelCodec, ModelErrorCode, StopReason};
+use context_core::{Answer, Message, MessageCodec, ModelRequest, Part};
 use serde_json::{Value, json};
 
 fn read(body: Value) -> Answer {

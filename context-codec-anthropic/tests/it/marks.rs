@@ -2,10 +2,11 @@
 
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
 use context_conformance::wire::check_request;
-use context_core::wire::WireError;
+use context_core::message::{Media, MediaSource, Reasoning, Text, ToolInput};
+use context_core::model::WireError;
+use context_core::model::{CacheMarks, FunctionTool};
 use context_core::{
-    CacheMarks, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata,
-    ModelRequest, Part, Reasoning, Role, Text, ToolCall, ToolInput, ToolResult,
+    Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolCall, ToolResult,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use context_codec_anthropic::messages::{self, RESPONSE_KEY, SOURCE_KEY};
-use context_core::{Json, Message, Part, Role, ToolCall, ToolInput};
+use context_core::message::ToolInput;
+use context_core::{Json, Message, Part, Role, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -118,7 +119,7 @@ fn what_the_provider_does_not_take_is_left_out_and_named() {
         Role::Assistant,
         [
             Part::text("  "),
-            Part::Reasoning(context_core::Reasoning {
+            Part::Reasoning(context_core::message::Reasoning {
                 text: "unsigned".into(),
                 ..Default::default()
             }),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use context_codec_anthropic::messages::{DEFAULT_MAX_TOKENS, MessagesCodec};
 use context_conformance::recordings::folder;
 use context_conformance::wire::{Rule, check_request, second_opinion};
-use context_core::{Answer, Json, Message, MessageCodec, ModelCodec, ModelRequest, StopReason};
+use context_core::model::{ModelCodec, StopReason};
+use context_core::{Answer, Json, Message, MessageCodec, ModelRequest};
 use serde_json::{Value, json};
 
 use crate::data;

@@ -1,7 +1,9 @@
 //! Whole answers.
 
-use context_core::wire::{self, WireError};
-use context_core::{Answer, AnswerDelta, Json};
+use context_codec_kit::wire;
+use context_core::model::AnswerDelta;
+use context_core::model::WireError;
+use context_core::{Answer, Json};
 use serde_json::value::RawValue;
 
 use super::assembly::Assembly;

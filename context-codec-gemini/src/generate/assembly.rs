@@ -1,11 +1,13 @@
 //! An answer as it grows: what one event adds to it. A whole answer is one event, so both ways end
 //! at the same parts.
 
-use context_core::wire::{self, LossyText, WireError};
-use context_core::{
-    Answer, AnswerDelta, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, ModelError,
-    Part, Reasoning, Role, Severity, StopReason, Text, ToolCall, ToolInput,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::LossyText;
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::message::{Reasoning, Text, ToolInput};
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, StopReason};
+use context_core::{Answer, Diagnostic, Json, Message, Metadata, ModelError, Part, Role, ToolCall};
 
 use super::event::{Event, Piece};
 use super::form::{Call, PartForm};

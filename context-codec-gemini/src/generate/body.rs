@@ -1,7 +1,10 @@
 //! A body as it is written.
 
-use context_core::wire;
-use context_core::{Json, JsonMap, ModelRequest, NormalizedTools, Tool, ToolChoice};
+use context_codec_kit::normalize::NormalizedTools;
+use context_codec_kit::wire;
+use context_core::base::JsonMap;
+use context_core::model::{Tool, ToolChoice};
+use context_core::{Json, ModelRequest};
 use serde::Serialize;
 
 use super::json;

@@ -2,10 +2,13 @@
 //! event counts as a whole or not at all. What it adds to an answer is not decided here but in
 //! `assembly`.
 
-use context_core::wire::{self, Entries, WireError};
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, ModelCodec, ModelError, OpaqueBlock, Part, Severity,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::Entries;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::OpaqueBlock;
+use context_core::model::ModelCodec;
+use context_core::model::WireError;
+use context_core::{Diagnostic, Json, ModelError, Part};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

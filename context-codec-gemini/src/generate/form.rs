@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use context_core::wire::{self, Entries, LossyText};
+use context_codec_kit::wire;
+use context_codec_kit::wire::{Entries, LossyText};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;

@@ -6,11 +6,12 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::marker::PhantomData;
 
-use context_core::wire::{self, Entries, LossyText, WireError};
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaSource, Message, Metadata, OpaqueBlock,
-    Part, Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::{Entries, LossyText};
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -120,7 +121,7 @@ impl Reader {
             metadata.insert(SIGNATURE_KEY, json_of(signature));
         }
         Ok(if let Some(LossyText(text)) = text {
-            Some(Part::Text(context_core::Text { text, metadata }))
+            Some(Part::Text(context_core::message::Text { text, metadata }))
         } else if let Some(blob) = inline_data {
             inline(blob, metadata)
         } else if let Some(file) = file_data {

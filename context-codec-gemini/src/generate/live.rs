@@ -1,7 +1,11 @@
 //! Answers of the Live API: what is said aloud comes as sound and as words, in turn.
 
-use context_core::wire::{self, Entries, LossyText, WireError};
-use context_core::{AnswerDelta, MediaSource, Part};
+use context_codec_kit::wire;
+use context_codec_kit::wire::{Entries, LossyText};
+use context_core::Part;
+use context_core::message::MediaSource;
+use context_core::model::AnswerDelta;
+use context_core::model::WireError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -1,14 +1,16 @@
 //! From a message to the wire. Never fails: what the form cannot hold is left out, with a
 //! diagnostic.
 
+use context_core::message::is_blank;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use context_core::wire::{self, GEMINI_MEDIA, MediaFault};
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaKind, MediaSource, Message, Metadata,
-    Part, Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::{GEMINI_MEDIA, MediaFault};
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::message::{Media, MediaSource, Reasoning, ToolInput};
+use context_core::model::MediaKind;
+use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde::Deserialize;
 
 use super::lift::is_own_file;
@@ -123,7 +125,7 @@ impl<'a> Writer<'a> {
         let why = match part {
             Part::Text(text) => {
                 let signature = text.metadata.get(SIGNATURE_KEY).filter(|_| by_model);
-                if !source && signature.is_none() && wire::is_blank(&text.text) {
+                if !source && signature.is_none() && is_blank(&text.text) {
                     return None;
                 }
                 return Some(
@@ -408,7 +410,7 @@ fn said<'a>(
 /// A thought of this provider; for its source a thought of anybody.
 fn reasoning(thought: &Reasoning, source: bool) -> Option<PartOut<'_>> {
     let is_own = thought.provider.as_deref() == Some(PROVIDER);
-    if !source && (!is_own || thought.signature.is_none() && wire::is_blank(&thought.text)) {
+    if !source && (!is_own || thought.signature.is_none() && is_blank(&thought.text)) {
         return None;
     }
     let mut part = PartOut::new(Kind::Text(Cow::Borrowed(&thought.text))).with(&thought.metadata);

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{Entries, GEMINI_MEDIA, MediaFault, is_web_url};
-use context_core::{Json, Media, MediaKind, MediaSource, Metadata};
+use context_codec_kit::wire::{Entries, GEMINI_MEDIA, MediaFault, is_web_url};
+use context_core::message::{Media, MediaSource};
+use context_core::model::MediaKind;
+use context_core::{Json, Metadata};
 
 use super::form::{File, PartForm};
 use super::lift::is_own_file;

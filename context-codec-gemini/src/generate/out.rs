@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use context_core::{Json, JsonMap};
+use context_core::Json;
+use context_core::base::JsonMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

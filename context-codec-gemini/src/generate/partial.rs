@@ -50,7 +50,7 @@ impl Input {
         } else if let Some(number) = piece.number {
             *node = Node::Value(json_of(number));
         } else {
-            *node = Node::Value(piece.truth.map_or_else(context_core::wire::null, |truth| {
+            *node = Node::Value(piece.truth.map_or_else(context_codec_kit::wire::null, |truth| {
                 serde_json::Value::Bool(truth).into()
             }));
         }

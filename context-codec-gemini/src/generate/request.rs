@@ -1,15 +1,21 @@
 //! Whole bodies, both directions.
 
+use context_core::message::is_blank;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use context_core::wire::{self, Entries, WireError};
-use context_core::{
-    Diagnostic, DiagnosticCode, FunctionTool, Json, JsonMap, JsonPatch, LiftedRequest,
-    LoweredRequest, Message, ModelRequest, Normalized, OpaqueBlock, OutputSchema, Part, Role,
-    Severity, Tool, ToolChoice,
+use context_codec_kit::JsonPatch;
+use context_codec_kit::normalize::Normalized;
+use context_codec_kit::wire;
+use context_codec_kit::wire::Entries;
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::message::OpaqueBlock;
+use context_core::model::WireError;
+use context_core::model::{
+    FunctionTool, LiftedRequest, LoweredRequest, OutputSchema, Tool, ToolChoice,
 };
+use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
@@ -228,12 +234,12 @@ fn generation(config: &RawValue, request: &mut ModelRequest) -> Result<Option<Js
 
 /// Writes a body for sending.
 pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError> {
-    let normalized = request.normalized(&RULES);
+    let normalized = context_codec_kit::normalize::normalize_request(request, &RULES);
     let messages: &[Arc<Message>] = &normalized.messages;
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let leading_texts = messages[..leading].iter().flat_map(|message| &message.parts);
     let leading_texts = leading_texts.filter_map(|part| match part {
-        Part::Text(text) => Some(text).filter(|text| !wire::is_blank(&text.text)),
+        Part::Text(text) => Some(text).filter(|text| !is_blank(&text.text)),
         _ => None,
     });
     let system = request.system_texts().chain(leading_texts).map(|text| text.text.as_str());
@@ -251,7 +257,7 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
         writer: RefCell::new(writer),
         written: Cell::new(0),
     };
-    let mut tools = request.normalized_tools(&RULES, PROVIDER);
+    let mut tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
     let body = json(&Body::sent(request, system, &contents, &tools));
     if contents.written.get() == 0 {
         return Err(WireError::NothingToSend);

@@ -1,7 +1,8 @@
 //! Answers that come in events.
 
-use context_core::wire::WireError;
-use context_core::{Answer, AnswerDelta, AnswerStream};
+use context_core::Answer;
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, AnswerStream};
 
 use super::answer;
 use super::assembly::Assembly;

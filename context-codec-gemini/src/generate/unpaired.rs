@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use context_codec_kit::wire::LossyText;
 use context_core::Part;
-use context_core::wire::LossyText;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -1,6 +1,6 @@
 //! What an answer cost.
 
-use context_core::Usage;
+use context_core::model::Usage;
 use serde::Deserialize;
 
 /// Counts of tokens as the provider has them.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use context_core::wire::{self, LossyText, WireError};
-use context_core::{
-    AnswerDelta, Json, JsonMap, Media, MediaSource, Metadata, OpaqueBlock, Part, Reasoning, Text,
-    ToolCall, ToolInput,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::LossyText;
+use context_core::base::JsonMap;
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
+use context_core::model::AnswerDelta;
+use context_core::model::WireError;
+use context_core::{Json, Metadata, Part, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

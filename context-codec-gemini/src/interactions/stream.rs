@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use context_core::wire::{self, LossyText, WireError};
-use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Message, ModelCodec,
-    ModelError, Part, Role, Severity, StopReason, Usage,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::LossyText;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, AnswerStream, ModelCodec, StopReason, Usage};
+use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -1,7 +1,8 @@
 //! Whole answers.
 
 use context_codec_gemini::generate::{ANSWER_KEY, GenerateCodec, NO_ID, SIGNATURE_KEY};
-use context_core::{MessageCodec, ModelCodec, Part, Role, StopReason, Usage};
+use context_core::model::{ModelCodec, StopReason, Usage};
+use context_core::{MessageCodec, Part, Role};
 use serde_json::{Value, json};
 
 use crate::shared::{answered, json, value};

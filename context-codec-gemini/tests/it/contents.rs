@@ -1,8 +1,9 @@
 //! One content at a time.
 
 use context_codec_gemini::generate::{self, NO_ID, RESPONSE_KEY, SIGNATURE_KEY, SOURCE_KEY};
-use context_core::wire::WireError;
-use context_core::{Json, MediaSource, Message, OpaqueBlock, Part, Role, ToolInput};
+use context_core::message::{MediaSource, OpaqueBlock, ToolInput};
+use context_core::model::WireError;
+use context_core::{Json, Message, Part, Role};
 use serde_json::{Value, json};
 
 use crate::shared::{json, value};

@@ -1,7 +1,9 @@
 //! Answers of the Interactions API.
 
 use context_codec_gemini::interactions::{self, ANNOTATIONS_KEY, PROVIDER};
-use context_core::{Answer, AnswerDelta, DiagnosticCode, Part, StopReason};
+use context_core::base::DiagnosticCode;
+use context_core::model::{AnswerDelta, StopReason};
+use context_core::{Answer, Part};
 use serde_json::{Value, json};
 
 use crate::shared::{json, value};

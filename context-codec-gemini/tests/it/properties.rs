@@ -1,11 +1,10 @@
 //! What holds for any input.
 
 use context_codec_gemini::generate::{self, GenerateCodec};
-use context_core::wire::WireError;
-use context_core::{
-    Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelCodec, ModelRequest,
-    OpaqueBlock, Part, Reasoning, Role, ToolInput, ToolResult,
-};
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
+use context_core::model::ModelCodec;
+use context_core::model::WireError;
+use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! Whole requests.
 
 use context_codec_gemini::generate::{BODY_KEY, GenerateCodec, SKIP_SIGNATURE, UNSIGNED_KEY};
-use context_core::wire::WireError;
-use context_core::{
-    FunctionTool, HistoryRules, Json, Media, MediaSource, Message, MessageCodec, Metadata,
-    ModelRequest, OpaqueBlock, OutputSchema, Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
-};
+use context_codec_kit::normalize::HistoryRules;
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning};
+use context_core::model::WireError;
+use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use serde_json::{Value, json};
 
 use crate::shared::{check_contents, json, value};
@@ -336,7 +336,7 @@ fn only_the_model_runs_code_and_signs() {
     let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
     let block = || Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value: json(&code) });
     let signed = Metadata::default().with("gemini.thought_signature", "c2ln");
-    let text = Part::Text(context_core::Text { text: "q".to_owned(), metadata: signed });
+    let text = Part::Text(context_core::message::Text { text: "q".to_owned(), metadata: signed });
     let request = ModelRequest::new([
         Message::new(Role::User, [block()]),
         Message::new(Role::User, [text, block()]),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use context_codec_gemini::generate::GenerateCodec;
 use context_conformance::recordings::folder;
-use context_core::{Answer, Json, Message, ModelCodec, ModelRequest};
+use context_core::model::ModelCodec;
+use context_core::{Answer, Json, Message, ModelRequest};
 use serde_json::Value;
 
 pub(crate) fn json(value: &Value) -> Json {

@@ -3,7 +3,10 @@
 use std::fs;
 
 use context_codec_gemini::generate::{GenerateCodec, SIGNATURE_KEY};
-use context_core::{AnswerDelta, DiagnosticCode, MediaSource, ModelCodec, Part, StopReason};
+use context_core::Part;
+use context_core::base::DiagnosticCode;
+use context_core::message::MediaSource;
+use context_core::model::{AnswerDelta, ModelCodec, StopReason};
 use serde_json::{Value, json};
 
 use crate::shared::{data, json, streamed, value};

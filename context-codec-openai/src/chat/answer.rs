@@ -1,10 +1,11 @@
 //! Whole answers, and what whole and streamed answers have in common.
 
-use context_core::wire::{WireError, read_object};
-use context_core::{
-    Answer, Diagnostic, DiagnosticCode, Json, Message, ModelCodec, ModelError, Part, Role,
-    Severity, StopReason, ToolInput, Usage,
-};
+use context_codec_kit::wire::read_object;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::ToolInput;
+use context_core::model::WireError;
+use context_core::model::{ModelCodec, StopReason, Usage};
+use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

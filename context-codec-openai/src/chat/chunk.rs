@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{WireError, kind, raw_text, read, read_list, read_object, read_text};
+use context_codec_kit::wire::{kind, raw_text, read, read_list, read_object, read_text};
+use context_core::model::WireError;
 use context_core::{Diagnostic, Json, Message};
 use serde::Deserialize;
 use serde_json::value::RawValue;

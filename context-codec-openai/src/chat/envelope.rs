@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{Entries, Key, raw_text, read_list, read_object, same_settings, truth};
-use context_core::{
-    Diagnostic, DiagnosticCode, FunctionTool, Json, ModelRequest, NormalizedTools, OpaqueBlock,
-    OutputSchema, Severity, Tool, ToolChoice,
+use context_codec_kit::normalize::NormalizedTools;
+use context_codec_kit::wire::{
+    Entries, Key, raw_text, read_list, read_object, same_settings, truth,
 };
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::OpaqueBlock;
+use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::{Diagnostic, Json, ModelRequest};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
+use context_codec_kit::wire::read_text;
 use context_core::Json;
-use context_core::wire::{WireError, read_text};
+use context_core::model::WireError;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -3,13 +3,11 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{
-    Lifted, WireError, raw_text, read_list, read_object, truth, wrong_type_of,
-};
-use context_core::{
-    Diagnostic, DiagnosticCode, Message, Metadata, OpaqueBlock, Part, Reasoning, Role, Severity,
-    Text, ToolCall, ToolInput, ToolResult,
-};
+use context_codec_kit::wire::{Lifted, raw_text, read_list, read_object, truth, wrong_type_of};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::{OpaqueBlock, Reasoning, Text, ToolInput};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use super::form::{CallIn, InnerIn, MessageIn, PartIn, json, need_text, text};

@@ -1,13 +1,13 @@
 //! From a message to the wire. Never fails: what the form cannot hold is left out, with a
 //! diagnostic.
 
+use context_core::message::is_blank;
 use std::borrow::Cow;
 
-use context_core::wire::{MediaFault, is_blank, media_kind, truth};
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, Media, Message, Metadata, Part, Role, Severity, Text,
-    ToolCall, ToolResult,
-};
+use context_codec_kit::wire::{MediaFault, media_kind, truth};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::{Media, Text};
+use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 use super::form::{CallForm, Content, CustomForm, FunctionForm, KnownPart, MessageForm, PartForm};
 use super::place::Place;

@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{MediaFault, OPENAI_MEDIA, WireError, is_file_id, truth};
-use context_core::{Json, Media, MediaKind, MediaSource, Metadata};
+use context_codec_kit::wire::{MediaFault, OPENAI_MEDIA, is_file_id, truth};
+use context_core::message::{Media, MediaSource};
+use context_core::model::MediaKind;
+use context_core::model::WireError;
+use context_core::{Json, Metadata};
 
 use super::form::{AudioForm, FileForm, ImageForm, InnerIn, SpokenForm, json, need_text, text};
 use super::{AUDIO, DETAIL, REFERENCE, TRANSCRIPT};

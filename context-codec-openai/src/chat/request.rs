@@ -2,11 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 
-use context_core::wire::{Entries, Key, WireError, outdated, read_list, read_object};
-use context_core::{
-    Diagnostic, HistoryRules, Json, JsonPatch, LiftedRequest, LoweredRequest, Message,
-    ModelRequest, Normalized, Part, Role, Text,
-};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::normalize::{HistoryRules, Normalized};
+use context_codec_kit::wire::{Entries, Key, outdated, read_list, read_object};
+use context_core::message::Text;
+use context_core::model::WireError;
+use context_core::model::{LiftedRequest, LoweredRequest};
+use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -65,8 +67,8 @@ fn step_by_step(body: &Json) -> Result<(Entries<'_>, Vec<&RawValue>), WireError>
 }
 
 pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError> {
-    let normalized = request.normalized(&RULES);
-    let tools = request.normalized_tools(&RULES, PROVIDER);
+    let normalized = context_codec_kit::normalize::normalize_request(request, &RULES);
+    let tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
     let mut of_envelope = Vec::new();
     let envelope = Envelope::to_send(request, &tools, &mut of_envelope);
     let mut writer = Writer::new(Mode::Send);

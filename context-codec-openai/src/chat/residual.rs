@@ -1,10 +1,11 @@
 //! What the plain form of a message does not say of its source: found by comparing, applied on the
 //! way back.
 
-use context_core::wire::{
-    Lifted, Lowered, WireError, null, object, outdated, says_the_same, truth,
-};
-use context_core::{Json, JsonMap, JsonPatch, Message};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::wire::{Lifted, Lowered, null, object, outdated, says_the_same, truth};
+use context_core::base::JsonMap;
+use context_core::model::WireError;
+use context_core::{Json, Message};
 use serde_json::value::RawValue;
 
 use super::lower::{Mode, Writer};

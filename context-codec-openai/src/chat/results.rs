@@ -1,8 +1,9 @@
 //! What the form has no place for in results: media. They are shown by a message of the user behind
 //! them.
 
-use context_core::wire::counted_media;
-use context_core::{MediaKind, ToolResult};
+use context_codec_kit::wire::counted_media;
+use context_core::ToolResult;
+use context_core::model::MediaKind;
 
 use super::form::PartForm;
 use crate::shared::{PartOut, say_more};

@@ -1,10 +1,11 @@
 //! Answers that come in events.
 
-use context_core::wire::{WireError, raw_text};
-use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Media, Message,
-    ModelError, Part, Role, Severity, ToolInput,
-};
+use context_codec_kit::wire::raw_text;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::{Media, ToolInput};
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, AnswerStream};
+use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde_json::value::RawValue;
 
 use super::answer::{self, UsageIn};
@@ -253,7 +254,7 @@ impl ChatStream {
             ));
         }
         if !self.annotations.is_empty() {
-            message.metadata.insert(ANNOTATIONS, context_core::wire::array(&self.annotations));
+            message.metadata.insert(ANNOTATIONS, context_codec_kit::wire::array(&self.annotations));
         }
         message
     }

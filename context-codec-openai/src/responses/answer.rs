@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{self, WireError};
-use context_core::{
-    Answer, Diagnostic, DiagnosticCode, Json, Message, ModelError, Part, Role, Severity,
-    StopReason, ToolInput, Usage,
-};
+use context_codec_kit::wire;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::ToolInput;
+use context_core::model::WireError;
+use context_core::model::{StopReason, Usage};
+use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

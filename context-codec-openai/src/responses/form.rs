@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-pub(super) use context_core::wire::raw_text as peek;
-use context_core::wire::{self, WireError};
+use context_codec_kit::wire;
+pub(super) use context_codec_kit::wire::raw_text as peek;
+use context_core::model::WireError;
 use context_core::{Json, Metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use context_core::wire::{WireError, truth, wrong_type_of};
-use context_core::{
-    Diagnostic, DiagnosticCode, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
-    Reasoning, Role, Severity, Text, ToolCall, ToolInput, ToolResult,
-};
+use context_codec_kit::wire::{truth, wrong_type_of};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use super::form::{At, Content, Item, Raw, Sound, keep, list, need, object, peek, remember, text};

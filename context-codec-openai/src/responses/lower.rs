@@ -9,10 +9,10 @@ mod thought;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use context_core::wire::is_blank;
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, Message, OpaqueBlock, Part, Role, Severity, Text, ToolCall,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::is_blank;
+use context_core::message::{OpaqueBlock, Text};
+use context_core::{Diagnostic, Json, Message, Part, Role, ToolCall};
 
 use self::kept::Kept;
 pub(super) use self::opaque::in_pairs;

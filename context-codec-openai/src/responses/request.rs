@@ -2,14 +2,18 @@
 
 mod envelope;
 
+use context_codec_kit::normalize::normalize;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use context_core::wire::{self, Entries, WireError};
-use context_core::{
-    Diagnostic, HistoryRules, Json, JsonMap, JsonPatch, LiftedRequest, LoweredRequest, Message,
-    ModelRequest, Normalized, Part, Role, normalize,
-};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::normalize::{HistoryRules, Normalized};
+use context_codec_kit::wire;
+use context_codec_kit::wire::Entries;
+use context_core::base::JsonMap;
+use context_core::model::WireError;
+use context_core::model::{LiftedRequest, LoweredRequest};
+use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
@@ -144,7 +148,7 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
         let origin = history.origin(index);
         held.places.get(origin).copied().filter(|_| is_apart).unwrap_or(origin)
     };
-    let tools = request.normalized_tools(&RULES, PROVIDER);
+    let tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
     let may_be_empty = continues || extra.is_set("prompt");
     let writer = Writer::new(Mode::Send { stored: !extra.is_false("store") });
     let input = Input {

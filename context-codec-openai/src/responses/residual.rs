@@ -1,8 +1,9 @@
 //! What the plain form of a message does not say of its source: found by comparing, applied on the
 //! way back.
 
-use context_core::wire::{array, outdated, says_the_same};
-use context_core::{Json, JsonPatch, Message};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::wire::{array, outdated, says_the_same};
+use context_core::{Json, Message};
 use serde_json::value::RawValue;
 
 use super::SOURCE_KEY;

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use context_core::wire::{self, WireError, truth};
-use context_core::{
-    Answer, AnswerDelta, AnswerStream, Diagnostic, Json, Message, Metadata, ModelError, Part, Role,
-    Text, ToolCall, ToolInput,
-};
+use context_codec_kit::wire;
+use context_codec_kit::wire::truth;
+use context_core::message::{Text, ToolInput};
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, AnswerStream};
+use context_core::{Answer, Diagnostic, Json, Message, Metadata, ModelError, Part, Role, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

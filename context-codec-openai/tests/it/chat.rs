@@ -4,8 +4,9 @@
 use std::fs;
 
 use context_codec_openai::chat::{self, SOURCE_KEY};
-use context_core::wire::WireError;
-use context_core::{Json, Media, MediaSource, Message, Part, Role, ToolCall, ToolInput};
+use context_core::message::{Media, MediaSource, ToolInput};
+use context_core::model::WireError;
+use context_core::{Json, Message, Part, Role, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use context_codec_openai::chat::ChatCodec;
-use context_core::{Json, MessageCodec, Unanswered};
+use context_core::model::Unanswered;
+use context_core::{Json, MessageCodec};
 use serde_json::{Value, json};
 
 use crate::chat::real_chats;

@@ -1,11 +1,10 @@
 //! Chat Completions: whole bodies.
 
 use context_codec_openai::chat::{BODY_KEY, ChatCodec, SOURCE_KEY};
-use context_core::wire::WireError;
-use context_core::{
-    Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
-    OpaqueBlock, OutputSchema, Part, Role, Tool, ToolChoice, ToolResult,
-};
+use context_core::message::{Data, Media, MediaSource, OpaqueBlock};
+use context_core::model::WireError;
+use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,11 +2,10 @@
 //! source is lost.
 
 use context_codec_openai::responses::{BODY_KEY, PROVIDER, ResponsesCodec, SOURCE_KEY};
-use context_core::wire::WireError;
-use context_core::{
-    Data, FunctionTool, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
-    OpaqueBlock, Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
-};
+use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning};
+use context_core::model::WireError;
+use context_core::model::{FunctionTool, Tool, ToolChoice};
+use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use serde_json::{Value, json};
 
 pub(crate) fn value(json: &Json) -> Value {

@@ -1,11 +1,10 @@
 //! Answers of the Responses API, whole and in events.
 
 use context_codec_openai::responses::{ID, PHASE, ResponsesCodec};
-use context_core::wire::WireError;
-use context_core::{
-    Answer, AnswerDelta, DiagnosticCode, Message, MessageCodec, ModelCodec, ModelRequest, Part,
-    StopReason,
-};
+use context_core::base::DiagnosticCode;
+use context_core::model::WireError;
+use context_core::model::{AnswerDelta, ModelCodec, StopReason};
+use context_core::{Answer, Message, MessageCodec, ModelRequest, Part};
 use serde_json::{Value, json};
 
 fn answer(body: Value) -> Answer {

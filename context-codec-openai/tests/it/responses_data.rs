@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use context_codec_openai::responses::ResponsesCodec;
-use context_core::{Answer, Json, Message, MessageCodec, ModelCodec, ModelRequest, Part};
+use context_core::model::ModelCodec;
+use context_core::{Answer, Json, Message, MessageCodec, ModelRequest, Part};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 //! be read says where.
 
 use context_codec_openai::responses::{CONTENT_PROVIDER, ResponsesCodec, SOURCE_KEY};
-use context_core::{Json, MessageCodec, OpaqueBlock, Part};
+use context_core::message::OpaqueBlock;
+use context_core::{Json, MessageCodec, Part};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

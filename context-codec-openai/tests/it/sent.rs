@@ -2,10 +2,9 @@
 
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::{PROVIDER, ResponsesCodec};
-use context_core::{
-    FunctionTool, Json, Media, MediaSource, Message, MessageCodec, ModelRequest, OpaqueBlock, Part,
-    Role, Tool, ToolChoice,
-};
+use context_core::message::{Media, MediaSource, OpaqueBlock};
+use context_core::model::{FunctionTool, Tool, ToolChoice};
+use context_core::{Json, Message, MessageCodec, ModelRequest, Part, Role};
 use serde_json::{Value, json};
 
 #[track_caller]

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use context_core::wire::{self, WireError};
-use context_core::{Json, JsonMap};
+use context_codec_kit::wire;
+use context_core::Json;
+use context_core::base::JsonMap;
+use context_core::model::WireError;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

@@ -2,11 +2,11 @@
 
 use std::mem::take;
 
-use context_core::wire::{WireError, from_map, null, truth};
-use context_core::{
-    Data, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, OpaqueBlock, Part, Role,
-    Severity, Text, ToolCall, ToolInput, ToolResult,
-};
+use context_codec_kit::wire::{from_map, null, truth};
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::message::{Data, OpaqueBlock, Text, ToolInput};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use super::form::{self, At, Entries, MessageForm, is_object, json, list, raw_parts};

@@ -7,10 +7,9 @@ pub(super) mod pairs;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use context_core::wire::{Lowered, lost_media, media_kind};
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Part, Role, Severity, ToolResult,
-};
+use context_codec_kit::wire::{Lowered, lost_media, media_kind};
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::{Diagnostic, Json, Message, Part, Role, ToolResult};
 use serde::{Serialize, Serializer};
 
 use self::groups::{Group, groups};

@@ -1,7 +1,9 @@
 //! File parts: pictures, sound and documents.
 
-use context_core::wire::{MediaFault, WireError, is_base64};
-use context_core::{Media, MediaSource, Metadata, Part};
+use context_codec_kit::wire::{MediaFault, is_base64};
+use context_core::message::{Media, MediaSource};
+use context_core::model::WireError;
+use context_core::{Metadata, Part};
 use serde::ser::{SerializeMap, Serializer};
 
 use super::PART_KEY;

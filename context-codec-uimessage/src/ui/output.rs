@@ -1,7 +1,8 @@
 //! What tools answer: any JSON value, and the parts a model gets of it.
 
-use context_core::wire::truth;
-use context_core::{Metadata, Part, Text, ToolResult};
+use context_codec_kit::wire::truth;
+use context_core::message::Text;
+use context_core::{Metadata, Part, ToolResult};
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;

@@ -3,8 +3,9 @@
 
 use std::sync::LazyLock;
 
-use context_core::wire::from_map;
-use context_core::{Json, JsonMap, Metadata};
+use context_codec_kit::wire::from_map;
+use context_core::base::JsonMap;
+use context_core::{Json, Metadata};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -144,7 +145,7 @@ impl Serialize for Said<'_> {
 /// The metadata of a part that is done, as nearly all are: made once.
 pub(super) fn done() -> Metadata {
     static DONE: LazyLock<Metadata> = LazyLock::new(|| {
-        let done = context_core::wire::object([("state", "done".into())]);
+        let done = context_codec_kit::wire::object([("state", "done".into())]);
         Metadata::default().with(super::PART_KEY, done)
     });
     DONE.clone()

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::wire::WireError;
-use context_core::{
-    Diagnostic, DiagnosticCode, Json, LiftedRequest, LoweredRequest, Message, MessageCodec,
-    Metadata, ModelRequest, Part, Role, Severity,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::model::WireError;
+use context_core::model::{LiftedRequest, LoweredRequest};
+use context_core::{Diagnostic, Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::form::{At, Entries, is_object, list};
@@ -41,7 +40,10 @@ impl MessageCodec for UiMessageCodec {
 
     fn lower_source(&self, request: &ModelRequest) -> LoweredRequest {
         let (body, diagnostics) = write(request, Mode::Source);
-        LoweredRequest::new(body.unwrap_or_else(|| context_core::wire::array(&[])), diagnostics)
+        LoweredRequest::new(
+            body.unwrap_or_else(|| context_codec_kit::wire::array(&[])),
+            diagnostics,
+        )
     }
 
     fn lift(&self, body: &Json) -> Result<LiftedRequest, WireError> {
@@ -50,7 +52,8 @@ impl MessageCodec for UiMessageCodec {
         let top = At::Top;
         let (messages, path) = if is_object(raw) {
             let entries = Entries::read(raw, &top)?;
-            let rest = entries.rest(&[MESSAGES]).unwrap_or_else(|| context_core::wire::object([]));
+            let rest =
+                entries.rest(&[MESSAGES]).unwrap_or_else(|| context_codec_kit::wire::object([]));
             request.metadata.insert(BODY_KEY, rest);
             let messages = entries
                 .value(MESSAGES)

@@ -1,8 +1,10 @@
 //! What the plain form of a UIMessage does not say of its source: found by comparing, applied on
 //! the way back.
 
-use context_core::wire::{WireError, is_plain_string, outdated, same_but_for_space, says_the_same};
-use context_core::{Diagnostic, Json, JsonPatch, Message};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::wire::{is_plain_string, outdated, same_but_for_space, says_the_same};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Json, Message};
 use serde_json::value::RawValue;
 
 use super::form::At;

@@ -1,8 +1,9 @@
 //! Reasoning parts: the signature and the encrypted thought are in `providerMetadata`, under a name
 //! of the provider.
 
-use context_core::wire::WireError;
-use context_core::{Metadata, Part, Reasoning};
+use context_core::message::Reasoning;
+use context_core::model::WireError;
+use context_core::{Metadata, Part};
 use serde::ser::{SerializeMap, Serializer};
 
 use super::form::{At, Entries, text};

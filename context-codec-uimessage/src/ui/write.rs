@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::truth;
-use context_core::{Data, Json, Metadata, Reasoning, Text, ToolCall, ToolInput, ToolResult};
+use context_codec_kit::wire::truth;
+use context_core::message::{Data, Reasoning, Text, ToolInput};
+use context_core::{Json, Metadata, ToolCall, ToolResult};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 

@@ -1,10 +1,10 @@
 //! What becomes of messages that never were UIMessages.
 
 use context_codec_uimessage::UiMessageCodec;
-use context_core::wire::WireError;
+use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
+use context_core::model::WireError;
 use context_core::{
-    Data, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest, OpaqueBlock, Part,
-    Reasoning, Role, ToolCall, ToolInput, ToolResult,
+    Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolCall, ToolResult,
 };
 use serde_json::{Value, json};
 

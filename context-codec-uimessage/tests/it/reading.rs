@@ -1,7 +1,8 @@
 //! What a UIMessage becomes.
 
 use context_codec_uimessage::{UiMessageCodec, ui};
-use context_core::{Json, MediaSource, Message, MessageCodec, Part, Role, ToolInput};
+use context_core::message::{MediaSource, ToolInput};
+use context_core::{Json, Message, MessageCodec, Part, Role};
 use serde_json::{Value, json};
 
 use crate::{read, round_trip, shown, value};

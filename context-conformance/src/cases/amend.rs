@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Commit, ErrorKind, Message, MessageId, Node, NodeKind, Revision, Role, Timestamp,
-};
+use context_core::message::NodeKind;
+use context_core::store::{Commit, Revision};
+use context_core::{ErrorKind, Message, MessageId, Node, Role, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use context_core::{
-    BlobId, BlobPrune, BlobsPruned, CancelSignal, ErrorKind, NewBlob, NewChat, Timestamp,
-};
+use context_core::base::BlobId;
+use context_core::store::{BlobPrune, BlobsPruned, NewBlob, NewChat};
+use context_core::{CancelSignal, ErrorKind, Timestamp};
 
 use super::concurrency::race;
 use crate::case::cases;
@@ -49,7 +49,7 @@ fn counts(pruned: BlobsPruned) -> (u64, u64, u64) {
 }
 
 /// What a check finds; nothing where there is none.
-async fn problems(desk: &Desk) -> Checked<Vec<context_core::Finding>> {
+async fn problems(desk: &Desk) -> Checked<Vec<context_core::store::Finding>> {
     match desk.store.maintenance() {
         Some(maintenance) => Ok(maintenance.check(&CancelSignal::never()).await?.findings),
         None => Ok(Vec::new()),

@@ -1,8 +1,10 @@
 //! Blobs: bytes that come back as they were put, by their name.
 
 use bytes::Bytes;
-use context_core::limits::{MAX_BLOB_BYTES, MAX_ID_BYTES, MAX_PAGE};
-use context_core::{BlobId, BlobPrune, BlobsPruned, ErrorKind, NewBlob, Retry, Timestamp};
+use context_core::base::BlobId;
+use context_core::base::limits::{MAX_BLOB_BYTES, MAX_ID_BYTES, MAX_PAGE};
+use context_core::store::{BlobPrune, BlobsPruned, NewBlob};
+use context_core::{ErrorKind, Retry, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -272,7 +274,8 @@ async fn bad_calls_are_refused(lab: &Lab) -> Checked {
         same("the limit it names", &error.get("limit"), &Some(MAX_PAGE.to_string().as_str()))?;
     }
     for text in ["", "7", "x", "' OR 1=1 --", &"g".repeat(64)] {
-        let result = blobs.blobs(&desk.chat, 10, Some(&context_core::Cursor::new(text))).await;
+        let result =
+            blobs.blobs(&desk.chat, 10, Some(&context_core::store::Cursor::new(text))).await;
         refused(format!("a page behind the cursor {text:?}"), result, ErrorKind::Invalid)?;
     }
     for chat in [desk.other("", "chat").chat, desk.other("ada", "").chat] {

@@ -1,6 +1,7 @@
 //! Branches: forking, naming, activating, and that they do not touch each other.
 
-use context_core::{Commit, CommitOutcome, Committed, ErrorKind, ForkName, Target};
+use context_core::ErrorKind;
+use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use context_core::{ChatPatch, Commit, CommitOutcome, Metadata, NewChat, Result, Timestamp};
+use context_core::store::{ChatPatch, Commit, CommitOutcome, NewChat};
+use context_core::{Metadata, Result, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;

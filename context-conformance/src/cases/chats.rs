@@ -1,9 +1,7 @@
 //! Chats: creating, reading, changing and deleting them, and whose they are.
 
-use context_core::{
-    BranchName, Chat, ChatPatch, CommitOutcome, Created, Error, ErrorKind, Metadata, NewChat,
-    Result, Window,
-};
+use context_core::store::{Chat, ChatPatch, CommitOutcome, Created, NewChat, Window};
+use context_core::{BranchName, Error, ErrorKind, Metadata, Result};
 use serde_json::json;
 
 use crate::case::cases;
@@ -177,9 +175,9 @@ async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
     call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into()));
     call!(
         "chain of a branch",
-        history.chain(chat, &context_core::ChainEnd::Branch(main), &Window::Whole)
+        history.chain(chat, &context_core::store::ChainEnd::Branch(main), &Window::Whole)
     );
-    let to_a = context_core::ChainEnd::Message("a".into());
+    let to_a = context_core::store::ChainEnd::Message("a".into());
     call!("chain to a message", history.chain(chat, &to_a, &Window::Last(1)));
     call!("messages", history.messages(chat, &["a".into()]));
     call!("messages without ids", history.messages(chat, &[]));

@@ -1,6 +1,7 @@
 //! Checkpoints: named pointers to messages.
 
-use context_core::{Checkpoint, CommitOutcome, ErrorKind};
+use context_core::ErrorKind;
+use context_core::store::{Checkpoint, CommitOutcome};
 
 use crate::case::cases;
 use crate::checked::Checked;

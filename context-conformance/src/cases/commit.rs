@@ -1,6 +1,7 @@
 //! Commits: what is written, what is refused, and what a repeated one does.
 
-use context_core::{ChatPatch, Commit, CommitOutcome, Committed, ErrorKind, Metadata, Target};
+use context_core::store::{ChatPatch, Commit, CommitOutcome, Committed, Target};
+use context_core::{ErrorKind, Metadata};
 use serde_json::json;
 
 use crate::case::cases;

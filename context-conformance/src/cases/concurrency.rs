@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use context_core::{CommitOutcome, ErrorKind, Retry};
+use context_core::store::CommitOutcome;
+use context_core::{ErrorKind, Retry};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -51,7 +52,7 @@ where
 }
 
 /// Commits, again while the store is too busy.
-async fn commit(desk: &Desk, commit: context_core::Commit) -> Checked<CommitOutcome> {
+async fn commit(desk: &Desk, commit: context_core::store::Commit) -> Checked<CommitOutcome> {
     for _ in 0..100 {
         match desk.history().commit(commit.clone()).await {
             Err(error)
@@ -226,7 +227,7 @@ async fn counting_loses_nothing(lab: &Lab) -> Checked {
             for _ in 0..10 {
                 let mut count = desk.stay();
                 let add = context_core::Metadata::default().with("n", 1);
-                count.patch = Some(context_core::ChatPatch { add, ..Default::default() });
+                count.patch = Some(context_core::store::ChatPatch { add, ..Default::default() });
                 crate::expect::applied("counting", commit(&desk, count).await?)?;
             }
             Ok(())

@@ -1,6 +1,6 @@
 //! What was acknowledged is there when the store is opened again.
 
-use context_core::{Commit, CommitOutcome, Committed};
+use context_core::store::{Commit, CommitOutcome, Committed};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use context_core::{ChatPatch, Commit, CommitOutcome, ErrorKind, Metadata, Window};
+use context_core::store::{ChatPatch, Commit, CommitOutcome, Window};
+use context_core::{ErrorKind, Metadata};
 
 use crate::case::cases;
 use crate::checked::{Checked, Stop};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Commit, Encoded, ForkName, Json, Message, Metadata, NewChat, Node, NodeKind, Role, Target,
-    Timestamp,
-};
+use context_core::message::NodeKind;
+use context_core::store::{Commit, ForkName, NewChat, Target};
+use context_core::{Encoded, Json, Message, Metadata, Node, Role, Timestamp};
 
 use crate::case::cases;
 use crate::checked::{Checked, Stop};

@@ -1,6 +1,7 @@
 //! Persisted context fragments.
 
-use context_core::{Encoded, ErrorKind, Metadata, StoredFragment};
+use context_core::store::StoredFragment;
+use context_core::{Encoded, ErrorKind, Metadata};
 use serde_json::json;
 
 use crate::case::cases;

@@ -1,6 +1,7 @@
 //! Errors that can be acted on, and no content or secret where it does not belong.
 
-use context_core::{ChatPatch, Commit, ErrorKind, Metadata, NewChat, Retry};
+use context_core::store::{ChatPatch, Commit, NewChat};
+use context_core::{ErrorKind, Metadata, Retry};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -1,6 +1,6 @@
 //! What a store says about itself, and that it can be believed.
 
-use context_core::Durability;
+use context_core::store::Durability;
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -1,6 +1,6 @@
 //! Namespaces never see each other, and neither do users.
 
-use context_core::Commit;
+use context_core::store::Commit;
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -1,7 +1,9 @@
 //! A writing process is killed: what it was told is written is there, and nothing of what came
 //! half-way.
 
-use context_core::{CancelSignal, CommitOutcome, MemoryForget, RecordOutcome, Store};
+use context_core::memory::MemoryForget;
+use context_core::store::{CommitOutcome, RecordOutcome};
+use context_core::{CancelSignal, Store};
 
 use crate::action::{Action, Answer};
 use crate::case::cases;
@@ -195,7 +197,8 @@ async fn killed_creations(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
             format!("kill {round}: {least} messages were acknowledged, {} are there", seen.len())
         })?;
         let head = seen.last().cloned().unwrap_or_default();
-        let next = context_core::Commit { nodes: vec![message("next")], ..desk.extend(&head, []) };
+        let next =
+            context_core::store::Commit { nodes: vec![message("next")], ..desk.extend(&head, []) };
         desk.applied(next).await?;
         sound(&*desk.store).await?;
     }

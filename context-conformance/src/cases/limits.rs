@@ -1,13 +1,11 @@
 //! What is too large or has a bad name is refused before anything is written, and the limit is
 //! named.
 
-use context_core::limits::{
+use context_core::base::limits::{
     MAX_BODY_BYTES, MAX_COMMIT_ITEMS, MAX_ID_BYTES, MAX_METADATA_BYTES, MAX_PAGE, MAX_TITLE_BYTES,
 };
-use context_core::{
-    ChatPatch, ChatQuery, Commit, Encoded, Error, ErrorKind, Json, Metadata, NewChat, Retry,
-    StoredFragment,
-};
+use context_core::store::{ChatPatch, ChatQuery, Commit, NewChat, StoredFragment};
+use context_core::{Encoded, Error, ErrorKind, Json, Metadata, Retry};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use context_core::{
-    ChatQuery, ChatSummary, Commit, Cursor, ErrorKind, Json, Metadata, NewChat, Timestamp,
-};
+use context_core::store::{ChatQuery, ChatSummary, Commit, Cursor, NewChat};
+use context_core::{ErrorKind, Json, Metadata, Timestamp};
 use serde_json::json;
 
 use crate::case::cases;

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use context_core::{CancelSignal, CancelSource, Commit, ErrorKind, Maintenance};
+use context_core::base::CancelSource;
+use context_core::store::{Commit, Maintenance};
+use context_core::{CancelSignal, ErrorKind};
 
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
@@ -138,7 +140,7 @@ async fn erasing_takes_all_of_a_user_and_of_nobody_else(lab: &Lab) -> Checked {
     for there in &bobs {
         same("an erased chat", &Visible::of(there).await?, &None)?;
     }
-    let listed = desk.history().list_chats(&context_core::ChatQuery::new("bob")).await?;
+    let listed = desk.history().list_chats(&context_core::store::ChatQuery::new("bob")).await?;
     same("the chats of an erased user", &listed.items, &Vec::new())?;
     same(
         "the other users' chats",

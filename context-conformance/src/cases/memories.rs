@@ -1,10 +1,11 @@
 //! Records of memories: written whole or not at all, as expected or not, and there as they were
 //! written.
 
-use context_core::{
-    Json, MemoryExpected, MemoryForget, MemoryOutcome, MemoryRecord, MemoryScope, MemorySource,
-    MemoryVector, MemoryWrite, MemoryWritten, Metadata, Timestamp, limits,
-};
+use context_core::base::limits;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
+use context_core::{Json, Metadata, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -1,8 +1,9 @@
 //! Pages of memories, and what is counted.
 
-use context_core::{
-    Cursor, ErrorKind, MemoryForget, MemoryList, MemoryScope, MemorySource, MemoryVector,
-};
+use context_core::ErrorKind;
+use context_core::memory::MemoryVector;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::store::{Cursor, MemoryList};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWrite,
-    MemoryWritten,
-};
+use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
 
 use super::concurrency::race;
 use crate::case::cases;

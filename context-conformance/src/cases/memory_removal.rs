@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use context_core::{
-    CancelSignal, ErrorKind, MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope,
-    MemorySource, MemoryVector, MemoryWrite, MemoryWritten,
-};
+use context_core::memory::MemoryVector;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
+use context_core::{CancelSignal, ErrorKind};
 
 use super::maintenance::all_users;
 use crate::case::cases;
@@ -131,7 +131,7 @@ async fn forgotten_with_their_scope(lab: &Lab) -> Checked {
     let left = book.desk.memory_stats(&"bob".into(), 5).await?;
     same(
         "what another user has left",
-        &left.iter().map(context_core::MemoryStats::records).sum(),
+        &left.iter().map(context_core::store::MemoryStats::records).sum(),
         &6u64,
     )
 }

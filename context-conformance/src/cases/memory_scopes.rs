@@ -1,10 +1,11 @@
 //! Whose memories are seen: those of the scopes a call names, exactly, and of nobody else; and what
 //! is refused before anything is done.
 
-use context_core::{
-    Error, ErrorKind, Json, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryScope,
-    MemorySource, MemoryVector, MemoryWrite, Metadata, Retry, limits,
-};
+use context_core::base::{MemoryId, limits};
+use context_core::memory::MemoryVector;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::store::{MemoryFind, MemoryList, MemoryWrite};
+use context_core::{Error, ErrorKind, Json, Metadata, Retry};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -1,9 +1,10 @@
 //! What is found of memories, and in which order: within the exact limits all of it, as BM25 and
 //! the angles of vectors say.
 
-use context_core::{
-    MemoriesFound, MemoryExpected, MemoryFind, MemoryScope, MemoryVector, MemoryWrite, limits,
-};
+use context_core::base::limits;
+use context_core::memory::MemoryScope;
+use context_core::memory::MemoryVector;
+use context_core::store::{MemoriesFound, MemoryExpected, MemoryFind, MemoryWrite};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -37,7 +37,7 @@ async fn writers_of_several_processes_lose_nothing(lab: &Lab) -> Checked {
     for i in 0..MESSAGES {
         let id = format!("own-{i}");
         loop {
-            use context_core::CommitOutcome::{Applied, Conflict};
+            use context_core::store::CommitOutcome::{Applied, Conflict};
             match child::patiently(&desk, desk.extend(&head, [id.as_str()])).await? {
                 Applied(_) => break head.clone_from(&id),
                 Conflict { actual } => head = actual.map(|id| id.to_string()).unwrap_or_default(),
@@ -101,7 +101,7 @@ async fn one_process_sees_what_another_wrote(lab: &Lab) -> Checked {
         there.applied(there.extend("m1", ["back"])).await?;
         let stale = there.history().commit(there.extend("m0", ["late"])).await;
         let conflict = stale.map_err(|error| error.kind());
-        let expected = context_core::CommitOutcome::Conflict { actual: Some("back".into()) };
+        let expected = context_core::store::CommitOutcome::Conflict { actual: Some("back".into()) };
         same("a stale commit", &conflict, &Ok::<_, ErrorKind>(expected))?;
     }
     Ok(())

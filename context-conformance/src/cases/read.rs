@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use context_core::{ChainEnd, ErrorKind, MessageId, Placed, Window};
+use context_core::message::Placed;
+use context_core::store::{ChainEnd, Window};
+use context_core::{ErrorKind, MessageId};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use context_core::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
-use context_core::{
-    ChatPatch, Commit, CommitOutcome, Committed, Encoded, ErrorKind, Message, MessageId, Metadata,
-    Node, NodeKind, Role, Timestamp, Window,
-};
+use context_core::base::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
+use context_core::message::NodeKind;
+use context_core::store::{ChatPatch, Commit, CommitOutcome, Committed, Window};
+use context_core::{Encoded, ErrorKind, Message, MessageId, Metadata, Node, Role, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -1,7 +1,8 @@
 //! Branches that are renamed and deleted, and what becomes of messages that nothing reaches any
 //! more.
 
-use context_core::{BranchDeletion, Commit, CommitOutcome, Error, ErrorKind, MessageId, Window};
+use context_core::store::{BranchDeletion, Commit, CommitOutcome, Window};
+use context_core::{Error, ErrorKind, MessageId};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -126,7 +127,7 @@ async fn renaming_the_active_branch(lab: &Lab) -> Checked {
 async fn renaming_into_a_name_that_is_taken(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     let before = Visible::of(&desk).await?;
-    let long = "x".repeat(context_core::limits::MAX_ID_BYTES + 1);
+    let long = "x".repeat(context_core::base::limits::MAX_ID_BYTES + 1);
     let tries = [
         ("side", "main", ErrorKind::Invalid),
         ("main", "deep", ErrorKind::Invalid),

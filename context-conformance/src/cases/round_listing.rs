@@ -1,7 +1,10 @@
 //! Listings of rounds: which, in which order, page by page, and what their heads say.
 
+use context_core::ErrorKind;
+use context_core::base::limits;
+use context_core::store::{Cursor, RoundQuery};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{MessageLink, NewQuery, RoundState};
-use context_core::{AgentRef, Cursor, ErrorKind, RoundQuery, limits};
 
 use crate::case::cases;
 use crate::checked::Checked;

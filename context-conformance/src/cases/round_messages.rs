@@ -1,9 +1,10 @@
 //! Nodes that stand for messages: found by the message, among all rounds of the user.
 
+use context_core::store::{MessageNode, RoundPrune};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal,
 };
-use context_core::{AgentRef, MessageNode, RoundPrune};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use context_core::store::{RecordOutcome, RoundQuery};
 use context_core::trajectory::{Changes, Round, RoundState};
-use context_core::{RecordOutcome, RoundQuery};
 
 use super::concurrency::race;
 use crate::case::cases;
@@ -191,7 +191,8 @@ async fn agents_do_not_wait_for_each_other(lab: &Lab) -> Checked {
     let diaries = race(RACERS, |i| {
         let desk = desk.clone();
         async move {
-            let agent = context_core::AgentRef::new("ada", format!("s{}", i % 3), i as u32);
+            let agent =
+                context_core::trajectory::AgentRef::new("ada", format!("s{}", i % 3), i as u32);
             let mut diary = Diary::new(&desk, agent.round(0));
             let mut last = diary.ask("why?")?;
             for n in 0..8 {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use context_core::base::limits;
+use context_core::store::{RecordOutcome, RoundPrune, RoundQuery};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::RoundState;
-use context_core::{
-    AgentRef, CancelSignal, ErrorKind, RecordOutcome, RoundPrune, RoundQuery, Timestamp, limits,
-};
+use context_core::{CancelSignal, ErrorKind, Timestamp};
 
 use super::concurrency::race;
 use crate::case::cases;

@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use context_core::base::{JsonMap, limits};
+use context_core::store::RoundCommit;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, Node, NodeBody, NodeId,
     NodeKind, Queue, QueueItem, QueueName, RoundHead,
 };
-use context_core::{AgentRef, ErrorKind, Json, JsonMap, RoundCommit, Timestamp, limits};
+use context_core::{ErrorKind, Json, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -61,8 +64,9 @@ async fn any_name_of_whose_it_is(lab: &Lab) -> Checked {
     }
     for diary in &diaries {
         diary.is_kept("others were written").await?;
-        let heads =
-            desk.heads_of(&context_core::RoundQuery::of_agent(&diary.reference().agent)).await?;
+        let heads = desk
+            .heads_of(&context_core::store::RoundQuery::of_agent(&diary.reference().agent))
+            .await?;
         same("what is listed", &heads, &vec![diary.round.head()])?;
     }
     Ok(())
@@ -190,7 +194,7 @@ async fn large_values_come_back(lab: &Lab) -> Checked {
     )?;
     diary.record().await?;
     diary.is_kept("a version of a megabyte").await?;
-    let heads = desk.heads_of(&context_core::RoundQuery::of_user("ada")).await?;
+    let heads = desk.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
     same("the head", &heads, &vec![diary.round.head()])
 }
 
@@ -295,7 +299,7 @@ async fn bad_commits_are_refused(lab: &Lab) -> Checked {
         refused(format!("a commit with {what}"), saw, kind)?;
         diary.is_kept(&format!("a commit with {what}")).await?;
     }
-    let others = desk.heads_of(&context_core::RoundQuery::of_user("ada")).await?;
+    let others = desk.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
     same("the rounds there are", &others.len(), &1)
 }
 

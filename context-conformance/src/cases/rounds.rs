@@ -1,9 +1,11 @@
 //! Rounds of trajectories: what is recorded is there, once, whole, and nobody else's.
 
+use context_core::Timestamp;
+use context_core::store::RecordOutcome;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, Removal, RoundState,
 };
-use context_core::{AgentRef, RecordOutcome, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;

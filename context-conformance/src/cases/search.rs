@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::limits::{MAX_PAGE, MAX_SEARCH_BYTES};
-use context_core::{
-    Commit, Error, ErrorKind, Message, Metadata, Node, Part, Role, SearchQuery, SearchScope,
-    Timestamp,
-};
+use context_core::base::limits::{MAX_PAGE, MAX_SEARCH_BYTES};
+use context_core::store::{Commit, SearchQuery, SearchScope};
+use context_core::{Error, ErrorKind, Message, Metadata, Node, Part, Role, Timestamp};
 use serde_json::json;
 
 use crate::case::cases;
@@ -53,7 +51,9 @@ async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
     let mut result = Part::tool_result("callid77", "done deal");
     if let Part::ToolResult(result) = &mut result {
         let value = json!({"lineskey": [{"itemkey": "umbrella"}], "count": 9182}).into();
-        result.output.push(Part::Data(context_core::Data { name: "receiptname".into(), value }));
+        result
+            .output
+            .push(Part::Data(context_core::message::Data { name: "receiptname".into(), value }));
     }
     let nodes =
         [("asked1", asked), ("answer1", answer), ("result1", Message::new(Role::Tool, [result]))];

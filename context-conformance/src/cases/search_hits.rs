@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use context_core::{Commit, CommitOutcome, Message, Node, Role, SearchHit, SearchQuery, Timestamp};
+use context_core::store::{Commit, CommitOutcome, SearchHit, SearchQuery};
+use context_core::{Message, Node, Role, Timestamp};
 
 use super::search::said;
 use crate::case::cases;

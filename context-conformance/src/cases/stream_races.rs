@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamState, Timestamp,
+use context_core::Timestamp;
+use context_core::store::{
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamState,
 };
 
 use super::concurrency::race;

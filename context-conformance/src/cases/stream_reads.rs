@@ -1,11 +1,12 @@
 //! Reading streams: from any chunk on, page by page, byte for byte; and what is refused.
 
 use bytes::Bytes;
-use context_core::limits::{
+use context_core::base::limits::{
     MAX_CHUNK_BYTES, MAX_ID_BYTES, MAX_PAGE, MAX_STREAM_BYTES, MAX_STREAM_PAGE_BYTES,
     MAX_TITLE_BYTES,
 };
-use context_core::{ErrorKind, Retry, StreamAppend, StreamClaim, StreamEnd};
+use context_core::store::{StreamAppend, StreamClaim, StreamEnd};
+use context_core::{ErrorKind, Retry};
 
 use crate::case::cases;
 use crate::checked::Checked;

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use context_core::{
-    CancelSignal, ErrorKind, NewChat, StreamEnd, StreamPrune, StreamsPruned, Timestamp,
-};
+use context_core::store::{NewChat, StreamEnd, StreamPrune, StreamsPruned};
+use context_core::{CancelSignal, ErrorKind, Timestamp};
 
 use super::concurrency::race;
 use crate::case::cases;
@@ -42,7 +41,7 @@ async fn another(desk: &Desk, user: &str, chat: &str) -> Checked<Desk> {
 }
 
 /// What a check finds; nothing where there is none.
-async fn problems(desk: &Desk) -> Checked<Vec<context_core::Finding>> {
+async fn problems(desk: &Desk) -> Checked<Vec<context_core::store::Finding>> {
     match desk.store.maintenance() {
         Some(maintenance) => Ok(maintenance.check(&CancelSignal::never()).await?.findings),
         None => Ok(Vec::new()),
@@ -53,7 +52,7 @@ async fn problems(desk: &Desk) -> Checked<Vec<context_core::Finding>> {
 async fn old(desk: &Desk, id: &str, micros: i64, end: Option<StreamEnd>) -> Checked {
     let (streams, name) = (desk.streams()?, id.into());
     let _ = streams.create_stream(&desk.chat, &name, at(micros)).await?;
-    let claim = context_core::StreamClaim::new("w", at(micros));
+    let claim = context_core::store::StreamClaim::new("w", at(micros));
     let _ = streams.claim_stream(&desk.chat, &name, &claim).await?;
     let mut append = desk.chunks("w", 0, &["a", "bc"]);
     (append.at, append.end) = (at(micros), end);
@@ -262,7 +261,7 @@ async fn removed_while_it_is_written(lab: &Lab) -> Checked {
                     0 => streams.remove_stream(chat, id).await.map(drop),
                     1 => streams.create_stream(chat, id, desk.at()).await.map(drop),
                     2 => {
-                        let claim = context_core::StreamClaim::new("w", desk.at());
+                        let claim = context_core::store::StreamClaim::new("w", desk.at());
                         let claimed = streams.claim_stream(chat, id, &claim).await;
                         claimed
                             .map(drop)

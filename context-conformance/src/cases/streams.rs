@@ -1,7 +1,8 @@
 //! Streams: answers in flight, by one writer at a time, chunk by chunk, from their beginning to
 //! their end.
 
-use context_core::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState, Timestamp};
+use context_core::Timestamp;
+use context_core::store::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState};
 
 use crate::case::cases;
 use crate::checked::Checked;

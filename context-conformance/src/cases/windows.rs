@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Chain, Commit, Window};
+use context_core::Chain;
+use context_core::store::{Commit, Window};
 
 use crate::case::cases;
 use crate::checked::Checked;

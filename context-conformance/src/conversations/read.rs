@@ -1,8 +1,7 @@
 //! From the flat forms of chats to messages: what was said, called and answered.
 
-use context_core::{
-    Json, Media, MediaSource, Message, Metadata, Part, Role, Text, ToolCall, ToolInput, ToolResult,
-};
+use context_core::message::{Media, MediaSource, Text, ToolInput};
+use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 
 /// The messages of a list. One that says nothing is left out.

@@ -1,10 +1,11 @@
 //! Random steps of a round, which come again with the same seed.
 
+use context_core::base::JsonMap;
 use context_core::trajectory::{
     Changes, FieldForm, FieldValue, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody,
     NodeId, NodeKind, ParentNode, QueueItem, QueueName, Removal, RoundState,
 };
-use context_core::{Json, JsonMap, Timestamp};
+use context_core::{Json, Timestamp};
 
 use super::Diary;
 use crate::random::Random;

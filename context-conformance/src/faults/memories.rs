@@ -1,11 +1,14 @@
 //! Records of memories of a store that fails as it is told.
 
 use async_trait::async_trait;
-use context_core::{
-    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList,
-    MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result,
-    StoredMemory, UserId,
+use context_core::base::MemoryId;
+use context_core::memory::StoredMemory;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::store::{
+    Cursor, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
+    MemoryWrite, Page,
 };
+use context_core::{Result, UserId};
 
 use super::plan::Operation;
 use super::store::{Faulty, lacks};

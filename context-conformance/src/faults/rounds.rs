@@ -3,11 +3,13 @@
 use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
-use context_core::trajectory::{RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit, RoundPrune,
-    RoundQuery, RoundsPruned, TrajectoryStore, UserId,
+use context_core::store::{
+    MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    TrajectoryStore,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{ChatId, MessageId, Result, UserId};
 
 use super::plan::Operation;
 use super::store::{Faulty, lacks};

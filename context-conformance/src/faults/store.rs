@@ -8,14 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use context_core::base::{BlobId, CheckpointName, FragmentId};
+use context_core::message::Placed;
+use context_core::store::{
+    Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
+    ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
+    Cursor, Erasure, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, NewBlob, NewChat,
+    Page, Revision, SearchHit, SearchQuery, SearchStore, StoreInfo, StoredFragment, StreamStore,
+    TrajectoryStore, Vacuumed, Window,
+};
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName,
-    CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary,
-    CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure,
-    Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
-    MessageId, NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery,
-    SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId,
-    Vacuumed, Window,
+    BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
+    Timestamp, UserId,
 };
 
 use super::plan::{Fault, FaultPlan, Operation};
@@ -30,7 +34,8 @@ use super::plan::{Fault, FaultPlan, Operation};
 /// use std::sync::Arc;
 ///
 /// use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
-/// use context_core::{ChatRef, ErrorKind, NewChat, Store, Timestamp};
+/// use context_core::{ChatRef, ErrorKind, Store, Timestamp};
+/// use context_core::store::NewChat;
 /// use context_store_inmem::InMemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -1,10 +1,12 @@
 //! Streams of a store that fails as it is told.
 
 use async_trait::async_trait;
-use context_core::{
-    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+use context_core::base::StreamId;
+use context_core::store::{
+    Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
+    StreamStore, StreamsPruned,
 };
+use context_core::{ChatRef, Result, Timestamp};
 
 use super::plan::Operation;
 use super::store::{Faulty, lacks};

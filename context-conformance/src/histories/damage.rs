@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Json, Message, Part, Role, ToolInput};
+use context_core::message::ToolInput;
+use context_core::{Json, Message, Part, Role};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

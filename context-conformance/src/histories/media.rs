@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Role};
+use context_core::message::{Media, MediaSource, OpaqueBlock};
+use context_core::{Json, Message, Metadata, Part, Role};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

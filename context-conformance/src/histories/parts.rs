@@ -1,6 +1,7 @@
 //! Random parts.
 
-use context_core::{Data, Json, Media, MediaSource, Metadata, OpaqueBlock, Part, Reasoning};
+use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning};
+use context_core::{Json, Metadata, Part};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,9 +1,8 @@
 //! Calls that are given up, dropped or refused.
 
-use context_core::{
-    CancelSignal, CancelSource, CapturedMessage, MemoryForget, MemoryScope, MemorySource, Message,
-    RecallQuery, Role,
-};
+use context_core::base::CancelSource;
+use context_core::memory::{CapturedMessage, MemoryForget, MemoryScope, MemorySource, RecallQuery};
+use context_core::{CancelSignal, Message, Role};
 
 use super::memory_cases;
 use super::table::{Kit, at, query, turn, turn_of, whole};

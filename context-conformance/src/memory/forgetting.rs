@@ -1,6 +1,7 @@
 //! What is forgotten does not come back.
 
-use context_core::{MemoryForget, MemoryId, MemoryScope, MemorySource};
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 
 use super::memory_cases;
 use super::table::{Kit, Mind, turn, whole};

@@ -1,6 +1,7 @@
 //! What was told comes back, once, and says where it comes from.
 
-use context_core::{CapturedMessage, Message, RecallQuery, Role};
+use context_core::memory::{CapturedMessage, RecallQuery};
+use context_core::{Message, Role};
 
 use super::memory_cases;
 use super::table::{Kit, at, message, query, says, turn, turn_of, whole, word};

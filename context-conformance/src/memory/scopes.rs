@@ -1,6 +1,7 @@
 //! Nothing is recalled from where it is not visible.
 
-use context_core::{CancelSignal, ErrorKind, MemoryScope};
+use context_core::memory::MemoryScope;
+use context_core::{CancelSignal, ErrorKind};
 
 use super::memory_cases;
 use super::table::{Kit, Sight, query, turn, unsupported, whole, word};

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget,
-    MemoryProvider, MemoryScope, Message, RecallQuery, Recalled, RecalledMemory, Role, Timestamp,
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery,
+    Recalled, RecalledMemory,
 };
+use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Message, Role, Timestamp};
 
 use super::MemoryClaims;
 use crate::checked::{Checked, Stop};

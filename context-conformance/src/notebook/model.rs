@@ -3,11 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use context_core::search::Bm25;
-use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryRecord, MemoryScope,
-    MemoryStats, MemoryWords, MemoryWrite, MemoryWritten, UserId,
+use context_core::UserId;
+use context_core::base::MemoryId;
+use context_core::memory::MemoryRecord;
+use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::store::Bm25;
+use context_core::store::{
+    MemoryExpected, MemoryFind, MemoryList, MemoryStats, MemoryWrite, MemoryWritten,
 };
+use context_store_kit::MemoryWords;
 
 /// A record that is there.
 #[derive(Clone, Debug)]

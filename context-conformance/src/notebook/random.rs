@@ -1,9 +1,9 @@
 //! Random steps of a memory, which come again with the same seed.
 
-use context_core::{
-    MemoryExpected, MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector,
-    MemoryWrite, Metadata, Timestamp,
-};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{MemoryExpected, MemoryWrite};
+use context_core::{Metadata, Timestamp};
 
 use super::model::Remembered;
 use crate::random::Random;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{HistoryView, Message, Part, Plan, Role};
+use context_core::history::{HistoryView, Plan};
+use context_core::{Message, Part, Role};
 
 use super::QuarterCounter;
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{Budget, CHECKPOINT, CacheState, GAP, Goal, HistoryView, Message, Part};
+use context_core::history::{CacheState, Goal, HistoryView};
+use context_core::model::Budget;
+use context_core::{Message, Part};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -44,10 +46,13 @@ pub fn conversations() -> impl Strategy<Value = Asked> {
             long.iter().for_each(|(at, bytes)| lengthen(&mut messages, at, *bytes));
             if let Some(at) = gap {
                 let left_out = "Something was left out here, by somebody else.";
-                messages.insert(at.index(messages.len() + 1), marked(left_out, GAP));
+                messages.insert(at.index(messages.len() + 1), marked(left_out, Message::GAP));
             }
             if checkpoint {
-                messages.insert(0, marked("What was said before, in a few words.", CHECKPOINT));
+                messages.insert(
+                    0,
+                    marked("What was said before, in a few words.", Message::CHECKPOINT),
+                );
             }
             let total = HistoryView::new(&messages, &QuarterCounter).total();
             let mut asked = Asked::new(messages, total.saturating_mul(percent) / 100);

@@ -1,6 +1,6 @@
 //! A counter for tests.
 
-use context_core::{Framing, TokenCount, TokenCounter};
+use context_core::model::{Framing, TokenCount, TokenCounter};
 
 /// A token for every four bytes begun, four around each message and each call: no vocabulary, the
 /// same on every machine.

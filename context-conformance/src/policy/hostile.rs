@@ -88,7 +88,8 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
     ];
     histories.into_iter().flat_map(|(what, history)| {
         let history: History = history().into_iter().map(Arc::new).collect();
-        let total = context_core::HistoryView::new(&history, &super::QuarterCounter).total();
+        let total =
+            context_core::history::HistoryView::new(&history, &super::QuarterCounter).total();
         [total / 2, 0, u64::MAX]
             .map(|goal| (format!("{what}, to {goal} tokens"), Asked::new(history.clone(), goal)))
     })

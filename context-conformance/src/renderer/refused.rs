@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 
-use context_core::{
-    Encoded, Fragment, FragmentContent, FragmentData, FragmentKind, RenderError, Renderer,
-    assistant, hint, last_assistant_message, lazy, user,
+use context_core::fragment::{
+    FragmentContent, FragmentKind, RenderError, last_assistant_message, lazy,
 };
+use context_core::{Encoded, Fragment, FragmentData, Renderer, assistant, hint, user};
 
 /// Asks for each, in each place.
 pub(super) fn all(renderer: &dyn Renderer) -> Result<(), String> {

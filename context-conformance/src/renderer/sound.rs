@@ -1,6 +1,7 @@
 //! What can be seen of any format: nothing is missing, nothing moves, pieces may be kept.
 
-use context_core::{Arrangement, Fragment, FragmentData, Piece, Pieces, Renderer};
+use context_core::fragment::{Arrangement, Piece, Pieces};
+use context_core::{Fragment, FragmentData, Renderer};
 
 use super::numbered::{Marked, Numbered};
 

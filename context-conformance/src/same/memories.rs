@@ -1,6 +1,8 @@
 //! Moves of memories, played to all stores at once.
 
-use context_core::{ChatRef, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, StoredMemory};
+use context_core::ChatRef;
+use context_core::memory::StoredMemory;
+use context_core::store::{MemoriesFound, MemoryFind, MemoryList, MemoryOutcome};
 
 use super::moves::MemoryMove;
 use super::table::{Asked, Table};
@@ -84,7 +86,7 @@ impl Memories {
             }
             let stats = desk.memory_stats(&desk.chat.user, 2).await?;
             let mut seen = vec![format!("{stats:?}")];
-            for scopes in scopes.chunks(context_core::limits::MAX_MEMORY_SCOPES) {
+            for scopes in scopes.chunks(context_core::base::limits::MAX_MEMORY_SCOPES) {
                 let listed = desk.list_memories(&MemoryList::new(scopes.to_vec(), 3)).await?;
                 seen.extend(listed.iter().map(text));
             }

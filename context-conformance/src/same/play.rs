@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use context_core::{
-    BlobId, BlobPrune, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Metadata, NewBlob,
-    SearchScope, Window,
+use context_core::base::BlobId;
+use context_core::store::{
+    BlobPrune, ChainEnd, ChatPatch, ChatQuery, NewBlob, SearchScope, Window,
 };
+use context_core::{CancelSignal, ChatRef, Metadata};
 
 use super::ago::earlier;
 use super::memories::Memories;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{Round, RoundRecord};
-use context_core::{
-    AgentRef, ChatRef, Error, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
-    RoundRef, Store, Timestamp,
-};
+use context_core::{ChatRef, Error, ErrorKind, Store, Timestamp};
 use serde::Serialize;
 
 use super::moves::RoundMove;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use context_core::{
-    ChatRef, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamPrune, Timestamp,
-};
+use context_core::base::StreamId;
+use context_core::store::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamPrune};
+use context_core::{ChatRef, Timestamp};
 
 use super::ago::earlier;
 use super::moves::StreamMove;

@@ -1,6 +1,7 @@
 //! What the simulated model says.
 
-use context_core::{Json, ModelRequest, Part, Role, Tool, ToolCall};
+use context_core::model::Tool;
+use context_core::{Json, ModelRequest, Part, Role, ToolCall};
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

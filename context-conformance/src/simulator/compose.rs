@@ -1,6 +1,6 @@
 //! From what a model says to an answer that fits: ids, tokens, where it is cut off.
 
-use context_core::{TokenCounter, Usage};
+use context_core::model::{TokenCounter, Usage};
 
 use super::behaviour::Say;
 use super::cache::Cached;

@@ -1,6 +1,7 @@
 //! Whether a provider takes a request, by its rules and its limits.
 
-use context_core::{Json, ModelCodec, ModelRequest, TokenCounter};
+use context_core::model::{ModelCodec, TokenCounter};
+use context_core::{Json, ModelRequest};
 use serde_json::Value;
 
 use super::images::{Image, images};

@@ -1,6 +1,6 @@
 //! What a simulated provider was asked and what came of it.
 
-use context_core::ModelErrorCode;
+use context_core::model::ModelErrorCode;
 use serde::Serialize;
 
 use super::fault::Fault;

@@ -61,7 +61,7 @@ pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Bound
     "system".hash(&mut walk.hasher);
     walk.blocks(
         body.get(layout.system).map(|system| system.get(layout.blocks).unwrap_or(system)),
-        |n| Place::System(n),
+        Place::System,
     );
     if provider == "anthropic" {
         walk.settings(body, &SETTINGS);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use context_core::{Answer, Json, ModelCodec, ModelError, ModelErrorCode};
+use context_core::model::{ModelCodec, ModelErrorCode};
+use context_core::{Answer, Json, ModelError};
 use serde_json::Value;
 
 /// What comes back: what an HTTP client would see of it.

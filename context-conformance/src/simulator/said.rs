@@ -1,6 +1,7 @@
 //! An answer before a provider gives it its form.
 
-use context_core::{Json, Usage};
+use context_core::Json;
+use context_core::model::Usage;
 
 /// What an answer says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use context_core::{
-    Answer, CancelSignal, LanguageModel, ModelCodec, ModelError, ModelErrorCode, ModelRequest,
-    TokenCounter,
-};
+use context_core::model::{LanguageModel, ModelCodec, ModelErrorCode, TokenCounter};
+use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
 use serde_json::Value;
 
 use super::behaviour::{Agent, Behaviour};
@@ -35,7 +33,8 @@ use super::said::{End, Said};
 /// use context_codec_openai::chat::ChatCodec;
 /// use context_conformance::policy::QuarterCounter;
 /// use context_conformance::simulator::{Fault, Simulator};
-/// use context_core::{Message, MessageCodec, ModelErrorCode, ModelRequest};
+/// use context_core::{Message, MessageCodec, ModelRequest};
+/// use context_core::model::ModelErrorCode;
 ///
 /// let simulator = Simulator::new(Arc::new(ChatCodec), Arc::new(QuarterCounter)).script([Fault::Overloaded]);
 /// let body = ChatCodec.lower(&ModelRequest::new([Message::from("A train?")]).model("gpt-4o"))?.body;
@@ -43,7 +42,7 @@ use super::said::{End, Said};
 /// assert_eq!(refused.unwrap_err().code, ModelErrorCode::Overloaded);
 /// assert!(simulator.send(body.as_str()).read(&ChatCodec).is_ok()); // the fault was for the first
 /// assert_eq!(simulator.log().len(), 2);
-/// # Ok::<(), context_core::wire::WireError>(())
+/// # Ok::<(), context_core::model::WireError>(())
 /// ```
 #[derive(Clone)]
 pub struct Simulator {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use context_conformance::simulator::Fault;
 use context_conformance::simulator::http::HttpFace;
-use context_core::{CancelSignal, Json, ModelError, ModelErrorCode as Code};
+use context_core::model::ModelErrorCode as Code;
+use context_core::{CancelSignal, Json};
 use context_http::{Client, ClientOptions, HttpError, Request};
 use serde_json::{Value, json};
 
@@ -64,7 +65,8 @@ async fn who_has_no_key_is_refused_in_the_words_of_the_provider() {
         }
         for header in [("x-other", "k-123456"), (accepted[0].0, "k-654321")] {
             let refused = refused(ask(&server.url(), request(), &[VERSION, header]).await);
-            let error = ModelError::classify(codec.name(), Some(refused.status), &refused.body);
+            let error =
+                context_codec_kit::classify(codec.name(), Some(refused.status), &refused.body);
             assert_eq!(error.code, Code::Authentication, "{path}: {error:?}");
         }
         let statuses: Vec<u16> = server.requests().iter().map(|seen| seen.status).collect();

@@ -9,10 +9,9 @@ mod face;
 use std::sync::Arc;
 
 use context_conformance::simulator::Simulator;
-use context_core::{
-    CancelSignal, Json, Media, MediaKind, Message, ModelCodec, ModelRequest, TokenCount,
-    TokenCounter,
-};
+use context_core::message::Media;
+use context_core::model::{MediaKind, ModelCodec, TokenCount, TokenCounter};
+use context_core::{CancelSignal, Json, Message, ModelRequest};
 use context_http::{Client, ClientOptions, HttpError, Reply, Request, Retries};
 
 /// A token for every four bytes.

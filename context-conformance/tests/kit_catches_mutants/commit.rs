@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    BranchName, ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, ForkName, MessageId, Node,
-    Result, Store, Target,
-};
+use context_core::store::{ChatPatch, Commit, CommitOutcome, ForkName, Target};
+use context_core::{BranchName, ChatRef, Encoded, MessageId, Node, Result, Store};
 use tokio::task::yield_now;
 
 use crate::fault::Fault;

@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
-use context_core::{
-    Cursor, Json, Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind,
-    MemoryForget, MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore,
-    MemoryScope, MemorySource, MemoryStats, MemoryVector, MemoryWrite, MemoryWritten, Page, Result,
-    Store, StoredMemory, UserId, limits,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::store::{
+    Cursor, Maintenance, MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, Page,
 };
+use context_core::{Json, Result, Store, UserId};
 
 use crate::fault::Fault;
 use crate::mutant::{Broken, lock};
@@ -125,7 +127,7 @@ impl Broken {
 #[async_trait]
 impl MemoryRecordStore for Broken {
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
-        context_core::check_memory_writes(writes)?;
+        context_core::store::check_memory_writes(writes)?;
         let mut spoiled: Vec<_> = writes.iter().map(|write| self.spoiled(write.clone())).collect();
         if self.is(Fault::ChecksVersionsThenWrites) {
             for write in &mut spoiled {
@@ -215,7 +217,8 @@ impl MemoryRecordStore for Broken {
                 found.bm25.texts = found.hits.len() as u64
             }
             Fault::OldestOfEqualFirst => {
-                let key = |hit: &context_core::MemoryHit| (hit.score.to_bits(), hit.stored.place);
+                let key =
+                    |hit: &context_core::store::MemoryHit| (hit.score.to_bits(), hit.stored.place);
                 found.hits.sort_by_key(|hit| (std::cmp::Reverse(key(hit).0), key(hit).1));
             }
             Fault::LooksAtTheNewest => {

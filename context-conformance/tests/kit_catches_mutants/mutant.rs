@@ -6,13 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
+use context_core::base::{CheckpointName, CommitKey, FragmentId, StreamId};
+use context_core::message::Placed;
+use context_core::store::{
+    BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
+    Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentStore,
+    HistoryStore, Maintenance, MemoryRecordStore, NewChat, Page, Revision, SearchStore, StoreInfo,
+    StoredFragment, StreamEnd, StreamStore, TrajectoryStore, Window,
+};
+use context_core::trajectory::RoundRef;
 use context_core::{
-    BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch,
-    ChatQuery, ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey,
-    CommitOutcome, Committed, Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore,
-    Maintenance, MemoryRecordStore, MessageId, NewChat, Page, Placed, Result, Revision, RoundRef,
-    SearchStore, Store, StoreInfo, StoredFragment, StreamEnd, StreamId, StreamStore, Timestamp,
-    TrajectoryStore, UserId, Window,
+    BranchName, Chain, ChatId, ChatRef, MessageId, Result, Store, Timestamp, UserId,
 };
 use context_store_inmem::InMemoryStore;
 

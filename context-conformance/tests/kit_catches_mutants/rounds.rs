@@ -4,11 +4,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::trajectory::{Change, FieldValue, Node, NodeBody, RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, ChatId, Json, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit,
-    RoundPrune, RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
+use context_core::store::{
+    MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    TrajectoryStore,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{Change, FieldValue, Node, NodeBody, RoundHead, RoundRecord};
+use context_core::{ChatId, Json, MessageId, Result, Store, UserId};
 
 use crate::fault::Fault;
 use crate::mutant::{Broken, lock};

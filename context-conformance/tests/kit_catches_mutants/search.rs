@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use context_core::search::Snippet;
-use context_core::{
-    CancelSignal, ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, Result, SearchHit,
-    SearchQuery, SearchScope, SearchStore, Store, Timestamp, UserId, Vacuumed, limits::MAX_PAGE,
+use context_core::base::limits::MAX_PAGE;
+use context_core::store::Snippet;
+use context_core::store::{
+    ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, SearchHit, SearchQuery,
+    SearchScope, SearchStore, Vacuumed,
 };
+use context_core::{CancelSignal, Result, Store, Timestamp, UserId};
 
 use crate::fault::Fault;
 use crate::mutant::{Broken, lock};

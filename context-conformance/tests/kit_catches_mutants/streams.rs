@@ -2,10 +2,12 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::{
-    ChatRef, Cursor, Page, Result, Store, StoredStream, StreamAppend, StreamClaim, StreamEnd,
-    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+use context_core::base::StreamId;
+use context_core::store::{
+    Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
+    StreamPrune, StreamStore, StreamsPruned,
 };
+use context_core::{ChatRef, Result, Store, Timestamp};
 
 use crate::fault::Fault;
 use crate::mutant::{Broken, lock};

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use context_core::{
-    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Result,
-    SearchStore, StateStore, Store, StoreInfo, UserId,
-};
+use context_core::store::{Durability, FragmentStore, HistoryStore, SearchStore, StoreInfo};
+use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
+use context_store_kit::ChatState;
+use context_store_kit::{StateBacked, StateStore};
 
 /// What is wrong with how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,11 @@ impl Fault {
 }
 
 #[derive(Debug)]
-pub(crate) struct FileStore {
+pub(crate) struct FileStore(StateBacked<ChatFile>);
+
+/// The chats of the file.
+#[derive(Debug)]
+struct ChatFile {
     file: PathBuf,
     fault: Fault,
     /// What was read, once something was asked.
@@ -56,9 +60,11 @@ struct Chats {
 
 impl FileStore {
     pub(crate) fn open(file: PathBuf, fault: Fault) -> Self {
-        Self { file, fault, chats: Mutex::default() }
+        Self(StateBacked(ChatFile { file, fault, chats: Mutex::default() }))
     }
+}
 
+impl ChatFile {
     fn with<T>(&self, work: impl FnOnce(&mut Chats) -> Result<T>) -> Result<T> {
         let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
         if chats.is_none() {
@@ -120,20 +126,20 @@ impl Store for FileStore {
     }
 
     fn history(&self) -> &dyn HistoryStore {
-        self
+        &self.0
     }
 
     fn fragments(&self) -> &dyn FragmentStore {
-        self
+        &self.0
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {
-        Some(self)
+        Some(&self.0)
     }
 }
 
 #[async_trait]
-impl StateStore for FileStore {
+impl StateStore for ChatFile {
     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
         self.with(|chats| Ok(chats.by_ref.get(chat).cloned()))
     }

@@ -6,11 +6,14 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryId,
-    MemoryProvider, MemoryRecord, MemoryScope, MemorySource, RecallQuery, Recalled, RecalledMemory,
-    Result, limits, search,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::MemoryRecord;
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, MemorySource, RecallQuery,
+    Recalled, RecalledMemory,
 };
+use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result};
+use context_store_kit::search;
 
 /// What is wrong with a memory.
 #[derive(Clone, Copy, Debug, PartialEq)]

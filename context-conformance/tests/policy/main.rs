@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use context_conformance::policy::assert_policy_conforms;
-use context_core::{
-    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, Proposal, Role,
-};
+use context_core::history::{BoundaryKind, Edit, Goal, HistoryView, Plan, Proposal};
+use context_core::{CompactionPolicy, Message, Part, Role};
 
 /// What is wrong with a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +79,7 @@ impl Shorten {
         let mut changed = false;
         for part in &mut short.parts {
             if let Part::Text(text) = part
-                && let Some((head, _)) = context_core::shorten::ends(&text.text, 16, 0)
+                && let Some((head, _)) = context_core::history::shorten::ends(&text.text, 16, 0)
                 && !head.trim().is_empty()
             {
                 text.text = head.to_owned();

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use context_core::{Arrangement, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer};
+use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
+use context_core::{Fragment, FragmentData, Renderer};
 use serde_json::{Value, json};
 
 /// What is wrong with a renderer.

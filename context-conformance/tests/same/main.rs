@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_conformance::{Settings, Subject, find_difference};
-use context_core::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, Result, Store,
-    StoreInfo, TrajectoryStore,
+use context_core::store::{
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, StoreInfo,
+    TrajectoryStore,
 };
+use context_core::{Result, Store};
 use context_store_inmem::InMemoryStore;
 
 /// A store whose parts are of two stores, as far as they are said to be.

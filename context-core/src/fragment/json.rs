@@ -18,7 +18,8 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Fragment, FragmentData, Number};
-use crate::{FragmentId, Metadata};
+use crate::Metadata;
+use crate::base::FragmentId;
 
 /// How many containers may be nested in the JSON form; a fragment counts as two. Readers of JSON
 /// stop at 128, so deeper trees, which can be rendered, cannot be written.

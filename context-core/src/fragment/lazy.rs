@@ -82,7 +82,8 @@ struct Inner {
 ///
 /// ```
 /// use std::time::Duration;
-/// use context_core::{OnFailure, Reuse, fragment, lazy};
+/// use context_core::fragment;
+/// use context_core::fragment::{OnFailure, Reuse, lazy};
 ///
 /// # async fn fetch_weather() -> Result<String, std::io::Error> { Ok("sunny".into()) }
 /// let weather = lazy(|| async { fetch_weather().await })

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{CapturedTurn, RecallQuery, Recalled};
-use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
+use crate::memory::{MemoriesForgotten, MemoryForget};
+use crate::{CancelSignal, Result};
 
 /// Remembers.
 ///
@@ -24,10 +25,8 @@ use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use context_core::{
-///     CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
-///     RecallQuery, Recalled, Result,
-/// };
+/// use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result};
+/// use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
 ///
 /// /// Tells every turn what the team has written down, and keeps nothing.
 /// #[derive(Debug)]
@@ -52,7 +51,7 @@ use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
 ///
 /// # Where to begin
 ///
-/// Keep records in a [`MemoryRecordStore`](crate::MemoryRecordStore): every store but an encrypted
+/// Keep records in a [`MemoryRecordStore`](crate::store::MemoryRecordStore): every store but an encrypted
 /// one has it, with scopes, finding by words and forgetting. `examples/custom-memory` is a provider
 /// over it, whole; `context_conformance::memory` proves yours.
 #[async_trait]

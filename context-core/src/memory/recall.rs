@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::MemoryScope;
-use crate::{Diagnostic, MemoryId, MemorySource, Message, Metadata, Timestamp};
+use crate::base::MemoryId;
+use crate::memory::MemorySource;
+use crate::{Diagnostic, Message, Metadata, Timestamp};
 
 /// What to remember something about. `Debug` shows whose and how long it is, not what it says.
 ///
 /// ```
-/// use context_core::{MemoryScope, RecallQuery};
+/// use context_core::memory::{MemoryScope, RecallQuery};
 ///
 /// let scope = MemoryScope::new("ada").project("trip").session("friday");
 /// let query = RecallQuery::new(scope, "What is my cat's name?").max_tokens(500);

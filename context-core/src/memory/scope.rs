@@ -1,11 +1,13 @@
 //! To whom a memory belongs.
 
+use crate::base::MemoryId;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shown::shown;
-use crate::{Result, SessionId, UserId, limits};
+use crate::base::limits;
+use crate::base::shown::shown;
+use crate::{Result, SessionId, UserId};
 
 /// To whom a memory belongs, and from where one is asked for: a user, and within what is theirs a
 /// project, an agent and a session, as far as they are named.
@@ -16,7 +18,7 @@ use crate::{Result, SessionId, UserId, limits};
 /// nothing is visible that is filed under one. Nothing is visible to another user.
 ///
 /// ```
-/// use context_core::MemoryScope;
+/// use context_core::memory::MemoryScope;
 ///
 /// let here = MemoryScope::new("ada").project("trip").session("monday");
 /// assert!(here.sees(&MemoryScope::new("ada")) && here.sees(&MemoryScope::new("ada").project("trip")));
@@ -39,6 +41,25 @@ pub struct MemoryScope {
 }
 
 impl MemoryScope {
+    /// Refuses a bad scope, bad names of its memories and too many of them.
+    pub fn check_ids(&self, operation: &'static str, ids: &[MemoryId]) -> Result<()> {
+        self.check(operation)?;
+        limits::check_length(operation, "memories", ids.len(), limits::MAX_PAGE)?;
+        ids.iter().try_for_each(|id| limits::check_id(operation, "memory", id.as_str()))
+    }
+
+    /// Refuses what [`check_ids`](Self::check_ids) does, and too many neighbours.
+    pub fn check_neighbours(
+        &self,
+        operation: &'static str,
+        ids: &[MemoryId],
+        each_side: usize,
+    ) -> Result<()> {
+        self.check_ids(operation, ids)?;
+        let limit = limits::MAX_MEMORY_NEIGHBOURS;
+        limits::check_length(operation, "neighbours", each_side, limit)
+    }
+
     /// Of a user, wherever they are.
     pub fn new(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), project: None, agent: None, session: None }

@@ -66,7 +66,7 @@ mod tests {
             Message::new(Role::Assistant, [Part::text("Booked."), call]).readable_text(),
             "Booked."
         );
-        let data = Part::Data(crate::Data {
+        let data = Part::Data(crate::message::Data {
             name: "receipt".into(),
             value: json!({"total": 9, "lines": [{"item": "ticket"}, "fee"]}).into(),
         });

@@ -71,7 +71,8 @@ mod tests {
         assert_eq!(redacted, Message::new(Role::Assistant, expected));
         assert_eq!(redacted.redacted(), redacted);
         assert!(message.deleted().is_placeholder());
-        let thought = Message::new(Role::Assistant, [Part::Reasoning(crate::Reasoning::default())]);
+        let thought =
+            Message::new(Role::Assistant, [Part::Reasoning(crate::message::Reasoning::default())]);
         assert_eq!(thought.redacted(), Message::text(Role::Assistant, REDACTED));
     }
 }

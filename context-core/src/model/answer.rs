@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::WireError;
+use crate::model::WireError;
 use crate::{Diagnostic, Message, ModelError, Part};
 
 /// What a model answered.
@@ -49,7 +49,8 @@ impl Answer {
     /// What it says, thinks and calls, as if it came in events: one piece for each, in order.
     ///
     /// ```
-    /// use context_core::{Answer, AnswerDelta, Message, Role};
+    /// use context_core::{Answer, Message, Role};
+    /// use context_core::model::AnswerDelta;
     ///
     /// let answer = Answer::new(Message::text(Role::Assistant, "Window or aisle?"));
     /// assert!(answer.deltas().eq([AnswerDelta::Text("Window or aisle?".into())]));

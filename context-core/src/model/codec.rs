@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::{Answer, AnswerStream, ModelError, ModelRequest};
-use crate::wire::WireError;
+use crate::model::AnswerStream;
+use crate::model::WireError;
+use crate::{Answer, ModelError, ModelRequest};
 use crate::{Diagnostic, Json};
 
 /// Translates conversations to and from a wire form.
@@ -37,9 +38,7 @@ pub trait ModelCodec: MessageCodec {
     fn answer_stream(&self) -> Box<dyn AnswerStream>;
 
     /// Reads what came back in place of an answer.
-    fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError {
-        ModelError::classify(self.name(), status, body)
-    }
+    fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError;
 }
 
 /// A request in wire form.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::ModelError;
 use crate::CancelSignal;
+use crate::ModelError;
 
 /// What a text is embedded for. Some models place a question and its answer near each other only if
 /// they are told which is which.
@@ -27,7 +27,8 @@ pub enum EmbedAs {
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use context_core::{CancelSignal, EmbedAs, Embedder, ModelError};
+/// use context_core::{CancelSignal, ModelError};
+/// use context_core::model::{EmbedAs, Embedder};
 ///
 /// /// How often each vowel is in a text; a model would do better.
 /// #[derive(Debug)]

@@ -1,20 +1,12 @@
 //! What a provider says in place of an answer.
 
-mod body;
-mod codes;
-mod duration;
-mod numbers;
-mod pattern;
-mod refusal;
-mod wording;
-
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::secrets;
-use crate::shown::clean_lines;
+use crate::base::secrets;
+use crate::base::shown::clean_lines;
 
 /// What a provider said in place of an answer, in a form that does not depend on the provider.
 ///
@@ -148,11 +140,6 @@ fn shown_status(status: &Option<u16>) -> String {
     status.map_or_else(String::new, |status| format!(" ({status})"))
 }
 
-/// How much of the provider's words is shown, in characters.
-const LONGEST_MESSAGE: usize = 500;
-/// How much of the provider's own code is shown, in characters.
-const LONGEST_CODE: usize = 100;
-
 impl ModelError {
     /// An error of this code and these words, about which nothing else is known. Keys in the words
     /// are masked.
@@ -183,53 +170,9 @@ impl ModelError {
         error
     }
 
-    /// Reads a status and a body of a provider, of a proxy in front of it, or the words of a failed
-    /// connection.
-    ///
-    /// Every body is read: JSON of any provider, also cut off or wrapped into strings by proxies,
-    /// pages, plain words. Of a long one the first 48 KiB and the last 16 KiB are looked at. Keys
-    /// that a provider repeats are masked.
-    ///
-    /// ```
-    /// use context_core::{ModelError, ModelErrorCode};
-    ///
-    /// let body = r#"{"type":"error","error":{"type":"invalid_request_error",
-    ///     "message":"prompt is too long: 214676 tokens > 200000 maximum"}}"#;
-    /// let error = ModelError::classify("anthropic", Some(400), body);
-    /// assert_eq!(error.code, ModelErrorCode::ContextOverflow);
-    /// assert_eq!((error.input_tokens, error.window), (Some(214_676), Some(200_000)));
-    /// assert!(error.helped_by_compaction && !error.retryable);
-    /// ```
-    pub fn classify(provider: &str, status: Option<u16>, body: &str) -> Self {
-        let body = body::Body::read(body);
-        let words = pattern::fold(&body.words);
-        // A stream is answered with 200 before it fails; then the body knows.
-        let told =
-            status.filter(|status| *status >= 400).or(body.status).or_else(|| told_status(&words));
-        let verdict = wording::classify(&body, &words, told);
-        let message = shortened(&secrets::mask(&body.message), LONGEST_MESSAGE);
-        let mut error = Self::new(provider, verdict.code, message);
-        error.status = status;
-        error.provider_code =
-            verdict.provider_code.map(|code| shortened(&secrets::mask(&code), LONGEST_CODE));
-        numbers::read(&mut error, &words, &body);
-        (error.refuses_thoughts, error.refuses_pairs) = refusal::of(error.code, &words);
-        error.judge();
-        if verdict.above_rate {
-            error.retryable = false;
-            error.helped_by_compaction = true;
-        }
-        // Who trusts the wrong certificate trusts it later too.
-        if error.code == ModelErrorCode::Network && pattern::says(&words, "certificate") {
-            error.retryable = false;
-        }
-        // Conflicts pass.
-        error.retryable |= told == Some(409);
-        error
-    }
-
-    /// Sets what follows from the code and the numbers.
-    fn judge(&mut self) {
+    /// Sets `retryable` and what helps from the code and the numbers. Called by
+    /// [`new`](Self::new); call it again after numbers were read.
+    pub fn judge(&mut self) {
         use ModelErrorCode as Code;
         self.retryable = matches!(
             self.code,
@@ -241,39 +184,4 @@ impl ModelError {
             no_room || matches!(self.code, Code::ContextOverflow | Code::RequestTooLarge);
         self.helped_by_fewer_images = matches!(self.code, Code::Image | Code::RequestTooLarge);
     }
-}
-
-/// A status that stands in words only, as a failed call is printed.
-fn told_status(words: &str) -> Option<u16> {
-    const FRONTS: [&str; 6] = [
-        "error code: #",
-        "status code: #",
-        "status code #",
-        "http status #",
-        "http #",
-        "http/1.1 #",
-    ];
-    let start = words.trim_start();
-    let first = start.split(' ').next().and_then(|word| word.trim_end_matches(':').parse().ok());
-    let told = FRONTS.iter().find_map(|front| pattern::captures(words, front)?.first().copied());
-    first
-        .or(told)
-        .and_then(|status| u16::try_from(status).ok())
-        .filter(|status| (400..600).contains(status))
-}
-
-/// Words on one line, cut behind so many characters.
-fn shortened(text: &str, longest: usize) -> String {
-    let mut out = String::new();
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    if let Some((end, _)) = out.char_indices().nth(longest) {
-        out.truncate(end);
-        out.push('…');
-    }
-    out
 }

@@ -4,18 +4,20 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::{Answer, AnswerDelta, ModelError, ModelRequest};
+use super::AnswerDelta;
 use crate::CancelSignal;
+use crate::{Answer, ModelError, ModelRequest};
 
 /// A model that answers.
 ///
 /// Implementors: end soon after the signal is raised, with
-/// [`ModelErrorCode::Unknown`](crate::ModelErrorCode::Unknown) or the code of what came first; do
+/// [`ModelErrorCode::Unknown`](crate::model::ModelErrorCode::Unknown) or the code of what came first; do
 /// not change the request.
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use context_core::{Answer, CancelSignal, LanguageModel, Message, ModelError, ModelRequest, Role};
+/// use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Role};
+/// use context_core::model::LanguageModel;
 ///
 /// /// Says what it was told; for tests.
 /// #[derive(Debug)]

@@ -1,15 +1,10 @@
 //! What a model is asked.
 
-mod tools;
-
 use std::sync::Arc;
 
-pub use tools::NormalizedTools;
-
-use crate::wire::is_blank;
-use crate::{
-    Chain, HistoryRules, Json, Message, Metadata, Normalized, OpaqueBlock, Text, Unanswered,
-};
+use crate::message::is_blank;
+use crate::message::{OpaqueBlock, Text};
+use crate::{Chain, Json, Message, Metadata};
 
 /// What a model is asked, whoever provides it.
 ///
@@ -129,17 +124,6 @@ impl ModelRequest {
     pub fn system_texts(&self) -> impl DoubleEndedIterator<Item = &Text> {
         self.system.iter().filter(|text| !is_blank(&text.text))
     }
-
-    /// The tools as a provider with these rules takes them, and the choice among them. `provider`
-    /// is whose opaque tools are kept.
-    pub fn normalized_tools(&self, rules: &HistoryRules, provider: &str) -> NormalizedTools<'_> {
-        tools::normalized(self, rules, provider)
-    }
-
-    /// The messages as a provider with these rules takes them, and what was done to them.
-    pub fn normalized(&self, rules: &HistoryRules) -> Normalized<'_> {
-        crate::normalize(&self.messages, rules, self.unanswered, self.prefill)
-    }
 }
 
 /// What a model may call.
@@ -239,4 +223,20 @@ pub enum CacheMarks {
     At(Vec<usize>),
     /// Only where parts of the request carry marks of their own, as they were read.
     Kept,
+}
+
+/// What becomes of calls without results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unanswered {
+    /// Each is answered by a result that says so and is marked as [synthetic](Message::SYNTHETIC).
+    #[default]
+    Answer,
+    /// They are removed, and what is left empty with them: what a cut does.
+    Remove,
+}
+
+impl Unanswered {
+    /// What the placeholder of a missing result says.
+    pub const TEXT: &str = "[no result: the call was interrupted or its result was lost]";
 }

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{
-    Attempt, CancelSignal, ChatRef, Message, MessageId, ModelError, OutputSchema, Text, Tool,
-    ToolChoice,
-};
+use crate::history::Attempt;
+use crate::message::Text;
+use crate::model::{OutputSchema, Tool, ToolChoice};
+use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError};
 
 /// A turn of a chat that a model call is prepared from.
 ///
 /// ```
-/// use context_core::{FunctionTool, Message, PrepareInput};
+/// use context_core::Message;
+/// use context_core::model::FunctionTool;
+/// use context_core::runtime::PrepareInput;
 ///
 /// let search = FunctionTool::new("search_trains", serde_json::json!({"type": "object"}));
 /// let input = PrepareInput::new(("ada", "lisbon"), "turn-1", "anthropic", "claude-sonnet-4-5")
@@ -115,7 +117,7 @@ impl PrepareInput {
     #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
-        if !crate::wire::is_blank(&text) {
+        if !crate::message::is_blank(&text) {
             self.system.push(Text { text, ..Text::default() });
         }
         self

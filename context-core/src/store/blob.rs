@@ -5,89 +5,11 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{ChatId, ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits, sealed};
-
-/// The name of a blob: the hash of its bytes, BLAKE3 in 64 hexadecimal digits.
-///
-/// ```
-/// use context_core::BlobId;
-///
-/// let blob = BlobId::of(b"a long report");
-/// assert_eq!(BlobId::from_reference(&blob.to_reference()), Some(blob)); // `blob:` and 64 digits
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct BlobId([u8; 32]);
-
-impl BlobId {
-    /// How a message names a blob: this and the digits.
-    pub const SCHEME: &'static str = "blob:";
-
-    /// The name of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(*blake3::hash(bytes).as_bytes())
-    }
-
-    /// The hash.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The name of this hash.
-    pub fn from_bytes(hash: [u8; 32]) -> Self {
-        Self(hash)
-    }
-
-    /// The blob that a [`MediaSource::Reference`](crate::MediaSource::Reference) or a text names,
-    /// if it is one: `blob:` and the digits.
-    pub fn from_reference(reference: &str) -> Option<Self> {
-        reference.strip_prefix(Self::SCHEME)?.parse().ok()
-    }
-
-    /// How a message names it.
-    pub fn to_reference(self) -> String {
-        format!("{}{self}", Self::SCHEME)
-    }
-}
-
-impl fmt::Display for BlobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
-    }
-}
-
-impl fmt::Debug for BlobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::str::FromStr for BlobId {
-    type Err = Error;
-
-    /// Reads the digits.
-    fn from_str(text: &str) -> Result<Self> {
-        let hash = blake3::Hash::from_hex(text);
-        hash.map(|hash| Self(*hash.as_bytes()))
-            .map_err(|_| Error::invalid("blob", "a blob is named by 64 hexadecimal digits"))
-    }
-}
-
-impl TryFrom<String> for BlobId {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<BlobId> for String {
-    fn from(id: BlobId) -> Self {
-        id.to_string()
-    }
-}
+use crate::base::{BlobId, limits, sealed};
+use crate::store::{Cursor, Page};
+use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
 /// Bytes to keep. `Debug` shows how many, not which.
 #[derive(Clone)]
@@ -222,7 +144,7 @@ pub struct BlobsPruned {
 ///
 /// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call; a blob
 /// that it does not refer to is nothing, also if another chat of the user keeps those bytes.
-/// Putting and reading are no change of the chat: [`Chat::updated_at`](crate::Chat::updated_at)
+/// Putting and reading are no change of the chat: [`Chat::updated_at`](crate::store::Chat::updated_at)
 /// stays.
 ///
 /// Contract with implementors, beside that of [`Store`](crate::Store): a put is one transaction,

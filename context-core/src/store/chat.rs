@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BranchName, ChatRef, Json, Metadata, Result, Timestamp, UserId, limits};
+use crate::base::limits;
+use crate::{BranchName, ChatRef, Json, Metadata, Result, Timestamp, UserId};
 
 /// A chat as it is stored. What is written of it as JSON can be read back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ pub struct Chat {
     ///
     /// These calls move it, also if they leave the chat as it is, such as an empty patch:
     /// `update_chat`, `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`,
-    /// `put_fragments`, and a `commit` that is [`Applied`](crate::CommitOutcome::Applied). A call
+    /// `put_fragments`, and a `commit` that is [`Applied`](crate::store::CommitOutcome::Applied). A call
     /// that is refused or answers with another outcome does not, nor do `delete_checkpoint` and
     /// `remove_fragment`, which bring no time, nor blobs, streams and rounds.
     pub updated_at: Timestamp,
@@ -63,6 +64,14 @@ pub struct NewChat {
 }
 
 impl NewChat {
+    /// Refuses a chat that cannot be created.
+    pub fn check(&self) -> Result<()> {
+        const OPERATION: &str = "create_chat";
+        limits::check_chat(OPERATION, &self.chat)?;
+        limits::check_title(OPERATION, self.title.as_deref())?;
+        limits::check_metadata(OPERATION, &self.metadata)
+    }
+
     /// A chat without title and metadata.
     pub fn new(chat: ChatRef, at: Timestamp) -> Self {
         Self { chat, title: None, metadata: Metadata::default(), at }
@@ -91,7 +100,8 @@ impl Created {
 /// A change of a chat's title and metadata, applied in this order inside one transaction.
 ///
 /// ```
-/// use context_core::{Chat, ChatPatch, ChatRef, Metadata, NewChat, Timestamp};
+/// use context_core::{ChatRef, Metadata, Timestamp};
+/// use context_core::store::{Chat, ChatPatch, NewChat};
 ///
 /// let mut chat = Chat::new(NewChat::new(ChatRef::new("ada", "lisbon"), Timestamp::default()));
 /// let patch = ChatPatch {

@@ -1,20 +1,23 @@
 //! The write contract: what one commit holds and what becomes of it.
 
+use crate::Error;
+use crate::base::limits;
+use crate::base::sealed;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::{
-    BranchName, ChatPatch, ChatRef, CheckpointName, CommitKey, Encoded, FragmentId, MessageId,
-    Metadata, Node, Timestamp,
-};
+use crate::base::{CheckpointName, CommitKey, FragmentId};
+use crate::store::ChatPatch;
+use crate::{BranchName, ChatRef, Encoded, MessageId, Metadata, Node, Timestamp};
 
 /// Everything that is written together, or not at all.
 ///
 /// ```
-/// use context_core::{
-///     Chat, ChatRef, ChatState, Commit, CommitOutcome, Message, NewChat, Node, Target, Timestamp,
-/// };
+/// use context_core::{ChatRef, Message, Node, Timestamp};
+/// use context_store_kit::ChatState;
+/// use context_core::store::{Chat, Commit, CommitOutcome, NewChat, Target};
 ///
 /// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
 /// let mut chat = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);
@@ -42,10 +45,10 @@ pub struct Commit {
     pub amendments: Vec<Arc<Node>>,
     /// New bodies for stored messages whose old ones must go: as an amendment, but nothing of what
     /// was there is kept, and earlier revisions go too. What is left in pages the backend has
-    /// freed, its own [`Maintenance::vacuum`](crate::Maintenance::vacuum) clears.
+    /// freed, its own [`Maintenance::vacuum`](crate::store::Maintenance::vacuum) clears.
     pub redactions: Vec<Arc<Node>>,
     /// Context fragments to keep with the chat, as
-    /// [`FragmentStore::put_fragments`](crate::FragmentStore) does.
+    /// [`FragmentStore::put_fragments`](crate::store::FragmentStore) does.
     pub fragments: Vec<StoredFragment>,
     /// A change of title and metadata.
     pub patch: Option<ChatPatch>,
@@ -178,6 +181,48 @@ impl Committed {
 }
 
 impl Commit {
+    /// Refuses a commit that is wrong in itself, whatever the store holds.
+    pub fn check(&self) -> crate::Result<()> {
+        const OPERATION: &str = "commit";
+        limits::check_chat(OPERATION, &self.chat)?;
+        match &self.target {
+            Target::Stay if self.nodes.is_empty() => {}
+            Target::Stay => {
+                return Err(Error::invalid(OPERATION, "new messages need a branch to go to"));
+            }
+            Target::Extend { branch, expected } => {
+                limits::check_id(OPERATION, "branch", branch.as_str())?;
+                expected
+                    .iter()
+                    .try_for_each(|id| limits::check_id(OPERATION, "expected", id.as_str()))?;
+            }
+            Target::Fork { name, at, .. } => {
+                limits::check_id(OPERATION, "branch", name.base().as_str())?;
+                at.iter().try_for_each(|id| limits::check_id(OPERATION, "at", id.as_str()))?;
+            }
+        }
+        if let Some(key) = &self.key {
+            limits::check_id(OPERATION, "key", key.as_str())?;
+        }
+        let changed = || self.amendments.iter().chain(&self.redactions);
+        let items = self.nodes.len() + changed().count() + self.fragments.len();
+        if items > limits::MAX_COMMIT_ITEMS {
+            return Err(Error::invalid(OPERATION, "too many items in one commit")
+                .with("items", items)
+                .with("limit", limits::MAX_COMMIT_ITEMS));
+        }
+        let mut seen = HashSet::with_capacity(self.nodes.len());
+        for node in self.nodes.iter().chain(changed()) {
+            node.check(OPERATION)?;
+            if !seen.insert(&node.id) {
+                return Err(Error::invalid(OPERATION, "the same message twice in one commit")
+                    .with("message", &node.id));
+            }
+        }
+        self.fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
+        self.patch.iter().try_for_each(|patch| patch.check(OPERATION))
+    }
+
     /// An empty commit.
     pub fn new(chat: ChatRef, target: Target, at: Timestamp) -> Self {
         Self {
@@ -363,6 +408,15 @@ pub struct StoredFragment {
 }
 
 impl StoredFragment {
+    /// Refuses a persisted fragment that is too large or has a bad id.
+    pub fn check(&self, operation: &'static str) -> crate::Result<()> {
+        self.id.iter().try_for_each(|id| limits::check_id(operation, "fragment", id.as_str()))?;
+        limits::check_id(operation, "fragment kind", self.body.kind())?;
+        let bytes = sealed::form_length(&self.body);
+        limits::check_length(operation, "fragment", bytes, limits::MAX_BODY_BYTES)?;
+        limits::check_metadata(operation, &self.metadata)
+    }
+
     /// Whether putting `new` replaces this one: the same id, or no id on both and the same content.
     pub fn is_replaced_by(&self, new: &Self) -> bool {
         match (&self.id, &new.id) {

@@ -2,11 +2,13 @@
 
 use async_trait::async_trait;
 
-use crate::{
-    Branch, BranchDeletion, BranchName, Chain, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize,
-    ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, FragmentId,
-    MessageId, NewChat, NodeKind, Page, Placed, Result, Revision, StoredFragment, Timestamp,
+use crate::base::{CheckpointName, FragmentId};
+use crate::message::{NodeKind, Placed};
+use crate::store::{
+    Branch, BranchDeletion, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Checkpoint, Commit,
+    CommitOutcome, Created, Cursor, NewChat, Page, Revision, StoredFragment,
 };
+use crate::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 /// Where a chain ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +21,6 @@ pub enum ChainEnd {
 
 /// How much of a chain is read, from its end backwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Window {
     /// All of it.
     Whole,
@@ -98,15 +99,15 @@ pub trait HistoryStore: Send + Sync {
 
     /// Writes a commit: all of it or nothing, decided and done under one guard.
     ///
-    /// In this order: [`limits::check_commit`](crate::limits::check_commit); the chat must exist; a
+    /// In this order: [`Commit::check`](crate::store::Commit::check); the chat must exist; a
     /// known key decides [`Replayed`](CommitOutcome::Replayed) (or refuses other content); new
     /// messages that are all stored, with equal content, in this order, behind the same parent and
     /// on the chain of the branch that is named, are `Replayed`; if any of them is stored otherwise
     /// the outcome is [`Exists`](CommitOutcome::Exists), also for a repeated
-    /// [`NextVersionOf`](crate::ForkName::NextVersionOf), which names no branch; a branch that is
+    /// [`NextVersionOf`](crate::store::ForkName::NextVersionOf), which names no branch; a branch that is
     /// not where it is expected is a [`Conflict`](CommitOutcome::Conflict). A branch, message or
     /// fork place that does not exist is [`NotFound`](crate::ErrorKind::NotFound); new messages
-    /// with [`Target::Stay`](crate::Target::Stay) are [`Invalid`](crate::ErrorKind::Invalid).
+    /// with [`Target::Stay`](crate::store::Target::Stay) are [`Invalid`](crate::ErrorKind::Invalid).
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome>;
 
     /// The branches, in the order they were created.
@@ -172,7 +173,7 @@ pub trait HistoryStore: Send + Sync {
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>>;
 
     /// All messages of a chat, of all branches and checkpoints, page by page; a parent always comes
-    /// before its children. `limit` is from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE).
+    /// before its children. `limit` is from 1 to [`limits::MAX_PAGE`](crate::base::limits::MAX_PAGE).
     async fn all_messages(
         &self,
         chat: &ChatRef,

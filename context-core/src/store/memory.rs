@@ -4,21 +4,25 @@
 //! the words under which a record is found, and the store gives back those that fit best by BM25
 //! and, if there are vectors, by their angle.
 
+mod bm25;
 mod find;
-mod forget;
-mod record;
 mod stats;
 mod write;
 
+use crate::memory::MemoriesForgotten;
+use crate::memory::MemoryForget;
+use crate::memory::StoredMemory;
 use async_trait::async_trait;
 
-pub use find::{MemoriesFound, MemoryFind, MemoryHit, MemoryWords};
-pub use forget::{MemoriesForgotten, MemoryForget};
-pub use record::{MemoryRecord, MemorySource, MemoryVector, StoredMemory};
+pub use bm25::Bm25;
+pub use find::{MemoriesFound, MemoryFind, MemoryHit};
 pub use stats::{MemoryList, MemoryStats};
 pub use write::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten, check_memory_writes};
 
-use crate::{Cursor, MemoryId, MemoryScope, Page, Result, UserId};
+use crate::base::MemoryId;
+use crate::memory::MemoryScope;
+use crate::store::{Cursor, Page};
+use crate::{Result, UserId};
 
 /// Keeps records of memories.
 ///
@@ -47,7 +51,7 @@ pub trait MemoryRecordStore: Send + Sync {
     /// session, by [place](StoredMemory::place), at most so many before it and as many behind, in
     /// their order and without itself. Nothing for one that is not there or has no source.
     /// `each_side` is at most
-    /// [`limits::MAX_MEMORY_NEIGHBOURS`](crate::limits::MAX_MEMORY_NEIGHBOURS).
+    /// [`limits::MAX_MEMORY_NEIGHBOURS`](crate::base::limits::MAX_MEMORY_NEIGHBOURS).
     async fn memories_beside(
         &self,
         scope: &MemoryScope,

@@ -1,11 +1,13 @@
 //! Full-text search: what is asked and what is found.
 
-use async_trait::async_trait;
+use std::ops::Range;
 
-use crate::search::Snippet;
-use crate::{
-    BranchName, ChatId, ChatRef, Cursor, MessageId, Page, Result, Role, Timestamp, UserId, limits,
-};
+use async_trait::async_trait;
+use serde::Serialize;
+
+use crate::base::limits;
+use crate::store::{Cursor, Page};
+use crate::{BranchName, ChatId, ChatRef, MessageId, Result, Role, Timestamp, UserId};
 
 /// Where to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum SearchScope {
 /// What to search for, and where.
 ///
 /// ```
-/// use context_core::{SearchQuery, SearchScope};
+/// use context_core::store::{SearchQuery, SearchScope};
 ///
 /// let mut query = SearchQuery::new("ada", "lisbon frid");
 /// query.prefix = true; // as somebody types
@@ -37,7 +39,7 @@ pub struct SearchQuery {
     pub scope: SearchScope,
     /// Words, as a person types them: there is no query syntax, so nothing has to be quoted and
     /// nothing can be wrong. A message is found if it has all of them, in any order;
-    /// [`search`](crate::search) says what a word is. A text without words finds nothing.
+    /// `search` of `context-store-kit` says what a word is. A text without words finds nothing.
     pub text: String,
     /// Whether the last word may be the beginning of one: search as you type.
     pub prefix: bool,
@@ -120,4 +122,18 @@ pub trait SearchStore: Send + Sync {
     /// A chat or branch that does not exist is [`NotFound`](crate::ErrorKind::NotFound). A message
     /// that is written while somebody pages may be seen twice or not at all.
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>>;
+}
+
+/// A part of a text and where the words that were looked for are in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Snippet {
+    /// The part, as it stands in the text.
+    pub text: String,
+    /// Where the words are, in bytes of `text`, in order and apart from each other.
+    pub marks: Vec<Range<usize>>,
+    /// Whether the text begins before the part.
+    pub cut_before: bool,
+    /// Whether the text goes on behind it.
+    pub cut_after: bool,
 }

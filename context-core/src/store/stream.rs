@@ -9,10 +9,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ChatId, ChatRef, Cursor, Page, Result, StreamId, StreamWriter, Timestamp, UserId, limits,
-    sealed,
-};
+use crate::base::{StreamId, StreamWriter, limits, sealed};
+use crate::store::{Cursor, Page};
+use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
 pub use life::AppendPlace;
 
@@ -350,7 +349,7 @@ impl StreamsPruned {
 ///
 /// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call, a stream
 /// that does not exist is so for those that change one. Streams are no change of the chat:
-/// [`Chat::updated_at`](crate::Chat::updated_at) stays.
+/// [`Chat::updated_at`](crate::store::Chat::updated_at) stays.
 ///
 /// Contract with implementors, beside that of [`Store`](crate::Store): each call is one
 /// transaction; what a call does to a stream is what the methods of [`StoredStream`] do; every

@@ -1,70 +1,18 @@
 //! Trajectories as stores keep them.
 
+use crate::trajectory::AgentRef;
+use crate::trajectory::RoundRef;
 use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::shown::clean;
+use crate::base::{CommitKey, limits, sealed};
+use crate::store::{Cursor, Page};
 use crate::trajectory::{
     Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, TrajectoryError,
 };
-use crate::{
-    ChatId, ChatRef, CommitKey, Cursor, Error, MessageId, Page, Result, SessionId, Timestamp,
-    UserId, limits, sealed,
-};
-
-/// An agent of a session. Agent 0 is the main one; sub-agents count from 1.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct AgentRef {
-    /// Whose session.
-    pub user: UserId,
-    /// Which session, unique among those of its user.
-    pub session: SessionId,
-    /// Which agent.
-    pub agent: u32,
-}
-
-impl AgentRef {
-    /// The main agent of a session.
-    pub fn main(user: impl Into<UserId>, session: impl Into<SessionId>) -> Self {
-        Self::new(user, session, 0)
-    }
-
-    /// An agent of a session.
-    pub fn new(user: impl Into<UserId>, session: impl Into<SessionId>, agent: u32) -> Self {
-        Self { user: user.into(), session: session.into(), agent }
-    }
-
-    /// One of its rounds.
-    pub fn round(&self, round: u32) -> RoundRef {
-        RoundRef { agent: self.clone(), round }
-    }
-}
-
-impl From<&ChatRef> for AgentRef {
-    /// The main agent of the session that is named after a chat.
-    fn from(chat: &ChatRef) -> Self {
-        Self::main(&chat.user, chat.chat.as_str())
-    }
-}
-
-/// A round of an agent.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RoundRef {
-    /// Whose.
-    #[serde(flatten)]
-    pub agent: AgentRef,
-    /// Which, from 0.
-    pub round: u32,
-}
-
-impl std::fmt::Display for RoundRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let AgentRef { session, agent, .. } = &self.agent;
-        write!(f, "round {} of agent {agent} of session {}", self.round, clean(session.as_str()))
-    }
-}
+use crate::{ChatId, Error, MessageId, Result, SessionId, Timestamp, UserId};
 
 impl RoundRef {
     /// The place of a round in listings.
@@ -99,7 +47,7 @@ impl RoundCommit {
     /// stores need not check: who makes them has.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "record_round";
-        limits::check_agent(OPERATION, &self.head.round.agent)?;
+        self.head.round.agent.check(OPERATION)?;
         limits::check_id(OPERATION, "key", self.key.as_str())?;
         if self.head.revision != self.expected.saturating_add(1) {
             return Err(Error::invalid(

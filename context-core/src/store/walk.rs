@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
-use crate::{Cursor, Error, ErrorKind, Page, Result};
+use crate::store::{Cursor, Page};
+use crate::{Error, ErrorKind, Result};
 
 /// The order of the keys of a walk: each is above the one before. A damaged index can answer with
 /// keys that it has answered before; a walk that goes on behind the last one would never end.
 ///
 /// ```
-/// use context_core::KeyOrder;
+/// use context_core::store::KeyOrder;
 ///
 /// let mut order = KeyOrder::new("check", "stream");
 /// order.next(1)?;
@@ -49,7 +50,7 @@ impl<K: Ord> KeyOrder<K> {
 /// rounds of it.
 ///
 /// ```
-/// use context_core::{Cursor, Page, PageWalk};
+/// use context_core::store::{Cursor, Page, PageWalk};
 ///
 /// let mut walk = PageWalk::new("list_chats", "chat");
 /// let page = |next: &str| Page { items: vec![1], next: Some(Cursor::new(next)) };

@@ -7,7 +7,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Field, FieldForm, NodeKind, TrajectoryError};
-use crate::{Json, JsonMap};
+use crate::Json;
+use crate::base::JsonMap;
 
 /// What a field of a node holds. `Debug` shows no content.
 #[derive(Clone, PartialEq, Eq)]

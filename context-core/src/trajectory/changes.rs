@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{FieldValue, Measures};
-use crate::{Json, JsonMap, Timestamp};
+use crate::base::JsonMap;
+use crate::{Json, Timestamp};
 
 /// The name of a node's description among its fields.
 pub(super) const DESCRIPTION: &str = "description";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{NodeId, NodeKind, TrajectoryError};
-use crate::limits;
+use crate::base::limits;
 
 /// A question or a conclusion led to an action.
 pub const TRIGGERS: &str = "triggers";

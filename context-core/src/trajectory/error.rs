@@ -3,7 +3,7 @@
 use thiserror::Error as ThisError;
 
 use super::{NodeId, NodeKind};
-use crate::shown::shown;
+use crate::base::shown::shown;
 use crate::{Error, ErrorKind};
 
 /// Why a change of a trajectory is refused, or a record of one cannot be read. Nothing was changed.

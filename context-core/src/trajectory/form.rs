@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Measures, MessageLink, Node, NodeBody, NodeId, NodeKind, Version};
-use crate::{JsonMap, Timestamp};
+use crate::Timestamp;
+use crate::base::JsonMap;
 
 #[derive(Serialize, Deserialize)]
 struct Form<'a> {

@@ -50,7 +50,8 @@ impl Bridge {
 /// use std::sync::Arc;
 ///
 /// use context_core::trajectory::{BridgeFrom, NewQuery, Round, Trajectory, TrajectoryError};
-/// use context_core::{AgentRef, Timestamp};
+/// use context_core::Timestamp;
+/// use context_core::trajectory::AgentRef;
 ///
 /// let (agent, now) = (AgentRef::main("ada", "lisbon"), Timestamp::default());
 /// let asked = |number, text: &str| {

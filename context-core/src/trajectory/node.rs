@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::body::accept;
 use super::changes::DESCRIPTION;
 use super::{Changes, FieldValue, NodeBody, NodeKind, TrajectoryError, Version};
-use crate::{ChatId, Json, MessageId, Timestamp, limits};
+use crate::base::limits;
+use crate::{ChatId, Json, MessageId, Timestamp};
 
 /// Which node: its round, and its number in the round. Unique among the nodes of an agent in a
 /// session, and never used again.

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::TrajectoryError;
-use crate::{Json, JsonMap, limits};
+use crate::Json;
+use crate::base::{JsonMap, limits};
 
 /// Which queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Edge, Node, NodeId, NodeKind, QueueName, Queues, TrajectoryError, Version};
-use crate::{RoundRef, Timestamp};
+use crate::Timestamp;
+use crate::trajectory::RoundRef;
 
 /// Where a round is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -13,7 +13,8 @@ use super::{
     Edge, EdgeNames, Node, NodeId, NodeKind, NodeTitle, ParentNode, Queues, RoundHead, RoundState,
     TrajectoryError,
 };
-use crate::{RoundRef, Timestamp};
+use crate::Timestamp;
+use crate::trajectory::RoundRef;
 
 pub use edit::Removal;
 
@@ -24,7 +25,8 @@ pub use edit::Removal;
 ///
 /// ```
 /// use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, Round, TrajectoryError};
-/// use context_core::{AgentRef, Timestamp};
+/// use context_core::Timestamp;
+/// use context_core::trajectory::AgentRef;
 ///
 /// let now = Timestamp::default();
 /// let mut round = Round::new(AgentRef::main("ada", "lisbon").round(0), now);

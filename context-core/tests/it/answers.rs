@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Attempt, BoundaryKind, Edit, Error, Failure, HistoryView, Message, ModelError, ModelErrorCode,
-    Node, Plan, PlanError, RecoveryDecision, Role, Timestamp, TokenCount, TokenCounter, limits,
+use context_core::base::limits;
+use context_core::history::{
+    Attempt, BoundaryKind, Edit, Failure, HistoryView, Plan, PlanError, RecoveryDecision,
 };
+use context_core::model::{ModelErrorCode, TokenCount, TokenCounter};
+use context_core::{Error, Message, ModelError, Node, Role, Timestamp};
 
 /// A token for each byte.
 #[derive(Debug)]

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    BoundaryDraft, Chain, Compacted, DraftError, Encoded, Message, MessageId, Node, NodeKind,
-    StoredBoundary, Timestamp, shown,
-};
+use context_core::history::{BoundaryDraft, Compacted, DraftError, StoredBoundary, shown};
+use context_core::message::NodeKind;
+use context_core::{Chain, Encoded, Message, MessageId, Node, Timestamp};
 
 fn node(id: &str) -> Arc<Node> {
     Arc::new(Node::new(id, Message::from(format!("text {id}")), Timestamp::default()))

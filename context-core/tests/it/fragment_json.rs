@@ -1,8 +1,7 @@
 //! The JSON form of fragments reads back to the same tree.
 
-use context_core::{
-    FRAGMENTS_SCHEMA, Fragment, FragmentData, MAX_JSON_DEPTH, Metadata, fragment, hint, role,
-};
+use context_core::fragment::{FRAGMENTS_SCHEMA, MAX_JSON_DEPTH};
+use context_core::{Fragment, FragmentData, Metadata, fragment, hint, role};
 use jsonschema::Validator;
 use proptest::prelude::*;
 

@@ -6,10 +6,6 @@
 mod answers;
 mod boundaries;
 mod fragment_json;
-mod media;
 mod message_json;
-mod model_errors;
-mod normalize;
-mod normalize_properties;
 mod seams;
 mod trajectory;

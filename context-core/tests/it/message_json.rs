@@ -1,9 +1,8 @@
 //! The JSON form of messages, version 1.
 
-use context_core::{
-    CodecError, Encoded, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning,
-    Role, Text, ToolCall, ToolInput, ToolResult,
-};
+use context_core::base::CodecError;
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
+use context_core::{Encoded, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 fn raw(text: &str) -> Json {
     Json::from_text(text).unwrap()

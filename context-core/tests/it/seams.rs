@@ -1,9 +1,9 @@
 //! The seams stay usable as trait objects: a generic method or a `Self` by value would not compile
 //! here.
 
-use context_core::{
-    Clock, FragmentCodec, FragmentStore, HistoryStore, IdGenerator, Maintenance, Renderer, Store,
-};
+use context_core::fragment::FragmentCodec;
+use context_core::store::{FragmentStore, HistoryStore, Maintenance};
+use context_core::{Clock, IdGenerator, Renderer, Store};
 
 #[test]
 fn every_seam_is_object_safe() {

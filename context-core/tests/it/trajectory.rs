@@ -7,10 +7,11 @@ mod nodes;
 mod properties;
 mod rounds;
 
+use context_core::Timestamp;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Change, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError,
 };
-use context_core::{AgentRef, Timestamp};
 
 /// A time that only has to be there.
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);

@@ -1,7 +1,9 @@
 //! What providers and clients send: bodies, answers, events, refusals.
 
-use context_core::wire::WireError;
-use context_core::{Json, JsonPatch, MessageCodec, ModelCodec, ModelError};
+use context_codec_kit::JsonPatch;
+use context_core::model::ModelCodec;
+use context_core::model::WireError;
+use context_core::{Json, MessageCodec};
 use context_runtime::anthropic::messages::MessagesCodec;
 use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::chat::ChatCodec;
@@ -74,9 +76,9 @@ pub(crate) fn refusal(bytes: &[u8]) -> bool {
     let body = String::from_utf8_lossy(body);
     let status = (status > 0).then(|| 300 + u16::from(status));
     for provider in ["openai", "anthropic", "gemini", "somebody"] {
-        let error = ModelError::classify(provider, status, &body);
+        let error = context_codec_kit::classify(provider, status, &body);
         assert!(error.message.len() <= 8 << 10, "a message of {} bytes", error.message.len());
-        assert_eq!(error, ModelError::classify(provider, status, &body));
+        assert_eq!(error, context_codec_kit::classify(provider, status, &body));
     }
     true
 }
@@ -119,13 +121,9 @@ pub(crate) fn uimessage_seeds() -> Vec<Vec<u8>> {
 
 pub(crate) fn refusal_seeds() -> Vec<Vec<u8>> {
     super::texts([
-        r#"d{"error":{"message":"This model's maximum context length is 8192 tokens. However,
-            your messages resulted in
-            9001 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
-        r#"z{"type":"error","error":{"type":"rate_limit_error","message":"Number of request tokens
-            has exceeded your per-minute rate limit. Try again in 6m0s."}}"#,
-        r#"d[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type
-            .googleapis.com/google.rpc.RetryInfo","retryDelay":"27s"}]}}]"#,
+        r#"d{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
+        r#"z{"type":"error","error":{"type":"rate_limit_error","message":"Number of request tokens has exceeded your per-minute rate limit. Try again in 6m0s."}}"#,
+        r#"d[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"27s"}]}}]"#,
         "\0<html><h1>502 Bad Gateway</h1></html>",
     ])
 }

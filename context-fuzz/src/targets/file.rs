@@ -1,8 +1,10 @@
 //! Files that are read from a folder: skills, instructions, logs of messages, rounds of
 //! trajectories.
 
+use context_core::Timestamp;
+use context_core::store::{RecordOutcome, RoundCommit, RoundQuery, TrajectoryStore};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{Change, NewNode, NewQuery, NodeBody, Round};
-use context_core::{AgentRef, RecordOutcome, RoundCommit, RoundQuery, Timestamp, TrajectoryStore};
 use context_instructions::{InstructionFiles, InstructionOptions, Skill};
 use context_trajectory::FileChannel;
 use context_trajectory::messages::{MessageLog, MessageRecord};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use context_core::Timestamp;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{BridgeFrom, Round, RoundRecord, Trajectory};
-use context_core::{AgentRef, Timestamp};
 use context_trajectory::export::{AtifOptions, SessionGraph, read_atif, write_atif};
 use context_trajectory::peer::{Generation, export_round, import_round};
 

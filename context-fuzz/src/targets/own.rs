@@ -4,12 +4,15 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use context_core::fragment::FragmentContent;
+use context_core::message::ToolInput;
 use context_core::{
-    CancelSignal, ChatRef, Encoded, Fragment, FragmentContent, FragmentData, Message, Metadata,
-    Node, Part, Role, Timestamp, ToolCall, ToolInput, hint, pack, role,
+    CancelSignal, ChatRef, Encoded, Fragment, FragmentData, Message, Metadata, Node, Part, Role,
+    Timestamp, ToolCall, hint, role,
 };
 use context_render::{FORMATS, RenderOptions, by_name};
 use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
+use context_store_kit::pack;
 
 use crate::scratch::wait;
 
@@ -78,8 +81,7 @@ fn conversation(role: Role) -> Message {
 
 pub(crate) fn message_seeds() -> Vec<Vec<u8>> {
     let one = serde_json::to_vec(&conversation(Role::Assistant)).expect("a message");
-    let other = br#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a
-        .png"}},{"type":"later","x":1}]}"#;
+    let other = br#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a.png"}},{"type":"later","x":1}]}"#;
     vec![one, other.to_vec()]
 }
 

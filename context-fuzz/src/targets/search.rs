@@ -1,6 +1,6 @@
 //! What a person types to search, and the texts it is looked for in.
 
-use context_core::search::Terms;
+use context_store_kit::search::Terms;
 
 /// The first line is typed, the rest is searched.
 pub(crate) fn search(bytes: &[u8]) -> bool {

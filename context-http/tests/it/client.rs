@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use context_core::{CancelSignal, CancelSource};
+use context_core::CancelSignal;
+use context_core::base::CancelSource;
 use context_http::{
     Client, ClientOptions, HttpError, Pauses, Phase, Proxy, Request, Retries, TooLong,
 };

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use context_core::{Diagnostic, DiagnosticCode, Severity};
+use context_core::Diagnostic;
+use context_core::base::{DiagnosticCode, Severity};
 
 use super::InstructionOptions;
 

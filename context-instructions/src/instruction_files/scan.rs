@@ -6,7 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use context_core::{Diagnostic, DiagnosticCode, Fragment, Severity, Timestamp};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::{Diagnostic, Fragment, Timestamp};
 
 use super::InstructionOptions;
 use super::budget::allot;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Json, Message, MessageId, Node, Part, Role, Text, Timestamp};
+use context_core::message::Text;
+use context_core::{Json, Message, MessageId, Node, Part, Role, Timestamp};
 
 use super::element::{Mark, REMINDERS, SOURCE, Synthetic};
 use super::{ConversationSummary, Reminder, ReminderTarget, Situation};

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use context_core::{Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult};
+use context_core::base::JsonMap;
+use context_core::{Json, Message, Node, Part, Role, Timestamp, ToolResult};
 
 use super::element::{REMINDERS, Synthetic, marks};
 use super::strip_reminders;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use context_core::{Diagnostic, DiagnosticCode, Severity, Timestamp};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::{Diagnostic, Timestamp};
 
 use super::skill::Found;
 use super::{MAX_SKILL_BYTES, Skill};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use context_core::{Json, JsonMap};
+use context_core::Json;
+use context_core::base::JsonMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::SkillError;

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use context_core::{Diagnostic, DiagnosticCode, Metadata, Severity};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::{Diagnostic, Metadata};
 
 use super::MAX_DESCRIPTION_CHARS;
 use super::front_matter::{Parts, split};

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use context_core::{DiagnosticCode, FragmentData, Timestamp};
+use context_core::base::DiagnosticCode;
+use context_core::{FragmentData, Timestamp};
 use context_instructions::{InstructionFiles, InstructionOptions, InstructionScan};
 use tempfile::TempDir;
 

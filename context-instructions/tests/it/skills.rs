@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use context_core::{DiagnosticCode, Timestamp};
+use context_core::Timestamp;
+use context_core::base::DiagnosticCode;
 use context_instructions::{
     MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, Skill, SkillError, SkillFolders, SkillScan,
     available_skills, discover_skills,
@@ -244,7 +245,7 @@ proptest::proptest! {
         write(root.path(), "good", skill(&format!("'{name}'"), "Is always found."));
         let scan = discover_skills([root.path()]);
         proptest::prop_assert_eq!(scan.skills.len() + scan.diagnostics.iter()
-            .filter(|d| d.severity == context_core::Severity::Error).count(), 2);
+            .filter(|d| d.severity == context_core::base::Severity::Error).count(), 2);
         proptest::prop_assert!(scan.skills.iter().any(|skill| skill.name == name));
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::CancelSource;
+use context_core::base::CancelSource;
 use context_memory::remote::{MemoryService, ServiceReply, ServiceRequest};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};

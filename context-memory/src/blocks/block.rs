@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use context_core::{MemoryId, MemoryScope, Timestamp};
+use context_core::Timestamp;
+use context_core::base::MemoryId;
+use context_core::memory::MemoryScope;
 
 /// A block as it is. `Debug` does not show what it says.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Why a block is not changed, in words that a model can act on.
 
-use context_core::shown::shown;
+use context_core::base::shown::shown;
 use context_core::{Error, ErrorKind};
 
 /// Why a block cannot be read or changed. Nothing was written. The words are for a model: they say

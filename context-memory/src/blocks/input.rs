@@ -1,6 +1,7 @@
 //! What a model may say to the tools.
 
-use context_core::{Json, ToolInput};
+use context_core::Json;
+use context_core::message::ToolInput;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -2,10 +2,10 @@
 //!
 //! Both are one record, so that both are written and forgotten in one step.
 
-use context_core::{
-    Error, ErrorKind, Json, MemoryExpected, MemoryRecord, MemoryScope, MemoryWrite, Result,
-    StoredMemory, Timestamp,
-};
+use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::store::{MemoryExpected, MemoryWrite};
+use context_core::{Error, ErrorKind, Json, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{Block, BlockVersion};

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{
-    Clock, MemoryList, MemoryOutcome, MemoryScope, Result, Store, StoredMemory, limits,
-};
+use context_core::base::limits;
+use context_core::memory::MemoryScope;
+use context_core::memory::StoredMemory;
+use context_core::store::{MemoryList, MemoryOutcome};
+use context_core::{Clock, Result, Store};
 
 use super::rule::check_name;
 use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, kept};
@@ -30,7 +32,8 @@ pub(super) const MOST_READ: usize = 10_000;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{Clock, MemoryScope, Timestamp};
+/// use context_core::{Clock, Timestamp};
+/// use context_core::memory::MemoryScope;
 /// use context_memory::{BlockRule, Blocks};
 /// use context_store_inmem::InMemoryStore;
 ///

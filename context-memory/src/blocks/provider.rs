@@ -1,10 +1,11 @@
 //! Blocks in every turn.
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, MemoriesForgotten, MemoryForget,
-    MemoryProvider, RecallQuery, Recalled, RecalledMemory, Result, Severity,
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled, RecalledMemory,
 };
+use context_core::{CancelSignal, Diagnostic, MemoryProvider, Result};
 
 use super::notes::OPERATION;
 use super::{Block, Blocks, kept};

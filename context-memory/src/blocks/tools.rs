@@ -1,6 +1,9 @@
 //! Blocks as tools of a model.
 
-use context_core::{Error, FunctionTool, MemoryScope, Metadata, Part, Tool, ToolInput, ToolResult};
+use context_core::memory::MemoryScope;
+use context_core::message::ToolInput;
+use context_core::model::{FunctionTool, Tool};
+use context_core::{Error, Metadata, Part, ToolResult};
 use serde_json::{Value, json};
 
 use super::{Block, BlockEdit, BlockError, Blocks, Place, input};
@@ -18,7 +21,8 @@ const DELETE: &str = "memory_delete";
 /// ```
 /// # use std::sync::Arc;
 /// # use context_conformance::FixedClock;
-/// # use context_core::{MemoryScope, ToolInput};
+/// # use context_core::memory::MemoryScope;
+/// # use context_core::message::ToolInput;
 /// # use context_memory::{BlockRule, BlockTools, Blocks};
 /// # use context_store_inmem::InMemoryStore;
 /// # #[tokio::main(flavor = "current_thread")]

@@ -1,12 +1,14 @@
 //! Turns become records.
 
+use context_core::message::is_blank;
 use std::collections::HashSet;
 
-use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind, MemoryId,
-    MemoryOutcome, MemoryRecord, MemorySource, MemoryVector, MemoryWrite, Result, Role, SessionId,
-    limits, wire,
-};
+use context_core::base::{MemoryId, limits};
+use context_core::memory::{CapturedMessage, CapturedTurn, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::model::{EmbedAs, Embedder};
+use context_core::store::{MemoryOutcome, MemoryWrite};
+use context_core::{CancelSignal, Error, ErrorKind, Result, Role, SessionId};
 
 use super::{EPISODE, Episodic};
 use crate::{passages, words};
@@ -91,7 +93,7 @@ fn records(
         }
         MemoryWrite::new(record, words.trim())
     };
-    passages::cut(&text).filter(|text| !wire::is_blank(text)).enumerate().map(record).collect()
+    passages::cut(&text).filter(|text| !is_blank(text)).enumerate().map(record).collect()
 }
 
 /// The same for the same part of the same message, whatever else is told.

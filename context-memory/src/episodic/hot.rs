@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use context_core::{
-    MemoryId, MemoryRecordStore, MemoryScope, RecallQuery, RecalledMemory, Result, UserId,
-};
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryScope, RecallQuery, RecalledMemory};
+use context_core::store::MemoryRecordStore;
+use context_core::{Result, UserId};
 use moka::future::Cache;
 
 /// What was recalled for a question.

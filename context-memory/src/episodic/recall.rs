@@ -1,13 +1,15 @@
 //! A question is answered with what was said.
 
+use context_core::message::is_blank;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, EmbedAs, MemoryFind, MemoryHit, MemoryId,
-    MemoryRecordStore, MemoryScope, MemoryVector, RecallQuery, Recalled, RecalledMemory, Result,
-    Severity, StoredMemory, limits, wire,
-};
+use context_core::base::{DiagnosticCode, MemoryId, Severity, limits};
+use context_core::memory::{MemoryScope, RecallQuery, Recalled, RecalledMemory};
+use context_core::memory::{MemoryVector, StoredMemory};
+use context_core::model::EmbedAs;
+use context_core::store::{MemoryFind, MemoryHit, MemoryRecordStore};
+use context_core::{CancelSignal, Diagnostic, Result};
 
 use super::hot::Answer;
 use super::{EPISODE, Episodic};
@@ -94,7 +96,7 @@ async fn vector(
     cancel: &CancelSignal,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<MemoryVector> {
-    let embedder = memory.embedder.as_ref().filter(|_| !wire::is_blank(text))?;
+    let embedder = memory.embedder.as_ref().filter(|_| !is_blank(text))?;
     if let Some(known) = memory.hot.vector(text).await {
         return Some(MemoryVector::new(embedder.name(), known));
     }

@@ -1,6 +1,8 @@
 //! What a model is asked about messages, and how its answer is read.
 
-use context_core::{CapturedMessage, ModelRequest, OutputSchema, Timestamp};
+use context_core::memory::CapturedMessage;
+use context_core::model::OutputSchema;
+use context_core::{ModelRequest, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

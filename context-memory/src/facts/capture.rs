@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
-use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryExpected, MemoryId,
-    MemoryOutcome, MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result,
-    Role, SessionId, Timestamp, limits,
-};
+use context_core::base::{MemoryId, limits};
+use context_core::memory::MemoryRecord;
+use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, MemorySource};
+use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
+use context_core::{CancelSignal, Error, ErrorKind, Result, Role, SessionId, Timestamp};
 
 use super::notes::OPERATION;
 use super::{ExtractedFact, FactExtractor, Facts, Statement, kept, names};
@@ -83,7 +83,8 @@ impl Facts {
     fn may_say(&self, captured: &CapturedMessage) -> bool {
         let message = &captured.message;
         let is_answer = self.answers && message.role == Role::Assistant;
-        (message.is_request() || is_answer) && !context_core::wire::is_blank(&message.plain_text())
+        (message.is_request() || is_answer)
+            && !context_core::message::is_blank(&message.plain_text())
     }
 
     /// Those of the messages that nobody has looked through to the end, and that were not

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use context_core::{CancelSignal, CapturedMessage, Result, Timestamp};
+use context_core::memory::CapturedMessage;
+use context_core::{CancelSignal, Result, Timestamp};
 
 use super::Holds;
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use context_core::{MemoryId, MemoryScope, MemorySource, Timestamp};
+use context_core::Timestamp;
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryScope, MemorySource};
 
 use super::Holds;
 

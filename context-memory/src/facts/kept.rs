@@ -1,8 +1,9 @@
 //! The record of a statement.
 
-use context_core::{
-    Error, ErrorKind, Json, MemoryRecord, MemoryScope, MemoryWrite, Result, StoredMemory, Timestamp,
-};
+use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::store::MemoryWrite;
+use context_core::{Error, ErrorKind, Json, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{Holds, Statement, names};
@@ -28,7 +29,7 @@ struct Data {
 /// A statement as it is kept.
 #[derive(Clone)]
 pub(super) struct Said {
-    pub(super) record: (MemoryScope, context_core::MemoryId),
+    pub(super) record: (MemoryScope, context_core::base::MemoryId),
     pub(super) statement: Statement,
     pub(super) recorded: Timestamp,
 }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedMessage, Error, ErrorKind, LanguageModel, ModelError, ModelErrorCode,
-    Result, Retry, Timestamp,
-};
+use context_core::memory::CapturedMessage;
+use context_core::model::{LanguageModel, ModelErrorCode};
+use context_core::{CancelSignal, Error, ErrorKind, ModelError, Result, Retry, Timestamp};
 
 use super::{Extracted, FactExtractor, ask};
 

@@ -1,6 +1,8 @@
 //! When two names are the same, and the names of records that follow from them.
 
-use context_core::{MemoryId, MemoryScope, MemorySource, search};
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryScope, MemorySource};
+use context_store_kit::search;
 
 use super::Statement;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{
-    Clock, Error, ErrorKind, MemoryId, MemoryOutcome, MemoryScope, MemoryWrite, MemoryWritten,
-    Result, Store, Timestamp, limits,
-};
+use context_core::base::{MemoryId, limits};
+use context_core::memory::MemoryScope;
+use context_core::store::{MemoryOutcome, MemoryWrite, MemoryWritten};
+use context_core::{Clock, Error, ErrorKind, Result, Store, Timestamp};
 
 use super::statement::check_part;
 use super::{Fact, FactExtractor, Holds, Statement, kept, names};
@@ -23,7 +23,8 @@ pub(super) const OPERATION: &str = "facts";
 /// ```
 /// # use std::sync::Arc;
 /// # use context_conformance::FixedClock;
-/// # use context_core::{MemoryScope, Timestamp};
+/// # use context_core::Timestamp;
+/// # use context_core::memory::MemoryScope;
 /// # use context_memory::{Facts, Holds, Statement};
 /// # use context_store_inmem::InMemoryStore;
 /// # #[tokio::main(flavor = "current_thread")]

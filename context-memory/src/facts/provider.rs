@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryFind, MemoryForget, MemoryId,
-    MemoryProvider, MemoryScope, RecallQuery, Recalled, RecalledMemory, Result, limits,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery, Recalled,
+    RecalledMemory,
 };
+use context_core::store::MemoryFind;
+use context_core::{CancelSignal, MemoryProvider, Result};
 
 use super::{Fact, Facts, kept, read};
 use crate::cost;
@@ -36,7 +39,7 @@ impl MemoryProvider for Facts {
         let mut find = MemoryFind::new(query.scope.visible(), words, MOST_HITS);
         find.kinds = vec![kept::KIND.to_owned()];
         let hits = self.records.get("recall")?.find_memories(&find).await?.hits;
-        let record = |hit: &context_core::MemoryHit| {
+        let record = |hit: &context_core::store::MemoryHit| {
             let record = &hit.stored.record;
             ((record.scope.clone(), record.id.clone()), hit.score)
         };

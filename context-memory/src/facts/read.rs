@@ -1,6 +1,10 @@
 //! Reading statements, and the facts that follow from them.
 
-use context_core::{MemoryFind, MemoryList, MemoryScope, Result, StoredMemory, limits};
+use context_core::Result;
+use context_core::base::limits;
+use context_core::memory::MemoryScope;
+use context_core::memory::StoredMemory;
+use context_core::store::{MemoryFind, MemoryList};
 use futures_util::future::try_join_all;
 
 use super::notes::OPERATION;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use context_core::{Error, MemorySource, Result, Timestamp};
+use context_core::memory::MemorySource;
+use context_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::names;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{MemoryId, Timestamp};
+use context_core::Timestamp;
+use context_core::base::MemoryId;
 
 use super::kept::Said;
 use super::{Fact, Holds, names};

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::{CapturedTurn, Error, ErrorKind, Result, Retry};
+use context_core::memory::CapturedTurn;
+use context_core::{Error, ErrorKind, Result, Retry};
 use tokio::sync::Notify;
 
 /// How much may wait.

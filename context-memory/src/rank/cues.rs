@@ -1,6 +1,6 @@
 //! What an answer must have: an amount where one asks how much, a time where one asks when.
 
-use context_core::search;
+use context_store_kit::search;
 
 /// A kind of answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use context_core::{Timestamp, limits, search};
+use context_core::Timestamp;
+use context_core::base::limits;
+use context_store_kit::search;
 
 use super::cues::{self, Cue};
 use super::times::{self, Span};

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
-use context_core::search::{self, Bm25};
-use context_core::{MemoryHit, StoredMemory};
+use context_core::memory::StoredMemory;
+use context_core::store::Bm25;
+use context_core::store::MemoryHit;
+use context_store_kit::search;
 
 use super::cues;
 use super::question::{Question, initials, is_short};

@@ -1,6 +1,7 @@
 //! What a question says of time, as spans in which an answer was said.
 
-use context_core::{Timestamp, search};
+use context_core::Timestamp;
+use context_store_kit::search;
 
 const DAY: i64 = 86_400_000_000;
 

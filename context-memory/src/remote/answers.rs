@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryForget, MemoryScope,
-    MemorySource, Message, RecallQuery, RecalledMemory, limits,
+use context_core::base::limits;
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoryForget, MemoryScope, MemorySource, RecallQuery,
+    RecalledMemory,
 };
+use context_core::{CancelSignal, Error, ErrorKind, Message};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

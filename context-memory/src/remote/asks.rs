@@ -1,10 +1,8 @@
 //! The client.
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, RecallQuery,
-    Recalled, Result,
-};
+use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
+use context_core::{CancelSignal, MemoryProvider, Result};
 use context_http::{Client, ClientOptions, HttpError, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,7 @@
 //! What a client believes of an answer.
 
-use context_core::{MemoryScope, Recalled, RecalledMemory, limits};
+use context_core::base::limits;
+use context_core::memory::{MemoryScope, Recalled, RecalledMemory};
 
 use super::{RemoteError, wire};
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    CapturedMessage, CapturedTurn, Media, MediaSource, Message, Part, ToolResult, wire::is_blank,
-};
+use context_core::memory::{CapturedMessage, CapturedTurn};
+use context_core::message::is_blank;
+use context_core::message::{Media, MediaSource};
+use context_core::{Message, Part, ToolResult};
 
 use super::wire;
 

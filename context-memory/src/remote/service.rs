@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::{CancelSignal, MemoryProvider, MemoryScope, UserId};
+use context_core::memory::MemoryScope;
+use context_core::{CancelSignal, MemoryProvider, UserId};
 
 use super::answers;
 

@@ -1,10 +1,9 @@
 //! The bodies. What a server reads has no unknown fields; a client passes over those it does not
 //! know, but in scopes.
 
-use context_core::{
-    MemoryId, MemoryScope, MemorySource, Message, MessageId, RecalledMemory, Role, SessionId,
-    Timestamp, UserId,
-};
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryScope, MemorySource, RecalledMemory};
+use context_core::{Message, MessageId, Role, SessionId, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 
 pub(super) const PROTOCOL: u32 = 1;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_conformance::{FixedClock, Random};
-use context_core::MemoryScope;
+use context_core::memory::MemoryScope;
 use context_memory::{BlockEdit, BlockError, BlockRule, Blocks, Reach};
 use proptest::prelude::*;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_conformance::FixedClock;
 use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
-use context_core::{CancelSignal, CapturedMessage, MemoryProvider, Result, Timestamp};
+use context_core::memory::CapturedMessage;
+use context_core::{CancelSignal, MemoryProvider, Result, Timestamp};
 use context_memory::{Blocks, Extracted, ExtractedFact, FactExtractor, Facts, Holds};
 use context_store_inmem::InMemoryStore;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use context_conformance::{FixedClock, Random};
-use context_core::{
-    CancelSignal, ErrorKind, MemoryForget, MemoryId, MemoryProvider, MemoryScope, MemorySource,
-    RecallQuery, Store, Timestamp,
-};
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
+use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store, Timestamp};
 use context_memory::{Fact, Facts, Holds, Reach, Stated, Statement};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;

@@ -4,10 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_conformance::FixedClock;
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoryForget, MemorySource, RecallQuery,
+};
+use context_core::model::{LanguageModel, ModelErrorCode};
 use context_core::{
-    Answer, CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, LanguageModel, MemoryForget,
-    MemoryProvider, MemorySource, Message, ModelError, ModelErrorCode, ModelRequest, Part,
-    RecallQuery, Role, Store,
+    Answer, CancelSignal, ErrorKind, MemoryProvider, Message, ModelError, ModelRequest, Part, Role,
+    Store,
 };
 use context_memory::{Facts, ModelExtractor};
 use context_store_inmem::InMemoryStore;
@@ -261,7 +264,7 @@ async fn a_long_turn_is_asked_about_in_pieces_and_a_cancel_stops_it() {
     let messages = (0..40)
         .map(|at| said(&format!("m{at}"), Role::User, &format!("fact: Ada, knows {at}, it"), 0));
     let told = turn(messages.collect());
-    let source = context_core::CancelSource::new();
+    let source = context_core::base::CancelSource::new();
     source.cancel();
     assert_eq!(
         facts.capture(&told, &source.signal()).await.unwrap_err().kind(),

@@ -10,10 +10,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_conformance::FixedClock;
 use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, MemorySource,
+    RecallQuery, Recalled,
+};
+use context_core::message::Reasoning;
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, MemoriesForgotten, MemoryForget,
-    MemoryProvider, MemoryScope, MemorySource, Message, Part, Reasoning, RecallQuery, Recalled,
-    Result, Role, Store, Timestamp,
+    CancelSignal, ErrorKind, MemoryProvider, Message, Part, Result, Role, Store, Timestamp,
 };
 use context_http::{ClientOptions, Retries, Secret};
 use context_memory::remote::{KeyFor, MemoryService, RemoteMemory};
@@ -171,7 +174,7 @@ async fn a_long_turn_is_sent_in_pieces() {
 
 #[tokio::test]
 async fn what_is_cancelled_is_not_asked() {
-    let source = context_core::CancelSource::new();
+    let source = context_core::base::CancelSource::new();
     source.cancel();
     let memory = client("http://127.0.0.1:1", KEY);
     let cancelled =

@@ -2,11 +2,14 @@
 //! tasks happens.
 
 use async_trait::async_trait;
-use context_core::{
-    Cursor, FragmentStore, HistoryStore, MemoriesForgotten, MemoriesFound, MemoryFind,
-    MemoryForget, MemoryId, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryScope, MemoryStats,
-    MemoryWrite, Page, Result, Store, StoreInfo, StoredMemory, UserId,
+use context_core::base::MemoryId;
+use context_core::memory::StoredMemory;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::store::{
+    Cursor, FragmentStore, HistoryStore, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryStats, MemoryWrite, Page, StoreInfo,
 };
+use context_core::{Result, Store, UserId};
 use context_store_inmem::InMemoryStore;
 
 #[derive(Debug, Default)]

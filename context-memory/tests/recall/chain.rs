@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Clock, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, RecallQuery,
-    Timestamp,
-};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
+use context_core::{Clock, ErrorKind, MemoryProvider, Timestamp};
 use context_memory::{Chain, Episodic, Facts, Holds, Statement};
 use context_store_inmem::InMemoryStore;
 
@@ -110,7 +108,7 @@ impl MemoryProvider for Refuses {
         &self,
         _query: &RecallQuery,
         _cancel: &context_core::CancelSignal,
-    ) -> context_core::Result<context_core::Recalled> {
+    ) -> context_core::Result<context_core::memory::Recalled> {
         Err(context_core::Error::new(
             ErrorKind::Unsupported,
             "recall",
@@ -120,7 +118,7 @@ impl MemoryProvider for Refuses {
 
     async fn capture(
         &self,
-        _turn: &context_core::CapturedTurn,
+        _turn: &context_core::memory::CapturedTurn,
         _cancel: &context_core::CancelSignal,
     ) -> context_core::Result<()> {
         Ok(())
@@ -129,7 +127,7 @@ impl MemoryProvider for Refuses {
     async fn forget(
         &self,
         _forget: &MemoryForget,
-    ) -> context_core::Result<context_core::MemoriesForgotten> {
-        Ok(context_core::MemoriesForgotten::default())
+    ) -> context_core::Result<context_core::memory::MemoriesForgotten> {
+        Ok(context_core::memory::MemoriesForgotten::default())
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use context_core::{
-    CapturedMessage, CapturedTurn, Durability, ErrorKind, FragmentStore, HistoryStore,
-    MemoryForget, MemoryProvider, MemoryScope, MemorySource, Message, RecallQuery, Role, Store,
-    StoreInfo,
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoryForget, MemoryScope, MemorySource, RecallQuery,
 };
+use context_core::store::{Durability, FragmentStore, HistoryStore, StoreInfo};
+use context_core::{ErrorKind, MemoryProvider, Message, Role, Store};
 use context_memory::{Episodic, Reach};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;

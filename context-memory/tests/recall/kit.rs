@@ -4,10 +4,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery,
+    Recalled,
+};
+use context_core::model::{EmbedAs, Embedder, ModelErrorCode};
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind,
-    MemoriesForgotten, MemoryForget, MemoryProvider, MemoryScope, Message, ModelError,
-    ModelErrorCode, RecallQuery, Recalled, Result, Retry, Role, Timestamp,
+    CancelSignal, Error, ErrorKind, MemoryProvider, Message, ModelError, Result, Retry, Role,
+    Timestamp,
 };
 use context_memory::Episodic;
 use context_store_inmem::InMemoryStore;

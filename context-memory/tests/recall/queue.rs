@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use context_core::{
-    CancelSource, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, Retry,
-};
+use context_core::base::CancelSource;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::{ErrorKind, MemoryProvider, Retry};
 use context_memory::Queued;
 
 use crate::kit::{Shaky, ada, never, recall, turn};

@@ -1,9 +1,7 @@
 //! What comes first.
 
-use context_core::{
-    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Role,
-    Timestamp,
-};
+use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, RecallQuery};
+use context_core::{MemoryProvider, Message, Role, Timestamp};
 
 use crate::kit::{ada, episodic, minute, never, turn};
 

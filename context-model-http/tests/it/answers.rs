@@ -1,8 +1,7 @@
 //! What a model says arrives, whole and in events, as if there were no network.
 
-use context_core::{
-    Answer, AnswerDelta, CancelSignal, LanguageModel, Message, ModelRequest, Part, Role, StopReason,
-};
+use context_core::model::{AnswerDelta, LanguageModel, StopReason};
+use context_core::{Answer, CancelSignal, Message, ModelRequest, Part, Role};
 use serde_json::{Value, json};
 
 use crate::{FORMS, complete, model, request, served, stream, talkative};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use context_conformance::simulator::Fault;
 use context_conformance::simulator::http::{Bad, BadServer};
-use context_core::{CancelSource, EmbedAs, Embedder, LanguageModel, ModelErrorCode as Code};
+use context_core::base::CancelSource;
+use context_core::model::{EmbedAs, Embedder, LanguageModel, ModelErrorCode as Code};
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpEmbedder};
 

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
 use context_conformance::simulator::http::Bad;
-use context_core::{CancelSignal, EmbedAs, Embedder, LanguageModel};
+use context_core::CancelSignal;
+use context_core::model::{EmbedAs, Embedder, LanguageModel};
 use context_http::{Proxy, Secret};
 use context_model_http::{Endpoint, HttpEmbedder, HttpModel};
 use serde_json::json;

@@ -1,7 +1,8 @@
 //! Vectors come back one for each text, in order, all of one length, or not at all.
 
 use context_conformance::simulator::http::{Bad, HttpFace, HttpServer, hashed_vector};
-use context_core::{CancelSignal, EmbedAs, Embedder, ModelError, ModelErrorCode as Code};
+use context_core::model::{EmbedAs, Embedder, ModelErrorCode as Code};
+use context_core::{CancelSignal, ModelError};
 use context_model_http::{Endpoint, HttpEmbedder, VectorForm};
 use proptest::prelude::*;
 use serde_json::{Value, json};

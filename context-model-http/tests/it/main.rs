@@ -24,10 +24,11 @@ use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::ResponsesCodec;
 use context_conformance::simulator::http::{Bad, BadServer, HttpFace, HttpServer};
 use context_conformance::simulator::{Say, Simulator};
-use context_core::{
-    Answer, AnswerDelta, CancelSignal, FunctionTool, Json, LanguageModel, Media, Message,
-    ModelCodec, ModelError, ModelRequest, TokenCount, TokenCounter,
+use context_core::message::Media;
+use context_core::model::{
+    AnswerDelta, FunctionTool, LanguageModel, ModelCodec, TokenCount, TokenCounter,
 };
+use context_core::{Answer, CancelSignal, Json, Message, ModelError, ModelRequest};
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpModel};
 use serde_json::json;
@@ -51,7 +52,7 @@ impl TokenCounter for Quarters {
         TokenCount::exact(text.len().div_ceil(4) as u64)
     }
 
-    fn count_media(&self, _kind: context_core::MediaKind, _media: &Media) -> TokenCount {
+    fn count_media(&self, _kind: context_core::model::MediaKind, _media: &Media) -> TokenCount {
         TokenCount::exact(100)
     }
 }

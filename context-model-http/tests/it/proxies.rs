@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use context_core::ModelErrorCode as Code;
+use context_core::model::ModelErrorCode as Code;
 use context_http::{Proxy, Retries};
 use context_model_http::{Endpoint, HttpModel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use context_conformance::simulator::http::{Bad, HttpFace};
 use context_conformance::simulator::{Fault, Simulator};
-use context_core::{CancelSignal, LanguageModel, ModelError, ModelErrorCode as Code};
+use context_core::model::{LanguageModel, ModelErrorCode as Code};
+use context_core::{CancelSignal, ModelError};
 use context_http::Retries;
 use context_model_http::{Endpoint, HttpModel};
 
@@ -110,8 +111,7 @@ async fn an_error_that_comes_as_an_answer_is_an_error() {
     for (form, body, code) in [
         (
             "openai",
-            r#"{"error":{"message":"Rate limit reached for
-                m.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+            r#"{"error":{"message":"Rate limit reached for m.","type":"tokens","code":"rate_limit_exceeded"}}"#,
             Code::RateLimit,
         ),
         (

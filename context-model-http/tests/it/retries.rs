@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use context_conformance::simulator::Fault;
 use context_conformance::simulator::http::Bad;
-use context_core::ModelErrorCode as Code;
+use context_core::model::ModelErrorCode as Code;
 use context_http::Retries;
 
 use crate::{FORMS, Noted, bad, complete, model, noted, served, stream, talkative};

@@ -1,6 +1,6 @@
 //! Endpoints are what the environment says, or what is said.
 
-use context_core::LanguageModel;
+use context_core::model::LanguageModel;
 use context_model_http::{Endpoint, HttpEmbedder, HttpError, HttpModel, SetupError};
 
 fn variables<'v>(set: &'v [(&'v str, &'v str)]) -> impl Fn(&str) -> Option<String> + 'v {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use context_conformance::simulator::Fault;
 use context_conformance::simulator::http::Bad;
-use context_core::{AnswerDelta, ModelErrorCode as Code, Part};
+use context_core::Part;
+use context_core::model::{AnswerDelta, ModelErrorCode as Code};
 
 use crate::{FORMS, Noted, bad, complete, model, noted, served, stream, talkative};
 

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use context_core::{
-    BlobId, CompactionPolicy, HistoryView, Json, Message, Part, Role, TokenCount, TokenCounter,
-};
+use context_core::base::BlobId;
+use context_core::history::HistoryView;
+use context_core::model::{TokenCount, TokenCounter};
+use context_core::{CompactionPolicy, Json, Message, Part, Role};
 use context_policy_microcompact::Microcompact;
 use context_tokens::ModelCounter;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Budget, CompactionPolicy, Goal, HistoryView, Media, MediaSource, Message, Metadata, Part, Plan,
-    Proposal, Role, TokenCounter, ToolResult,
-};
+use context_core::history::{Goal, HistoryView, Plan, Proposal};
+use context_core::message::{Media, MediaSource};
+use context_core::model::{Budget, TokenCounter};
+use context_core::{CompactionPolicy, Message, Metadata, Part, Role, ToolResult};
 use context_tokens::{ModelCounter, ModelTable};
 use serde_json::json;
 

@@ -1,9 +1,10 @@
 //! Pictures and documents.
 
-use context_core::{
-    BlobId, CompactionPolicy, HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part,
-    Role, TokenCount, TokenCounter,
-};
+use context_core::base::BlobId;
+use context_core::history::HistoryView;
+use context_core::message::{Media, MediaSource};
+use context_core::model::{MediaKind, TokenCount, TokenCounter};
+use context_core::{CompactionPolicy, Message, Metadata, Part, Role};
 use context_policy_microcompact::Microcompact;
 
 use crate::helpers::{counter, goal, history, image, is_nothing, left, long, results, step, text};

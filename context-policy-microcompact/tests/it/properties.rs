@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_conformance::policy::{QuarterCounter, assert_policy_conforms, conversations};
-use context_core::{CompactionPolicy, HistoryView, Message, Part, ToolNames};
+use context_core::history::{HistoryView, ToolNames};
+use context_core::{CompactionPolicy, Message, Part};
 use context_policy_microcompact::{Microcompact, Tools};
 use proptest::prelude::*;
 use proptest::test_runner::Config;

@@ -1,6 +1,7 @@
 //! Which results are shortened.
 
-use context_core::{CacheState, CompactionPolicy, HistoryView, Message, Part, Role, ToolNames};
+use context_core::history::{CacheState, HistoryView, ToolNames};
+use context_core::{CompactionPolicy, Message, Part, Role};
 use context_policy_microcompact::{Microcompact, Tools};
 
 use crate::helpers::{

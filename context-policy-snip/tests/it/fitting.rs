@@ -1,6 +1,7 @@
 //! As much as the goal asks.
 
-use context_core::{Message, Role, ToolNames};
+use context_core::history::ToolNames;
+use context_core::{Message, Role};
 use context_policy_snip::Snip;
 
 use crate::helpers::{checkpoint, history, left, plan, proposal, shown, step, total, turn, turns};

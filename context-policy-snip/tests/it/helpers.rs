@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use context_conformance::policy::QuarterCounter;
-use context_core::{
-    Budget, CHECKPOINT, CompactionPolicy, Goal, HistoryView, Message, Part, Plan, Proposal, Role,
-};
+use context_core::history::{Goal, HistoryView, Plan, Proposal};
+use context_core::model::Budget;
+use context_core::{CompactionPolicy, Message, Part, Role};
 use serde_json::json;
 
 pub(crate) type History = Vec<Arc<Message>>;
@@ -31,7 +31,7 @@ pub(crate) fn step(id: &str, tool: &str) -> [Message; 2] {
 }
 
 pub(crate) fn checkpoint() -> Message {
-    Message::from("So far.").marked(Message::SYNTHETIC).marked(CHECKPOINT)
+    Message::from("So far.").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT)
 }
 
 pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {

@@ -1,6 +1,7 @@
 //! Calls and results that stand in different gaps.
 
-use context_core::{Message, Role, ToolNames};
+use context_core::history::ToolNames;
+use context_core::{Message, Role};
 use context_policy_snip::Snip;
 
 use crate::helpers::{History, history, left, proposal, shown, step, turn};

@@ -1,7 +1,7 @@
 //! What holds for every conversation.
 
 use context_conformance::policy::assert_policy_conforms;
-use context_core::ToolNames;
+use context_core::history::ToolNames;
 use context_policy_snip::Snip;
 
 #[test]

@@ -1,6 +1,7 @@
 //! By turns.
 
-use context_core::{CompactionPolicy, Message, Part, Role, ToolNames};
+use context_core::history::ToolNames;
+use context_core::{CompactionPolicy, Message, Part, Role};
 use context_policy_snip::Snip;
 
 use crate::helpers::{history, left, plan, proposal, shown, step, turn, turns};

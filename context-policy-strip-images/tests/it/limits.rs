@@ -2,7 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use context_core::{ImageLimits, MediaSource, ModelError, ModelErrorCode, Part};
+use context_core::message::MediaSource;
+use context_core::model::{ImageLimits, ModelErrorCode};
+use context_core::{ModelError, Part};
 use context_policy_strip_images::{Rescale, Rescaled, StripImages};
 
 use crate::{History, attached, content, image, left, media};
@@ -41,8 +43,11 @@ fn of_too_many_images_the_oldest_go() {
     let history = vec![attached([image("1"), image("2")]), attached([image("3"), image("4")])];
     let left = within(&history, &StripImages::new(), |limits| limits.count = Some(2));
     assert_eq!(left, ["[image removed: 1]", "[image removed: 2]", "3", "4"]);
-    let error =
-        ModelError::classify("anyone", Some(400), "too many images: at most 3 images per request");
+    let error = context_codec_kit::classify(
+        "anyone",
+        Some(400),
+        "too many images: at most 3 images per request",
+    );
     let left =
         content(&crate::left(&history, |view| StripImages::new().for_error(view, &error)).unwrap());
     assert_eq!(left, ["[image removed: 1]", "2", "3", "4"]);

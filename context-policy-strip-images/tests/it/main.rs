@@ -5,10 +5,10 @@ mod strip;
 
 use std::sync::Arc;
 
-use context_core::{
-    HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part, Proposal, Role,
-    TokenCount, TokenCounter, ToolResult,
-};
+use context_core::history::{HistoryView, Proposal};
+use context_core::message::{Media, MediaSource};
+use context_core::model::{MediaKind, TokenCount, TokenCounter};
+use context_core::{Message, Metadata, Part, Role, ToolResult};
 
 /// A token for each byte of text, a hundred for each piece of media.
 #[derive(Debug)]

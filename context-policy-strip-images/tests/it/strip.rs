@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use context_conformance::histories::histories;
 use context_conformance::policy::assert_policy_conforms;
-use context_core::{
-    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, Media, MediaKind, MediaSource,
-    Message, ModelError, ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy,
-    Role, TokenCount, TokenCounter, ToolResult,
+use context_core::history::{
+    Attempt, Failure, Goal, HistoryView, RecoveryDecision, RecoveryPolicy,
 };
+use context_core::message::{Media, MediaSource, Reasoning};
+use context_core::model::{Budget, MediaKind, ModelErrorCode as Code, TokenCount, TokenCounter};
+use context_core::{CompactionPolicy, Message, ModelError, Part, Role, ToolResult};
 use context_policy_strip_images::{Marker, StripImages};
 use proptest::prelude::*;
 

@@ -1,9 +1,9 @@
 //! How much is covered, kept and shown: to the token, where the goal says so.
 
 use context_conformance::policy::QuarterCounter;
-use context_core::{
-    Budget, CHECKPOINT, CompactionPolicy, Goal, HistoryView, Message, Proposal, TokenCounter,
-};
+use context_core::history::{Goal, HistoryView, Proposal};
+use context_core::model::{Budget, TokenCounter};
+use context_core::{CompactionPolicy, Message};
 use context_policy_summarize::{Checkpoint, Summarize};
 
 use crate::desk::{
@@ -57,7 +57,7 @@ fn so_many_messages_stay_and_groups_are_whole() {
 /// The old checkpoint gives way to the new one.
 #[test]
 fn an_old_checkpoint_takes_no_room() {
-    let old = user("so far. ".repeat(1_500)).marked(Message::SYNTHETIC).marked(CHECKPOINT);
+    let old = user("so far. ".repeat(1_500)).marked(Message::SYNTHETIC).marked(Message::CHECKPOINT);
     let with: Vec<_> = [old].into_iter().chain(steps("the task", 40, 4_000)).collect();
     let policy = Summarize::new();
     let without = stays(&policy, &history(steps("the task", 40, 4_000)), &goal(10_000));
@@ -156,7 +156,7 @@ fn a_checkpoint_counts_what_it_stands_for_and_nothing_that_stays() {
 fn of_a_long_summary_so_far_as_much_as_fits_is_given() {
     let old = user(format!("first {} last", "word ".repeat(200_000)))
         .marked(Message::SYNTHETIC)
-        .marked(CHECKPOINT);
+        .marked(Message::CHECKPOINT);
     let messages = history([old].into_iter().chain(steps("the task", 40, 4_000)));
     let task = task(&Summarize::new().window(8_000), &messages, &goal(4_000));
     let text = shown(&task);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Answer, Message, ModelError, ModelErrorCode, Part, Role, StopReason, SummaryError,
-};
+use context_core::history::SummaryError;
+use context_core::model::{ModelErrorCode, StopReason};
+use context_core::{Answer, Message, ModelError, Part, Role};
 use context_policy_summarize::{Checkpoint, Summarize};
 use serde_json::json;
 
@@ -91,8 +91,12 @@ fn a_summary_of_another_history_is_refused() {
     }
     let equal: Vec<_> = messages.iter().map(|message| Arc::new(Message::clone(message))).collect();
     assert!(accept(&policy, &equal, &task, &says(WHOLE)).is_ok(), "the same words read again");
-    let foreign =
-        context_core::SummaryTask::new("another", task.request.clone(), task.covers.clone(), 9);
+    let foreign = context_core::history::SummaryTask::new(
+        "another",
+        task.request.clone(),
+        task.covers.clone(),
+        9,
+    );
     assert_eq!(accept(&policy, &messages, &foreign, &says(WHOLE)), Err(SummaryError::NotAsked));
 }
 

@@ -1,6 +1,6 @@
 //! The message that stands for others.
 
-use context_core::{CHECKPOINT, Message, Part, Role};
+use context_core::{Message, Part, Role};
 use context_policy_summarize::{CarriedTools, Checkpoint, Summarize};
 use insta::assert_snapshot;
 use serde_json::json;
@@ -162,8 +162,9 @@ fn prose_about_tokens_stays_and_keys_do_not() {
 /// A checkpoint of somebody else, or one whose record cannot be read, is a summary all the same.
 #[test]
 fn a_foreign_checkpoint_is_taken_at_its_word() {
-    let foreign =
-        user("Earlier: the user booked a trip.").marked(Message::SYNTHETIC).marked(CHECKPOINT);
+    let foreign = user("Earlier: the user booked a trip.")
+        .marked(Message::SYNTHETIC)
+        .marked(Message::CHECKPOINT);
     let read = Checkpoint::read(&foreign).unwrap();
     assert_eq!((read.summary.as_str(), read.messages), ("Earlier: the user booked a trip.", 0));
     let mut talk = vec![foreign];

@@ -1,9 +1,10 @@
 //! What is covered, what stays.
 
 use context_conformance::policy::QuarterCounter;
-use context_core::{
-    Budget, Goal, HistoryView, Message, Part, Proposal, Reasoning, Role, TokenCounter,
-};
+use context_core::history::{Goal, HistoryView, Proposal};
+use context_core::message::Reasoning;
+use context_core::model::{Budget, TokenCounter};
+use context_core::{Message, Part, Role};
 use context_policy_summarize::{Checkpoint, Summarize};
 use serde_json::json;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use context_conformance::policy::QuarterCounter;
-use context_core::{
-    Answer, Budget, Compacted, CompactionPolicy, Goal, HistoryView, Message, Part, Proposal, Role,
-    SummaryError, SummaryTask,
-};
+use context_core::history::{Compacted, Goal, HistoryView, Proposal, SummaryError, SummaryTask};
+use context_core::model::Budget;
+use context_core::{Answer, CompactionPolicy, Message, Part, Role};
 use context_policy_summarize::Summarize;
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! What holds for any conversation and any answer.
 
 use context_conformance::policy::{QuarterCounter, assert_policy_conforms_with, conversations};
-use context_core::{
-    Answer, CompactionPolicy, HistoryView, Message, Proposal, Role, StopReason, TokenCounter,
-};
+use context_core::history::{HistoryView, Proposal};
+use context_core::model::{StopReason, TokenCounter};
+use context_core::{Answer, CompactionPolicy, Message, Role};
 use context_policy_summarize::{Checkpoint, Summarize};
 use proptest::prelude::*;
 

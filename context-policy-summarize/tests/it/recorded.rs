@@ -1,7 +1,8 @@
 //! Behaviour recorded elsewhere, as far as it concerns what is summarised.
 
 use context_conformance::recordings;
-use context_core::{Media, MediaSource, Message, Metadata, Part, Role};
+use context_core::message::{Media, MediaSource};
+use context_core::{Message, Metadata, Part, Role};
 use context_policy_summarize::Summarize;
 use serde_json::Value;
 

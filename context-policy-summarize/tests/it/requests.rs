@@ -1,10 +1,10 @@
 //! What the model is asked.
 
 use context_conformance::policy::QuarterCounter;
-use context_core::{
-    Budget, CacheMarks, Goal, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part,
-    Proposal, Reasoning, Role, TokenCounter, ToolResult,
-};
+use context_core::history::{Goal, Proposal};
+use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning};
+use context_core::model::{Budget, CacheMarks, TokenCounter};
+use context_core::{Json, Message, Metadata, Part, Role, ToolResult};
 use context_policy_summarize::{HEADINGS, Summarize};
 use insta::assert_snapshot;
 use serde_json::json;
@@ -209,7 +209,7 @@ fn the_summary_so_far_is_given_and_replaced_as_a_whole() {
     assert_eq!(after.iter().filter(|message| message.is_checkpoint()).count(), 1);
 }
 
-fn input(task: &context_core::SummaryTask) -> u64 {
+fn input(task: &context_core::history::SummaryTask) -> u64 {
     QuarterCounter.count_request(&task.request).total().high()
 }
 
@@ -221,7 +221,7 @@ fn the_request_fits_whatever_the_history_is() {
     let huge_call = call("h", "write_file", json!({ "text": megabyte }));
     let many_parts =
         Message::new(Role::Assistant, (0..5_000).map(|n| Part::text(format!("part {n}"))));
-    let old = user(megabyte.clone()).marked(Message::SYNTHETIC).marked(context_core::CHECKPOINT);
+    let old = user(megabyte.clone()).marked(Message::SYNTHETIC).marked(Message::CHECKPOINT);
     for (what, front) in [
         ("one text", vec![user("the task"), assistant(megabyte.clone())]),
         ("one call", vec![user("the task"), huge_call, result("h", megabyte.clone())]),

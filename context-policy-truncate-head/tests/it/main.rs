@@ -7,9 +7,9 @@ mod what_stays;
 
 use std::sync::Arc;
 
-use context_core::{
-    Compacted, HistoryView, Message, Part, Proposal, Role, TokenCount, TokenCounter,
-};
+use context_core::history::{Compacted, HistoryView, Proposal};
+use context_core::model::{TokenCount, TokenCounter};
+use context_core::{Message, Part, Role};
 
 /// A token for each byte of text.
 #[derive(Debug)]

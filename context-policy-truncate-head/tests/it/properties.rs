@@ -1,12 +1,14 @@
 //! What holds for every history.
 
+use context_codec_kit::normalize::normalize;
 use std::sync::Arc;
 
+use context_codec_kit::normalize::HistoryRules;
 use context_conformance::histories::{damaged, histories};
 use context_conformance::policy::assert_policy_conforms;
-use context_core::{
-    HistoryRules, HistoryView, Message, Part, Plan, Structure, Unanswered, normalize,
-};
+use context_core::history::{HistoryView, Plan, Structure};
+use context_core::model::Unanswered;
+use context_core::{Message, Part};
 use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 use proptest::prelude::*;
 

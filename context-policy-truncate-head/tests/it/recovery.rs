@@ -1,9 +1,10 @@
 //! What is decided when a provider refuses.
 
-use context_core::{
-    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, ModelError,
-    ModelErrorCode as Code, RecoveryDecision, RecoveryPolicy,
+use context_core::history::{
+    Attempt, Failure, Goal, HistoryView, RecoveryDecision, RecoveryPolicy,
 };
+use context_core::model::{Budget, ModelErrorCode as Code};
+use context_core::{CompactionPolicy, ModelError};
 use context_policy_truncate_head::TruncateHead;
 
 use crate::{Bytes, assistant, history, user};

@@ -1,8 +1,9 @@
 //! What is shortened where leaving out messages is not enough.
 
-use context_core::{
-    HistoryView, Json, Media, MediaKind, Message, Part, Role, TokenCount, TokenCounter, ToolInput,
-};
+use context_core::history::HistoryView;
+use context_core::message::{Media, ToolInput};
+use context_core::model::{MediaKind, TokenCount, TokenCounter};
+use context_core::{Json, Message, Part, Role};
 use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 
 use crate::{Bytes, assistant, call, history, left, result, user};

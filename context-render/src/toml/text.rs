@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use context_core::Number;
+use context_core::fragment::Number;
 
 use crate::outline::Key;
 use crate::walk::Scalar;

@@ -3,7 +3,7 @@
 //! Two loops, each with its own stack: one for tables whose entries have lines of their own, at
 //! most as deep as a path is long, and one for the values inside a line.
 
-use context_core::Form;
+use context_core::fragment::Form;
 
 use super::text::{push_key, push_line_scalar, push_scalar};
 use crate::outline::{Children, Key, Node, NodeId, Outline, Value};

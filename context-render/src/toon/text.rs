@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use context_core::Number;
+use context_core::fragment::Number;
 
 use crate::outline::Key;
 use crate::walk::Scalar;

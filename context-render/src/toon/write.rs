@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use context_core::Form;
+use context_core::fragment::Form;
 
 use super::shape::{Shapes, for_each_cell};
 use super::text::{push_key, push_scalar};

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use context_core::{Fragment, FragmentData, Number};
+use context_core::fragment::Number;
+use context_core::{Fragment, FragmentData};
 use context_render::plural;
 
 #[derive(Clone, Debug, PartialEq)]

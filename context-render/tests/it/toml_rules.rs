@@ -1,6 +1,7 @@
 //! Each rule of the TOML renderer by example.
 
-use context_core::{Form, Fragment, FragmentData, Renderer, fragment, hint, role};
+use context_core::fragment::Form;
+use context_core::{Fragment, FragmentData, Renderer, fragment, hint, role};
 use context_render::{RenderOptions, TomlRenderer, by_name};
 
 use crate::toml_properties::read;

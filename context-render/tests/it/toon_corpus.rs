@@ -5,7 +5,8 @@
 
 use std::fs;
 
-use context_core::{Fragment, FragmentData, Number, Renderer};
+use context_core::fragment::Number;
+use context_core::{Fragment, FragmentData, Renderer};
 use context_render::ToonRenderer;
 use serde_json::Value;
 

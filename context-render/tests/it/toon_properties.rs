@@ -4,7 +4,8 @@
 use context_conformance::renderer::{
     BoxError, assert_reads_back, assert_renders_soundly, fragments,
 };
-use context_core::{Fragment, Number, Renderer};
+use context_core::fragment::Number;
+use context_core::{Fragment, Renderer};
 use context_render::ToonRenderer;
 use proptest::prelude::*;
 use serde_json::Value;

@@ -2,7 +2,8 @@
 //! is tested for any tree elsewhere; here is how it looks, and how a prompt is put together from
 //! pieces.
 
-use context_core::{Form, Fragment, FragmentData, Piece, Pieces, Renderer, fragment, hint, role};
+use context_core::fragment::{Form, Piece, Pieces};
+use context_core::{Fragment, FragmentData, Renderer, fragment, hint, role};
 use context_render::ToonRenderer;
 
 use crate::plain::Rules;

@@ -1,8 +1,10 @@
 //! Each rule of the XML renderer by example.
 
+use context_core::fragment::{
+    FragmentContent, FragmentKind, RenderError, last_assistant_message, lazy,
+};
 use context_core::{
-    Encoded, Fragment, FragmentContent, FragmentData, FragmentKind, RenderError, Renderer,
-    assistant, fragment, hint, last_assistant_message, lazy, role, user,
+    Encoded, Fragment, FragmentData, Renderer, assistant, fragment, hint, role, user,
 };
 use context_render::{FORMATS, RenderOptions, XmlRenderer, by_name};
 

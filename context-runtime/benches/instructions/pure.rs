@@ -4,7 +4,6 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::pack as packed;
 use context_runtime::microcompact::Microcompact;
 use context_runtime::tokens::{ModelCounter, TokenCounter, Vocabulary};
 use context_runtime::trajectory::Round;
@@ -16,6 +15,7 @@ use context_runtime::{
     provider, renderer,
     store::Node,
 };
+use context_store_kit::pack as packed;
 
 use crate::{Work, data, fragments, rounds, words};
 

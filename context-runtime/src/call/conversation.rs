@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use context_core::{ChatRef, Compacted, Message, ModelRequest};
+use context_core::history::Compacted;
+use context_core::{ChatRef, Message, ModelRequest};
 
 use crate::Resolved;
 

@@ -1,6 +1,7 @@
 //! Carrying decisions out.
 
-use context_core::{Failure, HistoryView, ModelError, PlanReport, RecoveryDecision};
+use context_core::ModelError;
+use context_core::history::{Failure, HistoryView, PlanReport, RecoveryDecision};
 
 use context_tokens::ModelTable;
 

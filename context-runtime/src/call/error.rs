@@ -1,6 +1,6 @@
 //! Why a call was not answered.
 
-use context_core::wire::WireError;
+use context_core::model::WireError;
 use context_core::{Answer, Error, ErrorKind, ModelError, Retry};
 
 /// Why a call was not answered. The history is as the caller has it.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Compacted, Message};
+use context_core::Message;
+use context_core::history::Compacted;
 
 /// A history and what is left of it.
 #[derive(Debug, Default)]

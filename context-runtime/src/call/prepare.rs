@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Answer, Attempt, BoundaryKind, Diagnostic, DiagnosticCode, Message, ModelContext, ModelRequest,
-    PlanReport, PrepareInput, Severity, SummaryError, SummaryTask,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::{Attempt, BoundaryKind, PlanReport, SummaryError, SummaryTask};
+use context_core::runtime::{ModelContext, PrepareInput};
+use context_core::{Answer, Diagnostic, Message, ModelRequest};
 
 use super::reply::State;
 use super::{CallError, ModelCall, OPERATION, Sent};

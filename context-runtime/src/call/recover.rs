@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use context_core::{
-    Answer, Attempt, Diagnostic, DiagnosticCode, ModelError, RecoveryDecision, RecoveryInput,
-    Severity, Usage,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::{Attempt, RecoveryDecision};
+use context_core::model::Usage;
+use context_core::runtime::RecoveryInput;
+use context_core::{Answer, Diagnostic, ModelError};
 
 use super::{CallError, ModelCall, OPERATION};
 use crate::raised_output;

@@ -1,7 +1,8 @@
 //! What came back, and whether it is an answer.
 
-use context_core::wire::is_blank;
-use context_core::{Answer, Json, Message, ModelError, ModelErrorCode, Part, Role, StopReason};
+use context_core::message::is_blank;
+use context_core::model::{ModelErrorCode, StopReason};
+use context_core::{Answer, Json, Message, ModelError, Part, Role};
 
 use super::ModelCall;
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use context_core::base::{DiagnosticCode, Severity, limits};
+use context_core::fragment::FragmentContent;
+use context_core::store::{ChatPatch, Created, NewChat};
 use context_core::{
-    BranchName, ChatId, ChatPatch, ChatRef, Clock, CodecRegistry, Created, Diagnostic,
-    DiagnosticCode, Error, FragmentContent, IdGenerator, Metadata, NewChat, Renderer, Result,
-    Severity, Store, UserId, limits,
+    BranchName, ChatId, ChatRef, Clock, CodecRegistry, Diagnostic, Error, IdGenerator, Metadata,
+    Renderer, Result, Store, UserId,
 };
 
 use super::captured::Captured;

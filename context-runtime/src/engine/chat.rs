@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node,
-    PageWalk, Placed, Result, Role, limits,
-};
+use context_core::base::limits;
+use context_core::message::Placed;
+use context_core::store::{Branch, Chat, ChatPatch, Checkpoint, PageWalk};
+use context_core::{Error, Fragment, Json, Message, MessageId, Metadata, Node, Result, Role};
 
 use super::{ContextEngine, Edits};
 

@@ -7,10 +7,12 @@ mod track;
 
 use std::sync::Arc;
 
-use context_core::{
-    Boundary, BoundaryDraft, Chain, Compacted, DraftError, Error, ErrorKind, MessageId, Metadata,
-    Node, PlanReport, Result, Shown, StoredBoundary, Target, Timestamp, shown,
+use context_core::history::{
+    BoundaryDraft, Compacted, DraftError, PlanReport, Shown, StoredBoundary, shown,
 };
+use context_core::runtime::Boundary;
+use context_core::store::Target;
+use context_core::{Chain, Error, ErrorKind, MessageId, Metadata, Node, Result, Timestamp};
 
 use self::track::Track;
 use super::resolve::refuse;

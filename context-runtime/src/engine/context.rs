@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use context_core::{
-    CodecRegistry, Error, Form, Fragment, FragmentContent, FragmentData, FragmentId, Result,
-    StoredFragment,
-};
+use context_core::base::FragmentId;
+use context_core::fragment::{Form, FragmentContent};
+use context_core::store::StoredFragment;
+use context_core::{CodecRegistry, Error, Fragment, FragmentData, Result};
 
 /// Context fragments in the order they are rendered: persisted ones as they were loaded, then new
 /// ones.

@@ -4,10 +4,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::NodeKind;
+use context_core::store::{
+    Branch, BranchDeletion, ChainEnd, Commit, CommitOutcome, Target, Window,
+};
 use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Commit, CommitOutcome, Diagnostic,
-    DiagnosticCode, Error, ErrorKind, MessageId, Node, NodeKind, Part, Result, Severity, Target,
-    Window,
+    BranchName, Chain, Diagnostic, Error, ErrorKind, MessageId, Node, Part, Result,
 };
 
 use super::ContextEngine;

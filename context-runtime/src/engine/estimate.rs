@@ -1,6 +1,7 @@
 //! What the next call of a model would have in tokens.
 
-use context_core::{ModelRequest, Result, TokenCounter};
+use context_core::model::TokenCounter;
+use context_core::{ModelRequest, Result};
 use context_tokens::{Estimate, Model};
 
 use super::ContextEngine;

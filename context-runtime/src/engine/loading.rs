@@ -7,9 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::fragment::{LazyData, OnFailure, Reuse};
 use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, Error, ErrorKind, Fragment, FragmentData, LazyData,
-    OnFailure, Result, Reuse, Severity, Timestamp,
+    CancelSignal, Diagnostic, Error, ErrorKind, Fragment, FragmentData, Result, Timestamp,
 };
 use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt};

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Clock, Fragment, FragmentContent, FragmentError, IdGenerator, LazyMessage, Message, MessageId,
-    Node, Role, Timestamp,
-};
+use context_core::fragment::{FragmentContent, FragmentError, LazyMessage};
+use context_core::{Clock, Fragment, IdGenerator, Message, MessageId, Node, Role, Timestamp};
 
 use super::view::View;
 

@@ -7,7 +7,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use context_core::{Arrangement, Fragment, FragmentId, Piece, Pieces, RenderError, Renderer};
+use context_core::base::FragmentId;
+use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
+use context_core::{Fragment, Renderer};
 use serde::{Serialize, Serializer};
 
 use super::context::{ContextFragments, Kept, Slot};

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use context_core::fragment::FragmentError;
+use context_core::model::LoweredRequest;
+use context_core::runtime::Boundary;
 use context_core::{
-    Boundary, CancelSignal, Chain, ChatRef, Diagnostic, Error, FragmentError, LoweredRequest,
-    MessageCodec, MessageId, ModelRequest, Renderer, Result,
+    CancelSignal, Chain, ChatRef, Diagnostic, Error, MessageCodec, MessageId, ModelRequest,
+    Renderer, Result,
 };
 
 use super::ContextEngine;

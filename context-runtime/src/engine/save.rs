@@ -7,10 +7,8 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    BranchName, CancelSignal, Commit, CommitOutcome, Committed, Error, ErrorKind, ForkName,
-    MessageId, Node, Result, Retry, Target,
-};
+use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
+use context_core::{BranchName, CancelSignal, Error, ErrorKind, MessageId, Node, Result, Retry};
 
 use super::compaction::PendingCompaction;
 use super::loading::Purpose;

@@ -1,10 +1,9 @@
 //! Moving through the graph: rewind, fork, switch, checkpoint, restore. Nothing here changes a
 //! message.
 
-use context_core::{
-    BranchName, Checkpoint, CheckpointName, Commit, Committed, Diagnostic, DiagnosticCode, Error,
-    ErrorKind, ForkName, MessageId, Result, Severity, Target,
-};
+use context_core::base::{CheckpointName, DiagnosticCode, Severity};
+use context_core::store::{Checkpoint, Commit, Committed, ForkName, Target};
+use context_core::{BranchName, Diagnostic, Error, ErrorKind, MessageId, Result};
 
 use super::ContextEngine;
 

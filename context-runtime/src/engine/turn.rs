@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "tokens")]
 use context_core::Answer;
+use context_core::runtime::{CaptureTurnInput, PrepareInput, ToolResultInput, ToolResultOutput};
 use context_core::{
-    CaptureTurnInput, Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, PrepareInput,
-    Result, ToolResult, ToolResultInput, ToolResultOutput,
+    Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, Result, ToolResult,
 };
 
 use super::{ContextEngine, Resolved};

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::removal::REDACTED;
-use context_core::{
-    BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, MessageId,
-    Node, NodeKind, Result, Role, Severity, StoredBoundary, Window,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::StoredBoundary;
+use context_core::message::NodeKind;
+use context_core::store::{ChainEnd, HistoryStore, Window};
+use context_core::{BranchName, Chain, ChatRef, Diagnostic, MessageId, Node, Result, Role};
 #[cfg(feature = "instructions")]
 use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;

@@ -1,6 +1,6 @@
 //! Carrying out decisions that concern the history alone.
 
-use context_core::{
+use context_core::history::{
     Attempt, BoundaryKind, Compacted, Failure, HistoryView, Plan, PlanError, Proposal,
     RecoveryDecision as Decision,
 };

@@ -1,8 +1,9 @@
 //! The tables of decisions.
 
 #[cfg(feature = "strip-images")]
-use context_core::RecoveryPolicy;
-use context_core::{Attempt, Failure, ModelErrorCode as Code, RecoveryDecision as Decision};
+use context_core::history::RecoveryPolicy;
+use context_core::history::{Attempt, Failure, RecoveryDecision as Decision};
+use context_core::model::ModelErrorCode as Code;
 
 use super::{Contract, RecoveryChain};
 

@@ -1,12 +1,14 @@
 //! Taking out of a history what a provider objects to.
 
+use context_codec_kit::normalize::normalize;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use context_core::{
-    BoundaryKind, Compacted, Edit, HistoryRules, HistoryView, Message, Metadata, Part, Plan,
-    PlanError, Role, Text, ToolCall, Unanswered, normalize,
-};
+use context_codec_kit::normalize::HistoryRules;
+use context_core::history::{BoundaryKind, Compacted, Edit, HistoryView, Plan, PlanError};
+use context_core::message::Text;
+use context_core::model::Unanswered;
+use context_core::{Message, Metadata, Part, Role, ToolCall};
 
 /// The plan that removes the model's thoughts and what signs them; nothing if there are none.
 pub(super) fn without_thoughts(view: &HistoryView<'_>) -> Option<Result<Plan, PlanError>> {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use context_core::{ChatRef, MessageId, PageWalk, Result, RoundRef, Store, Timestamp, limits};
+use context_core::base::limits;
+use context_core::store::PageWalk;
+use context_core::trajectory::RoundRef;
+use context_core::{ChatRef, MessageId, Result, Store, Timestamp};
 
 use super::texts::Needles;
 use super::{RemovalOptions, RemovalReport, copies, memories, messages, rounds};

@@ -1,10 +1,13 @@
 //! Looking through all a user has for what says the same as what was removed.
 
 use bytes::Bytes;
-use context_core::{
-    BlobStore, ChatId, ChatQuery, ChatRef, ErrorKind, MemoryList, MemoryRecordStore, MemoryScope,
-    PageWalk, Result, RoundQuery, Store, StreamId, StreamStore, TrajectoryStore, UserId, limits,
+use context_core::base::{StreamId, limits};
+use context_core::memory::MemoryScope;
+use context_core::store::{
+    BlobStore, ChatQuery, MemoryList, MemoryRecordStore, PageWalk, RoundQuery, StreamStore,
+    TrajectoryStore,
 };
+use context_core::{ChatId, ChatRef, ErrorKind, Result, Store, UserId};
 
 use super::texts::Needles;
 use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, messages, rounds};

@@ -1,8 +1,7 @@
 //! Memories that came from what is removed.
 
-use context_core::{
-    ChatId, ChatRef, MemoryForget, MemoryScope, MemorySource, MessageId, Result, SessionId, Store,
-};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::{ChatId, ChatRef, MessageId, Result, SessionId, Store};
 
 use super::RemovalReport;
 

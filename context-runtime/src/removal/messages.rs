@@ -3,10 +3,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use context_core::base::{BlobId, StreamId, limits};
+use context_core::history::{Shown, StoredBoundary};
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{ChatPatch, Commit, HistoryStore, PageWalk, Target};
 use context_core::{
-    BlobId, Chain, ChatPatch, ChatRef, Commit, Encoded, Error, ErrorKind, HistoryStore, Message,
-    MessageId, Node, NodeKind, PageWalk, Placed, Result, Shown, Store, StoredBoundary, StreamId,
-    Target, limits,
+    Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Store,
 };
 
 use super::texts::{Needles, blobs_in};

@@ -8,11 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use context_core::base::{CommitKey, limits};
+use context_core::store::{
+    PageWalk, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
+};
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundState};
 use context_core::{
-    ChatId, ChatRef, CommitKey, Error, ErrorKind, MessageId, PageWalk, RecordOutcome, Result,
-    RoundCommit, RoundPrune, RoundQuery, RoundRef, SessionId, Store, Timestamp, TrajectoryStore,
-    limits,
+    ChatId, ChatRef, Error, ErrorKind, MessageId, Result, SessionId, Store, Timestamp,
 };
 
 use super::memories::session;

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
-use context_core::{BlobId, Message, search};
+use context_core::Message;
+use context_core::base::BlobId;
+use context_store_kit::search;
 use serde_json::Value;
 
 /// How many words in a row are a copy.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::{ToolResultInput, ToolResultOutput};
+use context_core::runtime::{ToolResultInput, ToolResultOutput};
 
 /// The conversation with results and supplements behind it, unchanged.
 pub(super) fn append(input: ToolResultInput) -> ToolResultOutput {

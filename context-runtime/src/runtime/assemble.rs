@@ -4,10 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use context_core::{
-    Breakdown, Budget, Diagnostic, DiagnosticCode, Message, MessageHash, ModelContext, Prefix,
-    PrepareInput, Role, Severity, Timestamp, TokenCount,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::MessageHash;
+use context_core::model::{Budget, TokenCount};
+use context_core::runtime::{Breakdown, ModelContext, Prefix, PrepareInput};
+use context_core::{Diagnostic, Message, Role, Timestamp};
 
 use super::chain::ChainHash;
 use super::count::Counting;

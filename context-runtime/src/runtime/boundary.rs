@@ -1,6 +1,7 @@
 //! Cuts as they are reported.
 
-use context_core::{Boundary, Plan};
+use context_core::history::Plan;
+use context_core::runtime::Boundary;
 use serde_json::Value;
 
 /// The cut that a plan makes which leaves so many messages.

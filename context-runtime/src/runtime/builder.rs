@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Clock, MemoryProvider, Renderer, Store, TokenCounter, UserId};
+use context_core::model::TokenCounter;
+use context_core::{Clock, MemoryProvider, Renderer, Store, UserId};
 use context_tokens::{BudgetError, Calibrations, ModelTable};
 
 use super::parts::Parts;
@@ -112,7 +113,7 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Who decides what to do when a model refuses a request. Default: the built-in policies, with
-    /// every decision for a caller that [follows all](context_core::RecoveryInput::follows_all), as
+    /// every decision for a caller that [follows all](context_core::runtime::RecoveryInput::follows_all), as
     /// [`ModelCall`](crate::ModelCall) does, and the three of the [first
     /// contract](crate::Contract::Seed) for any other. Give a chain to add a policy of your own, or
     /// to try more or less often.

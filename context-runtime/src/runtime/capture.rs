@@ -5,10 +5,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use context_core::{
-    CaptureTurnInput, CapturedMessage, CapturedTurn, Diagnostic, DiagnosticCode, Error,
-    MemoryProvider, MemoryScope, Message, MessageHash, MessageId, Result, Severity, Timestamp,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope};
+use context_core::message::MessageHash;
+use context_core::runtime::CaptureTurnInput;
+use context_core::{Diagnostic, Error, MemoryProvider, Message, MessageId, Result, Timestamp};
 use futures_util::future::{Either, select};
 
 use super::parts::Parts;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
-use context_core::{Message, MessageHash};
+use context_core::Message;
+use context_core::message::MessageHash;
 
 /// The hash of the beginning of a history: of the messages so far, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

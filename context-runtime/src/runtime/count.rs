@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use context_core::{
-    Budget, CacheState, Diagnostic, DiagnosticCode, Error, PrepareInput, Result, Severity,
-    TokenCounter,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::CacheState;
+use context_core::model::{Budget, TokenCounter};
+use context_core::runtime::PrepareInput;
+use context_core::{Diagnostic, Error, Result};
 use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations, WindowSource};
 
 use super::parts::Parts;
@@ -90,8 +91,8 @@ impl Counters {
     pub(super) fn observe(
         &self,
         model: &str,
-        estimate: context_core::TokenCount,
-        usage: &context_core::Usage,
+        estimate: context_core::model::TokenCount,
+        usage: &context_core::model::Usage,
     ) {
         lock(&self.calibrations).observe(model, estimate, usage);
     }

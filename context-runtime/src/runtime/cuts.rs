@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Answer, Boundary, Compacted, CompactionPolicy, HistoryView, Message, MessageHash, SummaryError,
-    SummaryTask, Timestamp, TokenCounter,
-};
+use context_core::history::{Compacted, HistoryView, SummaryError, SummaryTask};
+use context_core::message::MessageHash;
+use context_core::model::TokenCounter;
+use context_core::runtime::Boundary;
+use context_core::{Answer, CompactionPolicy, Message, Timestamp};
 
 use super::boundary::boundary;
 use super::chain::Beginning;

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use context_core::history::{Compacted, RecoveryDecision, SummaryError, SummaryTask};
+use context_core::model::Usage;
+use context_core::runtime::{
+    CaptureTurnInput, ModelContext, PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
+};
 use context_core::{
-    Answer, CancelSignal, CaptureTurnInput, ChatRef, Compacted, ContextRuntime, Diagnostic,
-    Message, ModelContext, PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError,
-    SummaryTask, Timestamp, ToolResultInput, ToolResultOutput, Usage, UserId,
+    Answer, CancelSignal, ChatRef, ContextRuntime, Diagnostic, Message, Result, Timestamp, UserId,
 };
 use context_tokens::Calibrations;
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use context_core::{Compacted, Diagnostic, DiagnosticCode, Message, Part, Role, Severity};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::Compacted;
+use context_core::{Diagnostic, Message, Part, Role};
 
 /// What is kept of a history: what stands in front, the request that what follows belongs to, and
 /// the newest part.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use context_core::{
-    BlobId, CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Media, MediaSource, Message,
-    ModelContext, Part, Result, Severity, limits,
-};
+use context_core::base::{BlobId, DiagnosticCode, Severity, limits};
+use context_core::message::{Media, MediaSource};
+use context_core::runtime::ModelContext;
+use context_core::{CancelSignal, ChatRef, Diagnostic, Message, Part, Result};
 
 use super::parts::Parts;
 use super::spill::{Spill, Spilled};

@@ -1,11 +1,15 @@
 //! A runtime that keeps a number of messages and no more.
 
 use async_trait::async_trait;
-use context_core::{
-    Boundary, BoundaryKind, ContextRuntime, Diagnostic, DiagnosticCode, HistoryRules, ModelContext,
-    PrepareInput, RecoveryDecision, RecoveryInput, Result, Severity, ToolResultInput,
-    ToolResultOutput, Unanswered, limits, normalize,
+use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::normalize::normalize;
+use context_core::base::{DiagnosticCode, Severity, limits};
+use context_core::history::{BoundaryKind, RecoveryDecision};
+use context_core::model::Unanswered;
+use context_core::runtime::{
+    Boundary, ModelContext, PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
 };
+use context_core::{ContextRuntime, Diagnostic, Result};
 
 use super::append::append;
 use super::limit;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{
-    ChatRef, Clock, Error, MemoryProvider, MemoryScope, Renderer, Result, Store, TokenCounter,
-    UserId, limits,
-};
+use context_core::base::limits;
+use context_core::memory::MemoryScope;
+use context_core::model::TokenCounter;
+use context_core::{ChatRef, Clock, Error, MemoryProvider, Renderer, Result, Store, UserId};
 use context_tokens::ModelTable;
 
 use super::{LiveMedia, Pipeline, Spill, StageFault, ToolResultLimits};

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Boundary, Compacted, Diagnostic, DiagnosticCode, Goal, HistoryView, Plan, PlanError,
-    PlanReport, Price, Proposal, Severity, SummaryTask,
+use context_core::Diagnostic;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::{
+    Compacted, Goal, HistoryView, Plan, PlanError, PlanReport, Price, Proposal, SummaryTask,
 };
+use context_core::runtime::Boundary;
 
 use super::boundary::boundary;
 use super::stage::{self, Resolved};

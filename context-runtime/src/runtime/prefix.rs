@@ -1,6 +1,6 @@
 //! How a request begins: its hash, and where the provider's cache should end its entries.
 
-use context_core::{OutputSchema, Tool};
+use context_core::model::{OutputSchema, Tool};
 
 use super::chain::ChainHash;
 

@@ -6,10 +6,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use context_core::{
-    Boundary, BoundaryKind, Budget, Diagnostic, DiagnosticCode, Goal, HistoryView, Message,
-    MessageHash, ModelContext, PrepareInput, RecallQuery, Result, Severity,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::{BoundaryKind, Goal, HistoryView};
+use context_core::memory::RecallQuery;
+use context_core::message::MessageHash;
+use context_core::model::Budget;
+use context_core::runtime::{Boundary, ModelContext, PrepareInput};
+use context_core::{Diagnostic, Message, Result};
 
 use super::assemble::{self, Call, Made};
 use super::count::{self, Counters, Counting};

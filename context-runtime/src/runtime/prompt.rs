@@ -1,9 +1,11 @@
 //! The system prompt in parts: what the caller gives, where and when it is, instructions, what is
 //! appended.
 
+use context_core::message::is_blank;
 use std::fmt::Write as _;
 
-use context_core::{PrepareInput, Timestamp, wire};
+use context_core::Timestamp;
+use context_core::runtime::PrepareInput;
 
 /// The parts of a system prompt, in the order in which they stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub(super) struct Prompt {
 impl Prompt {
     /// Of an input; with a time it says which day it is and where the work is done.
     pub(super) fn of(input: &PrepareInput, now: Option<Timestamp>) -> Self {
-        let says = |text: &&str| !wire::is_blank(text);
+        let says = |text: &&str| !is_blank(text);
         let mut parts: Vec<String> = Vec::new();
         match input.custom_system_prompt.as_deref().filter(says) {
             Some(custom) => parts.push(custom.to_owned()),
@@ -65,7 +67,7 @@ fn environment(input: &PrepareInput, now: Timestamp) -> String {
     for folder in &input.additional_working_directories {
         line("further folder", &folder.display().to_string());
     }
-    if let Some(mode) = input.permission_mode.as_deref().filter(|mode| !wire::is_blank(mode)) {
+    if let Some(mode) = input.permission_mode.as_deref().filter(|mode| !is_blank(mode)) {
         line("permissions", mode);
     }
     text.push_str("\n</environment>");

@@ -1,13 +1,17 @@
 //! Memories: asked for once for a turn of the user, and shown to the model as what they are.
 
+use context_core::message::is_blank;
 use std::pin::pin;
 use std::sync::Arc;
 
-use context_core::kinds::recalled_memories;
-use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, MemoryScope, Message, MessageHash, RecallQuery,
-    RecalledMemory, RenderError, Renderer, Result, Role, Severity, TokenCounter, shorten, wire,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::fragment::RenderError;
+use context_core::history::shorten;
+use context_core::memory::recalled_memories;
+use context_core::memory::{MemoryScope, RecallQuery, RecalledMemory};
+use context_core::message::MessageHash;
+use context_core::model::TokenCounter;
+use context_core::{CancelSignal, Diagnostic, Message, Renderer, Result, Role};
 use futures_util::future::{Either, select};
 
 use super::parts::Parts;
@@ -40,7 +44,7 @@ pub(super) fn query(
     max_tokens: u64,
 ) -> Option<RecallQuery> {
     let texts = requests.iter().rev().map(|at| messages[*at].plain_text());
-    let text = texts.into_iter().find(|text| !wire::is_blank(text))?;
+    let text = texts.into_iter().find(|text| !is_blank(text))?;
     let mut query = RecallQuery::new(scope, text);
     query.recent = messages.to_vec();
     query.max_tokens = Some(max_tokens);
@@ -83,7 +87,7 @@ pub(super) async fn recall(
     };
     let mut diagnostics = recalled.diagnostics;
     let mut memories = recalled.memories;
-    memories.retain(|memory| !wire::is_blank(&memory.text));
+    memories.retain(|memory| !is_blank(&memory.text));
     // Whoever recalls what was not asked for has mixed up more than one query: nothing of it is
     // shown.
     let strange = |memory: &RecalledMemory| {

@@ -8,10 +8,11 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use context_core::{
-    Attempt, Budget, ChatRef, Failure, HistoryView, MessageHash, RecoveryDecision, RecoveryInput,
-    TokenCounter,
-};
+use context_core::ChatRef;
+use context_core::history::{Attempt, Failure, HistoryView, RecoveryDecision};
+use context_core::message::MessageHash;
+use context_core::model::{Budget, TokenCounter};
+use context_core::runtime::RecoveryInput;
 
 use crate::RecoveryChain;
 

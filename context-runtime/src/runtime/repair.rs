@@ -1,8 +1,11 @@
 //! Repair of what is sent, looking only at what is new.
 
+use context_codec_kit::normalize::normalize;
 use std::sync::{Arc, LazyLock};
 
-use context_core::{Diagnostic, HistoryRules, Message, Unanswered, normalize};
+use context_codec_kit::normalize::HistoryRules;
+use context_core::model::Unanswered;
+use context_core::{Diagnostic, Message};
 
 use super::track::Track;
 

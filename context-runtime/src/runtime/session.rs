@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::{Budget, ChatRef, Message, MessageHash, Timestamp, TokenCount};
+use context_core::message::MessageHash;
+use context_core::model::{Budget, TokenCount};
+use context_core::{ChatRef, Message, Timestamp};
 
 use super::chain::{Beginning, ChainHash};
 use super::cuts::Cuts;

@@ -13,10 +13,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    Blob, BlobId, BlobStore, ChatRef, Clock, Error, ErrorKind, Json, Metadata, NewBlob, NewChat,
-    Result, Store, UserId,
-};
+use context_core::base::BlobId;
+use context_core::store::{Blob, BlobStore, NewBlob, NewChat};
+use context_core::{ChatRef, Clock, Error, ErrorKind, Json, Metadata, Result, Store, UserId};
 pub(super) use preview::{LONGEST_REFERENCE, Preview};
 pub use reading::{READ_SPILLED, spilled_output_tool};
 use serde::{Deserialize, Serialize};

@@ -11,10 +11,11 @@ mod texts;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role,
-    Severity, TokenCounter, ToolResultInput, ToolResultOutput, shorten,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::shorten;
+use context_core::model::TokenCounter;
+use context_core::runtime::{ToolResultInput, ToolResultOutput};
+use context_core::{CancelSignal, ChatRef, Diagnostic, Error, Message, Part, Result, Role};
 
 use super::media;
 use super::parts::Parts;

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
-use context_core::{Message, Part, Role, TokenCount, TokenCounter};
+use context_core::model::{TokenCount, TokenCounter};
+use context_core::{Message, Part, Role};
 
 use super::chain::ChainHash;
 

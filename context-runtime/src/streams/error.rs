@@ -1,7 +1,8 @@
 //! What can happen to who writes or reads a stream.
 
-use context_core::shown::shown;
-use context_core::{Error, StreamId};
+use context_core::Error;
+use context_core::base::StreamId;
+use context_core::base::shown::shown;
 
 /// Why an answer cannot be written or read on.
 #[derive(thiserror::Error)]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use context_core::{ChatRef, Store, StoredStream, StreamId, StreamState, limits};
+use context_core::base::{StreamId, limits};
+use context_core::store::{StoredStream, StreamState};
+use context_core::{ChatRef, Store};
 use futures_util::{Stream, stream};
 use tokio::time::sleep;
 

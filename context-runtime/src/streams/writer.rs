@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use context_core::{
-    ChatRef, Clock, ErrorKind, Store, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId,
-    StreamOutcome, StreamWriter, Timestamp, limits,
-};
+use context_core::base::{StreamId, StreamWriter, limits};
+use context_core::store::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome};
+use context_core::{ChatRef, Clock, ErrorKind, Store, Timestamp};
 use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 

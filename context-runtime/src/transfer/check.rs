@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::shown::shown;
-use context_core::{
-    BlobId, BranchName, CheckpointName, FragmentId, MessageId, NodeKind, Role, StoredBoundary,
-    sealed,
-};
+use context_core::base::shown::shown;
+use context_core::base::{BlobId, CheckpointName, FragmentId, sealed};
+use context_core::history::StoredBoundary;
+use context_core::message::NodeKind;
+use context_core::{BranchName, MessageId, Role};
 
 use super::record::{ChatRecord, MessageRecord};
 
@@ -184,7 +184,7 @@ impl ChatCheck {
 /// kept as they are.
 pub(super) fn check_bodies(message: &MessageRecord) -> Result<(), Unsound> {
     for node in message.revisions.iter().map(|past| &past.node).chain([&message.node]) {
-        let unreadable = |error: context_core::CodecError| Unsound::Body {
+        let unreadable = |error: context_core::base::CodecError| Unsound::Body {
             message: node.id.clone(),
             reason: error.to_string(),
         };

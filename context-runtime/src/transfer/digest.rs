@@ -6,9 +6,9 @@
 use std::fmt;
 
 use blake3::Hasher;
-use context_core::{
-    BlobId, Branch, Chat, ChatRef, Checkpoint, Encoded, Metadata, Node, Result, Store,
-};
+use context_core::base::BlobId;
+use context_core::store::{Branch, Chat, Checkpoint};
+use context_core::{ChatRef, Encoded, Metadata, Node, Result, Store};
 
 use super::reader::ChatReader;
 use super::record::{BlobRecord, ChatRecord, MessageRecord};

@@ -1,9 +1,9 @@
 //! What belongs to a chat or a user and does not travel with chats.
 
-use context_core::{
-    ChatQuery, ChatRef, Cursor, MemoryList, MemoryScope, MemorySource, PageWalk, Result,
-    RoundQuery, SessionId, Store, UserId, limits,
-};
+use context_core::base::limits;
+use context_core::memory::{MemoryScope, MemorySource};
+use context_core::store::{ChatQuery, Cursor, MemoryList, PageWalk, RoundQuery};
+use context_core::{ChatRef, Result, SessionId, Store, UserId};
 
 /// How much of a chat, or of a user, stays where it is when chats are copied or exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

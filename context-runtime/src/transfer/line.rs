@@ -6,10 +6,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use context_core::base::{BlobId, CheckpointName, FragmentId, limits};
+use context_core::message::NodeKind;
+use context_core::store::{Branch, Chat, Checkpoint, NewBlob, NewChat, Revision, StoredFragment};
 use context_core::{
-    BlobId, Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded,
-    FragmentId, Json, Message, MessageId, Metadata, NewBlob, NewChat, Node, NodeKind, Revision,
-    Role, StoredFragment, Timestamp, UserId, limits,
+    BranchName, ChatId, ChatRef, Encoded, Json, Message, MessageId, Metadata, Node, Role,
+    Timestamp, UserId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -302,10 +304,10 @@ fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
         ChatRecord::Checkpoint(point) => {
             limits::check_id(OPERATION, "checkpoint", point.name.as_str())
         }
-        ChatRecord::Fragment(fragment) => limits::check_fragment(OPERATION, fragment),
+        ChatRecord::Fragment(fragment) => fragment.check(OPERATION),
         ChatRecord::Message(message) => {
             let past = message.revisions.iter().map(|revision| &revision.node);
-            past.chain([&message.node]).try_for_each(|node| limits::check_node(OPERATION, node))
+            past.chain([&message.node]).try_for_each(|node| node.check(OPERATION))
         }
         ChatRecord::Blob(blob) => {
             let mut new = NewBlob::new(blob.bytes.clone(), blob.created_at);

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use context_core::{Blob, ChatRef, Cursor, Error, PageWalk, Result, Store, limits};
+use context_core::base::limits;
+use context_core::store::{Blob, Cursor, PageWalk};
+use context_core::{ChatRef, Error, Result, Store};
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    Branch, Chat, Checkpoint, MessageId, Node, Revision, StoredFragment, Timestamp,
-};
+use context_core::store::{Branch, Chat, Checkpoint, Revision, StoredFragment};
+use context_core::{MessageId, Node, Timestamp};
 
 /// A piece of a chat, in the order a [`ChatReader`](super::ChatReader) gives them.
 #[derive(Clone, Debug, PartialEq)]

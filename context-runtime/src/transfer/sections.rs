@@ -3,9 +3,9 @@
 
 use std::io::{BufRead, Seek, SeekFrom};
 
-use context_core::{
-    CancelSignal, Chat, Diagnostic, DiagnosticCode, Error, ErrorKind, Result, Severity, UserId,
-};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::store::Chat;
+use context_core::{CancelSignal, Diagnostic, Error, ErrorKind, Result, UserId};
 
 use super::check::{ChatCheck, Finding, Unsound, check_bodies};
 use super::jsonl::{OPERATION, unavailable};

@@ -10,11 +10,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use context_core::shown::shown;
-use context_core::{
-    BranchName, CancelSignal, Chain, Commit, CommitKey, CommitOutcome, Created, Error, ErrorKind,
-    ForkName, HistoryStore, MessageId, NewChat, Node, Result, Target, limits,
+use context_core::base::shown::shown;
+use context_core::base::{CommitKey, limits};
+use context_core::store::{
+    Commit, CommitOutcome, Created, ForkName, HistoryStore, NewChat, Target,
 };
+use context_core::{BranchName, CancelSignal, Chain, Error, ErrorKind, MessageId, Node, Result};
 
 /// Nodes and branches that are to become a chat.
 ///
@@ -218,9 +219,9 @@ pub struct TreePlan {
 impl TreePlan {
     /// Plans to write a tree as a new chat. Whatever a store would refuse is refused here.
     pub fn new(new: NewChat, tree: &Tree) -> Result<Self> {
-        limits::check_new_chat(&new)?;
+        new.check()?;
         let commits = tree.commits(&new)?;
-        commits.iter().try_for_each(limits::check_commit)?;
+        commits.iter().try_for_each(context_core::store::Commit::check)?;
         Ok(Self { new, commits })
     }
 

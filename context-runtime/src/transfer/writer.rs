@@ -11,10 +11,13 @@ mod finish;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use context_core::base::{BlobId, DiagnosticCode, Severity};
+use context_core::store::{
+    Branch, Chat, Checkpoint, Commit, CommitOutcome, Created, ForkName, HistoryStore, NewBlob,
+    NewChat, Revision, StoredFragment, Target,
+};
 use context_core::{
-    BlobId, Branch, BranchName, Chat, ChatRef, Checkpoint, Commit, CommitOutcome, Created,
-    Diagnostic, DiagnosticCode, Error, ErrorKind, ForkName, HistoryStore, MessageId, NewBlob,
-    NewChat, Node, Result, Revision, Severity, Store, StoredFragment, Target,
+    BranchName, ChatRef, Diagnostic, Error, ErrorKind, MessageId, Node, Result, Store,
 };
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};

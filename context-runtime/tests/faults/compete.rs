@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use context_core::store::{Commit, CommitOutcome, Target};
 use context_core::{
-    ChatRef, Commit, CommitOutcome, Error, ErrorKind, Message, Node, Result, Retry, Role, Store,
-    Target, Timestamp,
+    ChatRef, Error, ErrorKind, Message, Node, Result, Retry, Role, Store, Timestamp,
 };
 
 /// How long a writer waits before it repeats a call that may be repeated.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use context_core::{ChainEnd, ChatRef, NewChat, Result, Store, Timestamp, Window};
+use context_core::store::{ChainEnd, NewChat, Window};
+use context_core::{ChatRef, Result, Store, Timestamp};
 
 use crate::backend::{Backend, Home};
 use crate::child::{Task, Work, Worker};

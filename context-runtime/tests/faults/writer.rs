@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use context_core::base::CommitKey;
+use context_core::store::{ChainEnd, ChatPatch, Commit, CommitOutcome, NewChat, Target, Window};
 use context_core::{
-    CancelSignal, ChainEnd, ChatPatch, ChatRef, Commit, CommitKey, CommitOutcome, Error, Message,
-    MessageId, Metadata, NewChat, Node, Result, Retry, Role, Store, Target, Timestamp, Window,
+    CancelSignal, ChatRef, Error, Message, MessageId, Metadata, Node, Result, Retry, Role, Store,
+    Timestamp,
 };
 
 /// How often a call is repeated before the writer gives up: with its pauses more than any restart

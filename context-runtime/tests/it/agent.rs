@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use context_conformance::simulator::{Behaviour, Say, Simulator};
+use context_runtime::ContextRuntime;
 use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::model::ModelRequest;
 use context_runtime::tokens::ModelCounter;
@@ -11,7 +12,6 @@ use context_runtime::{
     ContextEngine, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool, Message,
     ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
 };
-use context_runtime::{ContextRuntime, model::ModelError};
 
 use crate::kit::{engine, say, store, texts};
 
@@ -107,9 +107,8 @@ async fn decisions_are_those_that_the_caller_follows() {
     chat.undo_compaction().await.unwrap();
     assert_eq!(chat.resolve().await.unwrap().messages.len(), turn.messages.len() + 1);
 
-    let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too
-        long: 8000 tokens > 6000 maximum"}}"#;
-    let error = ModelError::classify("anthropic", Some(400), words);
+    let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 8000 tokens > 6000 maximum"}}"#;
+    let error = context_codec_kit::classify("anthropic", Some(400), words);
     let seed = RecoveryInput::new(("ada", "s"), "t", error, turn.messages().into_owned());
     let decision = runtime.recover_from_model_error(seed).await.unwrap();
     assert!(
@@ -181,8 +180,7 @@ async fn a_call_without_an_answer_is_an_error_like_any_other() {
         while call.next(&turn).await?.is_some() {
             call.received(
                 401,
-                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid
-                    x-api-key"}}"#,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
             );
         }
         Ok(())

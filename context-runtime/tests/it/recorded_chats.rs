@@ -8,9 +8,10 @@ use std::{env, fs};
 use context_conformance::wire::{check_request, second_opinion};
 use context_runtime::anthropic::messages::{self, MessagesCodec};
 use context_runtime::gemini::generate::GenerateCodec;
+use context_runtime::model::WireError;
 use context_runtime::openai::chat::{self, ChatCodec};
 use context_runtime::openai::responses::ResponsesCodec;
-use context_runtime::wire::{Lifted, WireError};
+use context_runtime::wire::Lifted;
 use context_runtime::{
     Json, Message,
     model::{MessageCodec, ModelRequest},

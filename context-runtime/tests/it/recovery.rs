@@ -39,7 +39,7 @@ fn talk() -> Vec<Arc<Message>> {
 }
 
 fn said(status: u16, words: &str) -> ModelError {
-    ModelError::classify("anyone", Some(status), words)
+    context_codec_kit::classify("anyone", Some(status), words)
 }
 
 /// A call that was refused, and what was tried for it.

@@ -9,7 +9,7 @@ use context_runtime::strip_images::{Rescale, Rescaled, StripImages};
 use context_runtime::{
     Contract, ImageRescaler, Media, MediaSource, Message, Metadata, Part, RecoveryChain, Role,
     compaction::{Failure, HistoryView},
-    model::{ImageLimits, ModelError, TokenCount, TokenCounter},
+    model::{ImageLimits, TokenCount, TokenCounter},
 };
 use image::codecs::jpeg::JpegEncoder;
 use image::{
@@ -178,7 +178,7 @@ fn after(refusal: &str, image: &[u8]) -> Vec<String> {
         Role::User,
         [attached("first", image), Part::text("what is this?")],
     ))];
-    let error = ModelError::classify("anyone", Some(400), refusal);
+    let error = context_codec_kit::classify("anyone", Some(400), refusal);
     let view = HistoryView::new(&history, &Bytes);
     let recovered = chain.recover(&Failure::new(&error, &view));
     assert_eq!(recovered.decision.name(), "strip_images_and_retry");

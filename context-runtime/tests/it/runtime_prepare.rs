@@ -8,7 +8,7 @@ use context_runtime::{
     CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message,
     NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
     compaction::{Stage, StageFault},
-    model::{ModelError, Usage},
+    model::Usage,
     tokens::{Budget, BudgetError, ModelTable, WindowSource},
 };
 use proptest::prelude::*;
@@ -372,7 +372,7 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
         context.budget.unwrap().reserve
     };
     let refuse = async |session: &str, words: &str| {
-        let error = ModelError::classify("anthropic", Some(400), words);
+        let error = context_codec_kit::classify("anthropic", Some(400), words);
         let input = RecoveryInput::new(("ada", session), "t", error, vec![ask("q")]);
         runtime.recover_from_model_error(input).await.unwrap().name()
     };

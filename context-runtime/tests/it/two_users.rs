@@ -11,7 +11,7 @@ use context_runtime::memory::{MemoryProvider, MemoryScope, RecallQuery, episodic
 use context_runtime::{
     CancelSignal, CaptureTurnInput, ContextEngine, ContextRuntime, DefaultContextRuntime,
     ErrorKind, Message, ModelCall, Part, PrepareInput, RecoveryInput, Role, Spilled, Store,
-    ToolResultInput, ToolResultLimits, assistant, model::ModelError, provider, user,
+    ToolResultInput, ToolResultLimits, assistant, provider, user,
 };
 
 pub(crate) use self::traces::Traces;
@@ -104,7 +104,7 @@ async fn a_runtime_of_one_user_refuses_the_turns_of_another() {
     let history = || vec![Arc::new(Message::from("hello")), Arc::new(called())];
     let of = ("bob", "lisbon");
     let result = Message::new(Role::Tool, [Part::tool_result("call_1", "x".repeat(500_000))]);
-    let error = ModelError::classify("anthropic", Some(400), "prompt is too long");
+    let error = context_codec_kit::classify("anthropic", Some(400), "prompt is too long");
     let refused = [
         runtime
             .prepare_for_model(PrepareInput::new(of, "t", "", "").messages(history()))

@@ -1,6 +1,6 @@
 //! What the model is shown of what was recalled.
 
-use context_runtime::kinds::recalled_memories;
+use context_runtime::memory::recalled_memories;
 use context_runtime::{
     MarkdownRenderer, Renderer, Timestamp, TomlRenderer, ToonRenderer, XmlRenderer,
     memory::RecalledMemory, store::MemorySource,

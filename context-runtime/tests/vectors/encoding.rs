@@ -7,7 +7,7 @@
 
 mod builders;
 
-use context_core::FragmentMap;
+use context_core::fragment::FragmentMap;
 use context_runtime::{Fragment, FragmentData};
 
 use self::builders::build;

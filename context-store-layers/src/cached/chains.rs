@@ -1,6 +1,7 @@
 //! Reading a chain: from what is kept, if the store says that it still holds.
 
-use context_core::{Chain, ChainEnd, ChatRef, Result, Window};
+use context_core::store::{ChainEnd, Window};
+use context_core::{Chain, ChatRef, Result};
 
 use super::Shared;
 use super::kept::{Key, reaches};

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use context_core::{BranchName, Chain, ChainEnd, ChatRef, MessageId, NodeKind, UserId, Window};
+use context_core::message::NodeKind;
+use context_core::store::{ChainEnd, Window};
+use context_core::{BranchName, Chain, ChatRef, MessageId, UserId};
 use moka::sync::Cache;
 
 use super::stats::CacheStats;

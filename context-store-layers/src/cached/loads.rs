@@ -75,7 +75,8 @@ impl Drop for Place<'_> {
 
 #[cfg(test)]
 mod tests {
-    use context_core::{ChainEnd, ChatRef, Error, ErrorKind};
+    use context_core::store::ChainEnd;
+    use context_core::{ChatRef, Error, ErrorKind};
     use tokio::sync::oneshot;
 
     use super::*;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use context_core::{BranchName, Chain, ChatRef, Commit, MessageId, Node, Result, Store, Target};
+use context_core::store::{Commit, Target};
+use context_core::{BranchName, Chain, ChatRef, MessageId, Node, Result, Store};
 
 use super::Shared;
 use super::kept::Key;

@@ -13,7 +13,9 @@
 
 use std::borrow::Cow;
 
-use context_core::{ChatPatch, ChatRef, Json, JsonMap, Metadata, Result};
+use context_core::base::JsonMap;
+use context_core::store::ChatPatch;
+use context_core::{ChatRef, Json, Metadata, Result};
 use serde_json::Number;
 
 use super::chats::MOST_LEVELS;

@@ -6,7 +6,9 @@
 //! remembered can be gone, and never wrong.
 
 use bytes::Bytes;
-use context_core::{Blob, BlobId, ChatRef};
+use context_core::ChatRef;
+use context_core::base::BlobId;
+use context_core::store::Blob;
 use moka::sync::Cache;
 
 use super::keys::EncryptionKey;

@@ -1,7 +1,9 @@
 //! Finding a blob by the name that callers know: by looking through the names of those of the chat,
 //! unless it is remembered.
 
-use context_core::{BlobId, BlobStore, ChatRef, Cursor, PageWalk, Result, limits};
+use context_core::base::{BlobId, limits};
+use context_core::store::{BlobStore, Cursor, PageWalk};
+use context_core::{ChatRef, Result};
 
 use super::blob_names::{Found, sort};
 use super::layer::Layer;

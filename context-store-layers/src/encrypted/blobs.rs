@@ -4,10 +4,9 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, ErrorKind, NewBlob,
-    Page, Result, Timestamp, limits,
-};
+use context_core::base::{BlobId, limits};
+use context_core::store::{Blob, BlobPrune, BlobStore, BlobsPruned, Cursor, NewBlob, Page};
+use context_core::{ChatRef, Error, ErrorKind, Result, Timestamp};
 
 use super::blob_names::{Found, seal_name};
 use super::chats::bad_cursor;

@@ -5,9 +5,9 @@
 //! read: `add` of a key goes to a counter of its own beside the sealed value, its numbers and the
 //! names of its fields readable, all else in it sealed. Opening puts both together.
 
-use context_core::{
-    Chat, ChatPatch, ChatRef, ChatSummary, Error, Json, JsonMap, Metadata, NewChat, Result, sealed,
-};
+use context_core::base::{JsonMap, sealed};
+use context_core::store::{Chat, ChatPatch, ChatSummary, NewChat};
+use context_core::{ChatRef, Error, Json, Metadata, Result};
 
 use super::keys::EncryptionKey;
 use super::place::Place;

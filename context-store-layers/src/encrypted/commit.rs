@@ -10,10 +10,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    ChatRef, Commit, CommitOutcome, ErrorKind, FragmentId, FragmentStore, MessageId, Node, Result,
-    StoredFragment, Timestamp, limits,
-};
+use context_core::base::FragmentId;
+use context_core::store::{Commit, CommitOutcome, FragmentStore, StoredFragment};
+use context_core::{ChatRef, ErrorKind, MessageId, Node, Result, Timestamp};
 
 use super::chats::seal_patch;
 use super::forms::{nameless_id, seal_fragment, seal_node, stored_id};
@@ -22,7 +21,7 @@ use super::layer::Layer;
 
 impl Layer {
     pub(super) async fn sealed_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
-        limits::check_commit(&commit)?;
+        commit.check()?;
         let _writing = self.writing(&commit.chat).await;
         if let Some(patch) = &commit.patch {
             commit.patch = Some(self.settled("commit", &commit.chat, patch).await?.into_owned());
@@ -141,9 +140,7 @@ impl FragmentStore for Layer {
         fragments: &[StoredFragment],
         at: Timestamp,
     ) -> Result<()> {
-        fragments
-            .iter()
-            .try_for_each(|fragment| limits::check_fragment("put_fragments", fragment))?;
+        fragments.iter().try_for_each(|fragment| fragment.check("put_fragments"))?;
         let _writing = self.writing(chat).await;
         let names = self.fragment_names(chat, fragments).await?;
         let sealed = seal_fragments(self.sealer.ring.current(), chat, fragments, &names);

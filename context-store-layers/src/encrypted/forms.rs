@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    ChatRef, Encoded, FragmentId, Metadata, Node, Placed, Result, Revision, StoredFragment, sealed,
-};
+use context_core::base::{FragmentId, sealed};
+use context_core::message::Placed;
+use context_core::store::{Revision, StoredFragment};
+use context_core::{ChatRef, Encoded, Metadata, Node, Result};
 
 use super::keys::EncryptionKey;
 use super::place::Place;

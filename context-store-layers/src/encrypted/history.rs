@@ -1,12 +1,14 @@
 //! Chats and messages, sealed on the way in and opened on the way out.
 
 use async_trait::async_trait;
-use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    HistoryStore, MessageId, NewChat, Page, PageWalk, Placed, Result, Revision, Timestamp, Window,
-    limits,
+use context_core::base::{CheckpointName, limits};
+use context_core::message::Placed;
+use context_core::store::{
+    Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, PageWalk,
+    Revision, Window,
 };
+use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 use super::chats::{seal_new_chat, seal_patch};
 use super::layer::Layer;
@@ -14,7 +16,7 @@ use super::layer::Layer;
 #[async_trait]
 impl HistoryStore for Layer {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
-        limits::check_new_chat(&new)?;
+        new.check()?;
         let new = seal_new_chat(self.sealer.ring.current(), new);
         let open = |chat| self.sealer.open_chat("create_chat", chat);
         Ok(match self.inner.history().create_chat(new).await? {

@@ -3,9 +3,8 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
-use context_core::{
-    BlobStore, ChatRef, Error, ErrorKind, Maintenance, Result, Store, StreamStore, TrajectoryStore,
-};
+use context_core::store::{BlobStore, Maintenance, StreamStore, TrajectoryStore};
+use context_core::{ChatRef, Error, ErrorKind, Result, Store};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::blob_names::BlobNames;

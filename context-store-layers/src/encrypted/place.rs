@@ -1,8 +1,11 @@
 //! Where a record belongs. It is authenticated with the record, so that a record that was moved
 //! cannot be opened.
 
+use context_core::base::{BlobId, FragmentId, StreamId};
+use context_core::message::NodeKind;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{NodeId, QueueName};
-use context_core::{BlobId, ChatRef, FragmentId, MessageId, NodeKind, RoundRef, StreamId, UserId};
+use context_core::{ChatRef, MessageId, UserId};
 
 /// What a record is of, and the row it is in.
 #[derive(Clone)]
@@ -29,7 +32,6 @@ impl Place {
         let kind = match kind {
             NodeKind::Message(role) => role.as_str(),
             NodeKind::Boundary => "boundary",
-            _ => "other",
         };
         Self::of_chat("message", chat, &[id.as_str().as_bytes(), kind.as_bytes()])
     }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use context_core::sealed::{BYTES_MARK, KIND, RECORD_BYTES, TEXT_MARK};
+use context_core::base::sealed::{BYTES_MARK, KIND, RECORD_BYTES, TEXT_MARK};
 use context_core::{Encoded, Error, ErrorKind};
 
 use super::keys::{EncryptionKey, KeyId, KeyRing};

@@ -1,7 +1,7 @@
 //! Rotation: what is sealed with older keys, or not at all, is sealed with the current one.
 //!
 //! It can be ended at any time and begun again: what is done is passed over. Nothing of it counts
-//! as activity ([`Chat::updated_at`](context_core::Chat::updated_at) stays). A message that is
+//! as activity ([`Chat::updated_at`](context_core::store::Chat::updated_at) stays). A message that is
 //! sealed anew is redacted by itself: nothing of the old record is kept, its revision counts one
 //! up, and readers load the chat again.
 //!
@@ -17,10 +17,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, PageWalk, Result, Target, UserId,
-    limits,
-};
+use context_core::base::limits;
+use context_core::store::{Chat, ChatQuery, Commit, PageWalk, Target};
+use context_core::{CancelSignal, ChatRef, Error, Node, Result, UserId};
 use serde::Serialize;
 
 use super::blob_names::Found;

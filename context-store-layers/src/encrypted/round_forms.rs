@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use context_core::Json;
+use context_core::base::{JsonMap, sealed};
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
     Change, Changes, FieldValue, Measures, Node, NodeBody, NodeId, Queue, QueueItem, QueueName,
     Queues, RoundHead, RoundRecord, Version,
 };
-use context_core::{Json, JsonMap, RoundRef, sealed};
 
 use super::keys::EncryptionKey;
 use super::place::Place;

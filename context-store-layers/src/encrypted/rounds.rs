@@ -8,11 +8,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::trajectory::{RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, CancelSignal, ChatId, Finding, MessageId, MessageNode, Page, RecordOutcome, Result,
-    RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned, TrajectoryStore, UserId, limits,
+use context_core::base::limits;
+use context_core::store::{
+    Finding, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    TrajectoryStore,
 };
+use context_core::trajectory::{AgentRef, RoundRef};
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{CancelSignal, ChatId, MessageId, Result, UserId};
 
 use super::keys::EncryptionKey;
 use super::layer::Layer;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use context_core::sealed::{BLOB_HEADER_BYTES, BYTES_MARK, SEGMENT_BYTES, SEGMENT_TAG_BYTES};
+use context_core::base::sealed::{BLOB_HEADER_BYTES, BYTES_MARK, SEGMENT_BYTES, SEGMENT_TAG_BYTES};
 
 use super::keys::EncryptionKey;
 use super::place::Place;
@@ -155,7 +155,8 @@ pub(super) fn plain_bytes(blobs: u64, sealed: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use context_core::{BlobId, UserId};
+    use context_core::UserId;
+    use context_core::base::BlobId;
     use proptest::prelude::*;
 
     use super::*;

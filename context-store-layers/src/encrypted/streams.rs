@@ -2,11 +2,13 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::sealed::RECORD_BYTES;
-use context_core::{
-    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+use context_core::base::StreamId;
+use context_core::base::sealed::RECORD_BYTES;
+use context_core::store::{
+    Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
+    StreamPrune, StreamStore, StreamsPruned,
 };
+use context_core::{ChatRef, Result, Timestamp};
 
 use super::keys::EncryptionKey;
 use super::layer::Layer;

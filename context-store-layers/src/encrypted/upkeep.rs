@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, ChatQuery, ChatRef, CheckReport, Cursor, Erasure, ErrorKind, Finding,
-    Maintenance, PageWalk, Result, UserId, Vacuumed, limits,
+use context_core::base::limits;
+use context_core::store::{
+    ChatQuery, CheckReport, Cursor, Erasure, Finding, Maintenance, PageWalk, Vacuumed,
 };
+use context_core::{CancelSignal, ChatRef, ErrorKind, Result, UserId};
 
 use super::layer::Layer;
 use super::record::SealError;
@@ -39,7 +40,7 @@ impl Maintenance for Layer {
         &self,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<context_core::Page<UserId>> {
+    ) -> Result<context_core::store::Page<UserId>> {
         self.maintenance()?.users(limit, after).await
     }
 
@@ -139,7 +140,7 @@ impl Layer {
             broken.iter().for_each(|(id, error)| report(format!("stored blob {id}"), error));
             for found in found {
                 match self.read_whole(chat, &found).await {
-                    Ok(bytes) if context_core::BlobId::of(&bytes) != found.id => {
+                    Ok(bytes) if context_core::base::BlobId::of(&bytes) != found.id => {
                         report(format!("blob {}", found.id), &"is not what its name says");
                     }
                     Ok(_) => {}
@@ -169,7 +170,7 @@ impl Layer {
     async fn check_stream(
         &self,
         chat: &ChatRef,
-        id: &context_core::StreamId,
+        id: &context_core::base::StreamId,
     ) -> Result<Result<(), SealError>> {
         let mut offset = 0;
         while let Some(part) =

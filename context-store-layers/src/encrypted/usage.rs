@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{CancelSignal, Chat, ChatQuery, PageWalk, Result, UserId, limits};
+use context_core::base::limits;
+use context_core::store::{Chat, ChatQuery, PageWalk};
+use context_core::{CancelSignal, Result, UserId};
 
 use super::keys::KeyId;
 use super::layer::Layer;

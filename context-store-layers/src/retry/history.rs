@@ -1,10 +1,11 @@
 //! Chats and their history: what is true after a lost reply, call by call.
 
-use context_core::{
-    Branch, BranchDeletion, BranchName, Chat, ChatPatch, ChatRef, ChatSize, Commit, CommitKey,
-    CommitOutcome, Created, Error, ErrorKind, ForkName, MessageId, NewChat, Result, Retry, Target,
-    Timestamp,
+use context_core::base::CommitKey;
+use context_core::store::{
+    Branch, BranchDeletion, Chat, ChatPatch, ChatSize, Commit, CommitOutcome, Created, ForkName,
+    NewChat, Target,
 };
+use context_core::{BranchName, ChatRef, Error, ErrorKind, MessageId, Result, Retry, Timestamp};
 
 use super::Shared;
 use crate::forward::forward;

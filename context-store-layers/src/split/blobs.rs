@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, NewBlob, Page, Result,
-    Store, Timestamp, limits,
-};
+use context_core::base::{BlobId, limits};
+use context_core::store::{Blob, BlobPrune, BlobStore, BlobsPruned, Cursor, NewBlob, Page};
+use context_core::{ChatRef, Error, Result, Store, Timestamp};
 
 use super::{Shared, shadow};
 use crate::abilities::Abilities as _;
@@ -96,7 +95,7 @@ impl Shared {
     pub(super) async fn still(
         &self,
         operation: &'static str,
-        chat: &context_core::Chat,
+        chat: &context_core::store::Chat,
         other: &Arc<dyn Store>,
     ) -> Result<()> {
         let now = self.main.history().chat(&chat.chat).await?;

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CheckReport, Cursor, Erasure, Error, ErrorKind, Maintenance, Page, Result,
-    UserId, Vacuumed,
-};
+use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuumed};
+use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
 
 use super::{Shared, shadow, users};
 use crate::abilities::Abilities as _;

@@ -1,9 +1,8 @@
 //! Shadows: the chats of another store that stand for those of the history.
 
-use context_core::{
-    Chat, ChatId, ChatQuery, ChatRef, CheckReport, Error, ErrorKind, Finding, Metadata, NewChat,
-    PageWalk, Result, Store, Timestamp, UserId, limits,
-};
+use context_core::base::limits;
+use context_core::store::{Chat, ChatQuery, CheckReport, Finding, NewChat, PageWalk};
+use context_core::{ChatId, ChatRef, Error, ErrorKind, Metadata, Result, Store, Timestamp, UserId};
 
 /// Whose chats name the users who have shadows.
 const REGISTER: &str = "context.split";
@@ -18,7 +17,7 @@ pub(super) fn of(chat: &Chat) -> ChatRef {
     let name = if plain.len() <= limits::MAX_ID_BYTES && !id.starts_with('#') {
         plain
     } else {
-        format!("#{}@{born}", context_core::BlobId::of(id.as_bytes()))
+        format!("#{}@{born}", context_core::base::BlobId::of(id.as_bytes()))
     };
     ChatRef::new(chat.chat.user.clone(), name)
 }

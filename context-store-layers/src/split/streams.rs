@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    ChatRef, Cursor, Error, Page, Result, Store, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, limits,
+use context_core::base::{StreamId, limits};
+use context_core::store::{
+    Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
+    StreamStore, StreamsPruned,
 };
+use context_core::{ChatRef, Error, Result, Store, Timestamp};
 
 use super::{Shared, shadow};
 use crate::abilities::Abilities as _;

@@ -1,6 +1,7 @@
 //! The users of two stores as one listing.
 
-use context_core::{Cursor, Error, Maintenance, Page, Result, UserId};
+use context_core::store::{Cursor, Maintenance, Page};
+use context_core::{Error, Result, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::shadow;
@@ -28,7 +29,7 @@ pub(super) async fn of_both(
     limit: usize,
     after: Option<&Cursor>,
 ) -> Result<Page<UserId>> {
-    context_core::limits::check_page("users", limit)?;
+    context_core::base::limits::check_page("users", limit)?;
     let place: Place = match after {
         None => Place::default(),
         Some(cursor) => serde_json::from_str(cursor.as_str())

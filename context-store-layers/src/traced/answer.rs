@@ -1,14 +1,17 @@
 //! What a span says of what came back.
 
 use bytes::Bytes;
-use context_core::trajectory::{RoundHead, RoundRecord};
-use context_core::{
-    Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport,
-    Checkpoint, CommitOutcome, Created, Erasure, MemoriesForgotten, MemoriesFound, MemoryOutcome,
-    MemoryStats, MessageNode, Node, Page, Placed, RecordOutcome, Revision, RoundsPruned, SearchHit,
-    StoredFragment, StoredMemory, StoredStream, StreamOutcome, StreamPart, StreamsPruned, UserId,
-    Vacuumed,
+use context_core::memory::MemoriesForgotten;
+use context_core::memory::StoredMemory;
+use context_core::message::Placed;
+use context_core::store::{
+    Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
+    Checkpoint, CommitOutcome, Created, Erasure, MemoriesFound, MemoryOutcome, MemoryStats,
+    MessageNode, Page, RecordOutcome, Revision, RoundsPruned, SearchHit, StoredFragment,
+    StoredStream, StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
 };
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{Chain, Node, UserId};
 
 use super::words::Words;
 

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    CancelSignal, ChatPatch, Commit, Encoded, ErrorKind, Metadata, NewBlob, Node, NodeKind, Role,
-    Store,
-};
+use context_core::message::NodeKind;
+use context_core::store::{ChatPatch, Commit, NewBlob};
+use context_core::{CancelSignal, Encoded, ErrorKind, Metadata, Node, Role, Store};
 use context_store_layers::SealError;
 use proptest::prelude::*;
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use context_core::store::{
+    ChatPatch, Commit, CommitOutcome, NewBlob, NewChat, StoredFragment, StreamAppend, StreamClaim,
+    StreamEnd, Target,
+};
 use context_core::{
-    ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, Json, Message, MessageId, Metadata,
-    NewBlob, NewChat, Node, Role, Store, StoredFragment, StreamAppend, StreamClaim, StreamEnd,
-    Target, Timestamp,
+    ChatRef, Encoded, Json, Message, MessageId, Metadata, Node, Role, Store, Timestamp,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{EncryptedStore, EncryptionKey, KeyRing};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{BlobId, CancelSignal, ChainEnd, ErrorKind, Maintenance, Role, Store, Window};
+use context_core::base::BlobId;
+use context_core::store::{ChainEnd, Maintenance, Window};
+use context_core::{CancelSignal, ErrorKind, Role, Store};
 use context_store_layers::EncryptedStore;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -72,13 +74,13 @@ async fn all_of_a_life_comes_back() {
     );
     let id = BlobId::of(MARKER.repeat(9000).as_bytes());
     for range in [0..u64::MAX, 65_530..65_540, 100_000..100_000] {
-        let read = async |blobs: &dyn context_core::BlobStore| {
+        let read = async |blobs: &dyn context_core::store::BlobStore| {
             blobs.read_blob(&chat, &id, range.clone(), None).await.unwrap()
         };
         assert_eq!(read(one).await, read(other).await);
     }
     if let (Some(one), Some(other)) = (plain.streams(), layered.streams()) {
-        let read = async |streams: &dyn context_core::StreamStore| {
+        let read = async |streams: &dyn context_core::store::StreamStore| {
             streams.read_stream(&chat, &"s".into(), 0, 10).await.unwrap()
         };
         assert_eq!(read(one).await, read(other).await);

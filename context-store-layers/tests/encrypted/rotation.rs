@@ -1,8 +1,8 @@
 //! New keys: what is repeated stays repeated, what is stored is sealed anew, and nothing is lost.
 
-use context_core::{
-    BlobId, CancelSignal, CancelSource, Commit, CommitOutcome, ErrorKind, NewBlob, Role, Store,
-};
+use context_core::base::{BlobId, CancelSource};
+use context_core::store::{Commit, CommitOutcome, NewBlob};
+use context_core::{CancelSignal, ErrorKind, Role, Store};
 use context_store_layers::{EncryptedStore, KeyUsage, RotateOptions};
 
 use crate::kit::{

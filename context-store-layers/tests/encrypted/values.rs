@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::{ChatPatch, ChatQuery, Json, Metadata, NewChat, Store, limits};
+use context_core::base::limits;
+use context_core::store::{ChatPatch, ChatQuery, NewChat};
+use context_core::{Json, Metadata, Store};
 use proptest::prelude::*;
 use serde_json::json;
 

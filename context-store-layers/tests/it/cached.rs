@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
-use context_core::{
-    CancelSignal, ChainEnd, ChatRef, ChatState, Commit, CommitOutcome, Durability, ForkName,
-    FragmentStore, HistoryStore, MessageId, NewChat, Result, StateStore, Store, StoreInfo, Target,
-    UserId, Window,
+use context_core::store::{
+    ChainEnd, Commit, CommitOutcome, Durability, ForkName, FragmentStore, HistoryStore, NewChat,
+    StoreInfo, Target, Window,
 };
+use context_core::{CancelSignal, ChatRef, MessageId, Result, Store, UserId};
 use context_store_inmem::InMemoryStore;
+use context_store_kit::ChatState;
+use context_store_kit::{StateBacked, StateStore};
 use context_store_layers::CachedStore;
 use proptest::prelude::*;
 use tokio::sync::Notify;
@@ -193,7 +195,7 @@ async fn of_many_who_miss_one_loads() {
 
 /// A store whose next read, once it is armed, has read but returns only when it is let.
 #[derive(Clone, Debug, Default)]
-struct Slow(Arc<Gated>);
+struct Slow(StateBacked<Arc<Gated>>);
 
 #[derive(Debug, Default)]
 struct Gated {
@@ -233,11 +235,11 @@ impl Store for Slow {
     }
 
     fn history(&self) -> &dyn HistoryStore {
-        &*self.0
+        &self.0
     }
 
     fn fragments(&self) -> &dyn FragmentStore {
-        &*self.0
+        &self.0
     }
 }
 
@@ -248,20 +250,20 @@ async fn who_waits_for_a_load_sees_what_was_written_before_they_asked() {
     let slow = Slow::default();
     begin(&slow, &["a"]).await;
     // The load has read, but not returned yet, when the message is written.
-    slow.0.armed.store(true, Ordering::SeqCst);
+    slow.0.0.armed.store(true, Ordering::SeqCst);
     let cached = CachedStore::new(Arc::new(slow.clone()), 1 << 20);
     let first = tokio::spawn({
         let cached = cached.clone();
         async move { cached.history().chain(&chat(), &branch("main"), &Window::Whole).await }
     });
-    slow.0.read.notified().await;
+    slow.0.0.read.notified().await;
     applied(&slow, extend("main", Some("a"), vec![says("b", "later")])).await;
     let second = tokio::spawn({
         let cached = cached.clone();
         async move { cached.history().chain(&chat(), &branch("main"), &Window::Whole).await }
     });
     tokio::task::yield_now().await;
-    slow.0.open.notify_one();
+    slow.0.0.open.notify_one();
     assert_eq!(first.await.unwrap().unwrap().len(), 1);
     assert_eq!(second.await.unwrap().unwrap().head(), Some(&"b".into()));
     assert_eq!(cached.stats().misses, 1);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use context_core::message::NodeKind;
+use context_core::store::{ChainEnd, Commit, CommitOutcome, NewChat, StoredFragment, Target};
 use context_core::{
-    BranchName, ChainEnd, ChatRef, Commit, CommitOutcome, Encoded, IdGenerator, Message, Metadata,
-    NewChat, Node, NodeKind, Role, Store, StoredFragment, Target, Timestamp,
+    BranchName, ChatRef, Encoded, IdGenerator, Message, Metadata, Node, Role, Store, Timestamp,
 };
 
 pub(crate) fn at(micros: i64) -> Timestamp {

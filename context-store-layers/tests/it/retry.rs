@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
-use context_core::{
-    BranchDeletion, ChatPatch, Commit, CommitOutcome, Created, ErrorKind, Metadata, NewChat, Retry,
-    Store,
-};
+use context_core::store::{BranchDeletion, ChatPatch, Commit, CommitOutcome, Created, NewChat};
+use context_core::{ErrorKind, Metadata, Retry, Store};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore, Sleeper};
 
@@ -208,8 +206,8 @@ async fn lost_replies_about_branches_are_found_out() {
         Fault::AfterApply,
     );
     let lab = Lab::new(plan).await;
-    let target = context_core::Target::Fork {
-        name: context_core::ForkName::Exact("side".into()),
+    let target = context_core::store::Target::Fork {
+        name: context_core::store::ForkName::Exact("side".into()),
         at: Some("a".into()),
         activate: false,
     };

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
-use context_core::trajectory::Round;
-use context_core::{
-    AgentRef, BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind,
-    NewBlob, NewChat, RecordOutcome, RoundCommit, RoundQuery, Store, StreamAppend, StreamClaim,
-    StreamEnd,
+use context_core::base::BlobId;
+use context_core::store::{
+    ChatQuery, Durability, Erasure, NewBlob, NewChat, RecordOutcome, RoundCommit, RoundQuery,
+    StreamAppend, StreamClaim, StreamEnd,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::Round;
+use context_core::{CancelSignal, ChatId, ChatRef, ErrorKind, Store};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::SplitStore;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
@@ -36,7 +38,7 @@ impl Lab {
         &self,
         chat: &ChatRef,
         bytes: &'static str,
-    ) -> context_core::Result<context_core::Blob> {
+    ) -> context_core::Result<context_core::store::Blob> {
         self.split.blobs().unwrap().put_blob(chat, NewBlob::new(bytes, at(10))).await
     }
 
@@ -259,15 +261,15 @@ fn a_store_without_trajectories_is_not_taken_for_them() {
 struct Bare(InMemoryStore);
 
 impl Store for Bare {
-    fn info(&self) -> context_core::StoreInfo {
+    fn info(&self) -> context_core::store::StoreInfo {
         self.0.info()
     }
 
-    fn history(&self) -> &dyn context_core::HistoryStore {
+    fn history(&self) -> &dyn context_core::store::HistoryStore {
         self.0.history()
     }
 
-    fn fragments(&self) -> &dyn context_core::FragmentStore {
+    fn fragments(&self) -> &dyn context_core::store::FragmentStore {
         self.0.fragments()
     }
 }

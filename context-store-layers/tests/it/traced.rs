@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
-use context_core::{
-    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, MemoryExpected,
-    MemoryFind, MemoryForget, MemoryList, MemoryRecord, MemoryRecordStore, MemoryScope,
-    MemoryWrite, NewBlob, NewChat, RoundCommit, RoundPrune, RoundQuery, SearchQuery, Store,
-    StreamAppend, StreamClaim, StreamPrune, StreamStore, TrajectoryStore, Window,
+use context_core::base::BlobId;
+use context_core::memory::MemoryRecord;
+use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::store::{
+    BlobPrune, BlobStore, ChatPatch, ChatQuery, Commit, MemoryExpected, MemoryFind, MemoryList,
+    MemoryRecordStore, MemoryWrite, NewBlob, NewChat, RoundCommit, RoundPrune, RoundQuery,
+    SearchQuery, StreamAppend, StreamClaim, StreamPrune, StreamStore, TrajectoryStore, Window,
 };
+use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
+use context_core::{CancelSignal, Store};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::TracedStore;
 use tracing::field::{Field, Visit};
@@ -98,8 +101,8 @@ async fn everything(store: Arc<dyn Store>) {
     history.update_chat(&chat, &ChatPatch::default(), at(2)).await.unwrap();
     history.chat_size(&chat).await.unwrap();
     history.branches(&chat).await.unwrap();
-    let target = context_core::Target::Fork {
-        name: context_core::ForkName::Exact("side".into()),
+    let target = context_core::store::Target::Fork {
+        name: context_core::store::ForkName::Exact("side".into()),
         at: Some("a".into()),
         activate: false,
     };
@@ -149,8 +152,8 @@ async fn streams(streams: &dyn StreamStore) {
     let (chat, id) = (chat(), "s".into());
     let _outcome = streams.create_stream(&chat, &id, at(4)).await.unwrap();
     let _outcome = streams.claim_stream(&chat, &id, &StreamClaim::new("w", at(4))).await.unwrap();
-    let append =
-        StreamAppend::new("w", 0, ["secret chunk"], at(4)).end(context_core::StreamEnd::Completed);
+    let append = StreamAppend::new("w", 0, ["secret chunk"], at(4))
+        .end(context_core::store::StreamEnd::Completed);
     let _outcome = streams.append_stream(&chat, &id, append).await.unwrap();
     streams.cancel_stream(&chat, &id, at(5)).await.unwrap();
     streams.stream(&chat, &id).await.unwrap();
@@ -162,7 +165,7 @@ async fn streams(streams: &dyn StreamStore) {
 }
 
 async fn rounds(trajectories: &dyn TrajectoryStore) {
-    let agent = context_core::AgentRef::main("ada", "s");
+    let agent = context_core::trajectory::AgentRef::main("ada", "s");
     let mut round = Round::new(agent.round(0), at(4));
     let (query, changes) = round.ask(NewQuery::new("a secret question"), at(4)).unwrap();
     round.committed();

@@ -4,10 +4,9 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use context_core::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Result,
-    Timestamp,
-};
+use context_core::base::BlobId;
+use context_core::store::{Blob, BlobPrune, BlobStore, BlobsPruned, Cursor, NewBlob, Page};
+use context_core::{ChatRef, Result, Timestamp};
 
 use crate::blobs;
 use crate::error::Fault;

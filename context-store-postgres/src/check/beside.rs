@@ -1,7 +1,9 @@
 //! The check of what stands beside messages: every byte of a blob must be what its name says, and
 //! every stream must have the chunks it says, one behind the other.
 
-use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, Timestamp};
+use context_core::base::BlobId;
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::{CancelSignal, ChatRef, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

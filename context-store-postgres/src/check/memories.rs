@@ -1,7 +1,9 @@
 //! The check of memories: rows that belong to nothing, what shelves and words count, and that every
 //! record is where its row says.
 
-use context_core::{CancelSignal, CheckReport, Finding, KeyOrder, MemoryScope};
+use context_core::CancelSignal;
+use context_core::memory::MemoryScope;
+use context_core::store::{CheckReport, Finding, KeyOrder};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

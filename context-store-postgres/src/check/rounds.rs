@@ -1,8 +1,10 @@
 //! The check of rounds of trajectories: every one must be a graph, and its row must say what its
 //! head says.
 
+use context_core::CancelSignal;
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{Round, RoundRecord};
-use context_core::{AgentRef, CancelSignal, CheckReport, Finding, KeyOrder, RoundRef};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use context_core::{BranchName, Commit, Committed, MessageId, Node, NodeKind, Target, pack};
+use context_core::message::NodeKind;
+use context_core::store::{Commit, Committed, Target};
+use context_core::{BranchName, MessageId, Node};
+use context_store_kit::pack;
 use sqlx::Row;
 
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! Branches: creating, reading, renaming and deleting them.
 
-use context_core::{
-    Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits,
-};
+use context_core::base::limits;
+use context_core::store::{Branch, BranchDeletion};
+use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -1,6 +1,7 @@
 //! Chats: creating, changing, measuring and deleting them.
 
-use context_core::{Chat, ChatPatch, ChatRef, ChatSize, Created, Error, NewChat, Timestamp};
+use context_core::store::{Chat, ChatPatch, ChatSize, Created, NewChat};
+use context_core::{ChatRef, Error, Timestamp};
 use sqlx::Row;
 
 use crate::error::{Fault, Result};

@@ -1,14 +1,14 @@
 //! The commit as a transaction: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit)
+//! The decisions come in the order [`HistoryStore::commit`](context_core::store::HistoryStore::commit)
 //! states, and all of them before the first write. The chat's row is locked before the first of
 //! them, so that nothing they are made of changes until the last write.
 
 use std::sync::Arc;
 
-use context_core::{
-    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, Target, limits,
-};
+use context_core::base::limits;
+use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
+use context_core::{BranchName, Error, MessageId, Node};
 use sqlx::Row;
 
 use crate::error::{Fault, Result};
@@ -53,7 +53,7 @@ struct Plan {
     digest: Option<[u8; 32]>,
     aim: Aim,
     /// The chat with the patch.
-    patched: Option<context_core::Chat>,
+    patched: Option<context_core::store::Chat>,
     /// Where the amended and then the redacted messages are, in the order of the commit.
     changed: Vec<i64>,
 }

@@ -1,6 +1,8 @@
 //! Listing the chats of a user, newest activity first, and whoever has a chat, page by page.
 
-use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
+use context_core::base::limits;
+use context_core::store::{Chat, ChatQuery, ChatSummary, Cursor, Page};
+use context_core::{ChatRef, UserId};
 use sqlx::Row;
 
 use crate::error::{Result, bad_cursor};

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    BranchName, ChatRef, Cursor, MessageId, Node, NodeKind, Page, Placed, Revision, Timestamp,
-    limits, pack,
-};
+use context_core::base::limits;
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{Cursor, Page, Revision};
+use context_core::{BranchName, ChatRef, MessageId, Node, Timestamp};
+use context_store_kit::pack;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -1,7 +1,10 @@
 //! Reading chains and windows: one statement each, whatever the number of messages.
 
 use bytes::Bytes;
-use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window, pack};
+use context_core::store::{ChainEnd, Window};
+use context_core::{Chain, ChatRef, Error};
+use context_store_kit::pack;
+use context_store_kit::pack::PackedRun;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -25,10 +28,6 @@ pub(crate) async fn chain(
         Window::Tokens(budget) => by_tokens(session, chat, end, *budget).await,
         Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
             window_of(session, chat, end, window).await
-        }
-        _ => {
-            let whole = window_of(session, chat, end, &Window::Whole).await?;
-            Ok(window.of(&whole))
         }
     }
 }
@@ -152,7 +151,7 @@ fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
         expected += take;
         runs.push(PackedRun { bytes, take, is_whole: false });
     }
-    let chain = Chain::from_packed(skipped, runs)?.with_edition(count(amended)?);
+    let chain = context_store_kit::pack::chain(skipped, runs)?.with_edition(count(amended)?);
     if chain.len() != expected {
         return Err(Fault::Corrupt(MISSING, None));
     }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use context_core::{MemoryRecord, MemorySource, MemoryVector, MemoryWrite};
+use context_core::memory::MemorySource;
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::MemoryWrite;
 use sqlx::Row;
 
 use crate::error::{Fault, Result};

@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::search::Bm25;
-use context_core::{MemoriesFound, MemoryFind, MemoryHit, MemoryVector};
+use context_core::memory::MemoryVector;
+use context_core::store::Bm25;
+use context_core::store::{MemoriesFound, MemoryFind, MemoryHit};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -1,8 +1,8 @@
 //! Forgetting memories, with all that is found by or counted of them, and reading back.
 
-use context_core::{
-    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, UserId,
-};
+use context_core::UserId;
+use context_core::memory::MemoryRecord;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
 use sqlx::Row;
 
 use crate::error::Result;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use context_core::limits::EXACT_MEMORY_POSTINGS;
+use context_core::base::limits::EXACT_MEMORY_POSTINGS;
 
 use crate::memories::words::{Wanted, part_of};
 use crate::place::own_of;

@@ -6,7 +6,8 @@
 //! with and without the extension at once. No index of its own: those of pgvector find the nearest
 //! of all users, not those of some scopes.
 
-use context_core::{MemoryVector, limits::EXACT_MEMORY_VECTORS};
+use context_core::base::limits::EXACT_MEMORY_VECTORS;
+use context_core::memory::MemoryVector;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
 

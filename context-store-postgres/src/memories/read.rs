@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use context_core::{
-    Cursor, MemoryId, MemoryList, MemoryScope, MemoryStats, Page, StoredMemory, UserId,
-};
+use context_core::UserId;
+use context_core::base::MemoryId;
+use context_core::memory::MemoryScope;
+use context_core::memory::StoredMemory;
+use context_core::store::{Cursor, MemoryList, MemoryStats, Page};
 use sqlx::Row;
 
 use crate::error::{Fault, Result, bad_cursor};

@@ -1,6 +1,7 @@
 //! Records as they are in rows, and scopes as they are bound.
 
-use context_core::{MemoryRecord, MemoryScope, StoredMemory};
+use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, StoredMemory};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

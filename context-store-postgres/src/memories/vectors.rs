@@ -1,7 +1,7 @@
 //! Ranking memories by their vectors: the newest of them, in the server where it can, else here.
 
-use context_core::MemoryVector;
-use context_core::limits::EXACT_MEMORY_VECTORS;
+use context_core::base::limits::EXACT_MEMORY_VECTORS;
+use context_core::memory::MemoryVector;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use context_core::MemoryWords;
+use context_store_kit::MemoryWords;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

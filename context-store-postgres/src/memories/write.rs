@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use context_core::{
-    MemoryExpected, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten,
-    StoredMemory, UserId,
-};
+use context_core::UserId;
+use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use sqlx::Row;
 
 use crate::error::{Fault, Result};

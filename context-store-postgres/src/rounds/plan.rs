@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use context_core::RoundCommit;
+use context_core::store::RoundCommit;
 use context_core::trajectory::{Change, Changes, Edge, Node, NodeId, RoundRecord, Version};
 
 use crate::error::Result;

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
     Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
     RoundRecord, TrajectoryError, Version,
 };
-use context_core::{AgentRef, Json, RoundRef, Timestamp};
+use context_core::{Json, Timestamp};
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::postgres::PgRow;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use context_core::RoundRef;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Changes, FieldForm, FieldValue, Measures, Node, NodeKind, Version};
 use serde::Serialize;
 

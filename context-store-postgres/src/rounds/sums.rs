@@ -3,9 +3,9 @@
 //! column that changes alone and one for all that does not, four bytes each, so that a change
 //! writes its columns and their checksums without asking for the others.
 
-use context_core::RoundRef;
-use context_core::checksum::{Checksum, SEAL_BYTES};
 use context_core::trajectory::NodeKind;
+use context_core::trajectory::RoundRef;
+use context_store_kit::checksum::{Checksum, SEAL_BYTES};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_core::RoundRef;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Changes, Edge, MessageLink, Node, NodeKind, RoundHead, Version};
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};

@@ -9,8 +9,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use context_core::search::{Phrase, Terms, UserTag, index_text};
 use context_core::{Node, Role, UserId};
+use context_store_kit::search::{Phrase, Terms, UserTag, index_text};
 
 use crate::error::Result;
 use crate::pool::{Session, Statement};

@@ -1,10 +1,12 @@
 //! The seam of streams, each call handed to where it is done.
 
 use async_trait::async_trait;
-use context_core::{
-    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, limits,
+use context_core::base::{StreamId, limits};
+use context_core::store::{
+    Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
+    StreamStore, StreamsPruned,
 };
+use context_core::{ChatRef, Result, Timestamp};
 
 use crate::error::Fault;
 use crate::pool::Work;

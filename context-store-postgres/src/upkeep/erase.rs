@@ -1,6 +1,7 @@
 //! Erasing a user, and giving back space.
 
-use context_core::{CancelSignal, ChatRef, Erasure, UserId, Vacuumed};
+use context_core::store::{Erasure, Vacuumed};
+use context_core::{CancelSignal, ChatRef, UserId};
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;

@@ -5,7 +5,7 @@
 //! row had forked from may be needed no more, and so on towards the root.
 
 use bytes::Bytes;
-use context_core::pack;
+use context_store_kit::pack;
 use sqlx::Row;
 
 use crate::error::{Fault, Result};

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    BlobId, BlobPrune, CancelSignal, ChatRef, NewBlob, NewChat, Result, Store, StreamAppend,
-    StreamClaim, StreamEnd, StreamOutcome, StreamPrune, Timestamp,
+use context_core::base::BlobId;
+use context_core::store::{
+    BlobPrune, NewBlob, NewChat, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune,
 };
+use context_core::{CancelSignal, ChatRef, Result, Store, Timestamp};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;

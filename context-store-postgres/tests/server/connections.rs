@@ -5,7 +5,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use context_core::{CommitOutcome, ErrorKind, Retry, Store};
+use context_core::store::CommitOutcome;
+use context_core::{ErrorKind, Retry, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::Connection;
 use sqlx::postgres::PgPoolOptions;

@@ -1,13 +1,16 @@
 //! Rows that were changed behind the store's back: reading says so, and the check finds each.
 //! Stores without checksums get them.
 
-use context_core::trajectory::{Changes, NodeId, NodeKind};
-use context_core::{
-    AgentRef, BlobId, CancelSignal, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded,
-    ErrorKind, FragmentId, MemoryFind, MemoryRecord, MemoryScope, MemoryVector, MemoryWrite,
-    Metadata, NewBlob, NewChat, Result, RoundCommit, RoundQuery, Store, StoredFragment,
-    StreamAppend, StreamClaim, StreamId, Target, Window,
+use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
+use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{
+    ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, RoundCommit,
+    RoundQuery, StoredFragment, StreamAppend, StreamClaim, Target, Window,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{Changes, NodeId, NodeKind};
+use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
 
 use crate::lab::{Lab, T, append, nothing_is_wrong, says};
 use crate::round_tables::filled;

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use context_conformance::server_url;
-use context_core::{
-    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node,
-    Role, Store, Target, Timestamp, Window,
-};
+use context_core::store::{ChainEnd, Commit, CommitOutcome, NewChat, Target, Window};
+use context_core::{CancelSignal, ChatRef, Message, MessageId, Node, Role, Store, Timestamp};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};

@@ -1,10 +1,12 @@
 //! Memories: whatever is written, found and forgotten is what the reference store says it is.
 
-use context_core::{
-    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome,
-    MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWrite,
-    Metadata, Store, StoredMemory, Timestamp, UserId,
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::store::{
+    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryWrite,
 };
+use context_core::{Metadata, Store, Timestamp, UserId};
 use context_store_inmem::InMemoryStore;
 use context_store_postgres::PostgresStore;
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
 //! Memories that many write at once, and very many of them.
 
-use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWritten, Store,
-    limits,
-};
+use context_core::Store;
+use context_core::base::limits;
+use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWritten};
 use tokio::task::JoinSet;
 
 use crate::lab::{Lab, nothing_is_wrong};
@@ -108,7 +108,7 @@ async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
                     1 => MemoryForget::ids(scope, ["0", "1"]),
                     2 => MemoryForget::source(
                         ada.clone(),
-                        context_core::MemorySource::message("session", "2"),
+                        context_core::memory::MemorySource::message("session", "2"),
                     ),
                     _ => continue,
                 };
@@ -162,7 +162,8 @@ async fn what_fits_best_is_found_among_very_many() {
     let mut kinds = find(&["a", "b"], 3);
     kinds.kinds = words(&["episode"]);
     assert_eq!(found(&store, &kinds).await, [""; 0]);
-    let forget = MemoryForget::source(ada.clone(), context_core::MemorySource::session("session"));
+    let forget =
+        MemoryForget::source(ada.clone(), context_core::memory::MemorySource::session("session"));
     assert_eq!(store.memories().unwrap().forget_memories(&forget).await.unwrap().removed, 9002);
     nothing_is_wrong(&store).await;
     lab.drop().await;

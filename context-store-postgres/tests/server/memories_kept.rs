@@ -1,9 +1,9 @@
 //! Memories in the tables: what the check finds, what erasing leaves, who sees what, and pgvector.
 
-use context_core::{
-    CancelSignal, MemoryFind, MemoryForget, MemoryOutcome, MemoryRecord, MemoryScope, MemorySource,
-    MemoryVector, MemoryWrite, MemoryWritten, Store,
-};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
+use context_core::{CancelSignal, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -211,8 +211,8 @@ async fn another_role_remembers_for_the_user_it_names(lab: Lab) {
         find.words = words(&["nowhere"]);
         find.vector = Some(meant([2.0, 2.5]));
         assert_eq!(found(&store, &find).await, ["near", "far"]);
-        let changed =
-            remembered(&scope, "near", "other").expected(context_core::MemoryExpected::Version(1));
+        let changed = remembered(&scope, "near", "other")
+            .expected(context_core::store::MemoryExpected::Version(1));
         assert_eq!(write(&store, &[changed]).await, [MemoryWritten::Written(2)]);
         assert_eq!(found(&store, &find).await, ["far"]);
     }

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use context_core::trajectory::{Changes, NewNode, NodeBody, NodeId};
-use context_core::{
-    AgentRef, CancelSignal, ChatRef, CheckpointName, Commit, Encoded, ForkName, MemoryForget,
-    MemoryRecord, MemoryScope, MemorySource, MemoryVector, MemoryWrite, NewBlob, NewChat, Node,
-    NodeKind, RoundCommit, Store, StreamAppend, StreamClaim, StreamEnd, StreamId, Target,
+use context_core::base::{CheckpointName, StreamId};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::message::NodeKind;
+use context_core::store::{
+    Commit, ForkName, MemoryWrite, NewBlob, NewChat, RoundCommit, StreamAppend, StreamClaim,
+    StreamEnd, Target,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{Changes, NewNode, NodeBody, NodeId};
+use context_core::{CancelSignal, ChatRef, Encoded, Node, Store};
 use context_store_postgres::PostgresStore;
 use serde_json::json;
 use sqlx::AssertSqlSafe;

@@ -1,10 +1,9 @@
 //! Stores that are opened to read: nothing is made and nothing is changed, whatever is there.
 //! Schemas of other programs are left alone however they are opened.
 
-use context_core::{
-    BlobId, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ErrorKind, MessageId, NewBlob, Retry,
-    SearchQuery, Store, Window,
-};
+use context_core::base::BlobId;
+use context_core::store::{ChainEnd, ChatPatch, ChatQuery, NewBlob, SearchQuery, Window};
+use context_core::{CancelSignal, ErrorKind, MessageId, Retry, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;

@@ -3,13 +3,12 @@
 
 use std::process::Command;
 
+use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round,
 };
-use context_core::{
-    AgentRef, CancelSignal, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store,
-    TrajectoryStore,
-};
+use context_core::{CancelSignal, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions};

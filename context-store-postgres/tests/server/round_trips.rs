@@ -1,6 +1,7 @@
 //! An append is one round trip, and so is a load, whatever part of a chain it asks for.
 
-use context_core::{ChainEnd, MessageId, Store, Window};
+use context_core::store::{ChainEnd, Window};
+use context_core::{MessageId, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnectOptions;
 

@@ -1,14 +1,13 @@
 //! Trajectories: whatever is committed is loaded as the reference store loads it, and the tables
 //! say the same in plain SQL.
 
+use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeKind,
     QueueItem, Removal, Round, RoundState,
 };
-use context_core::{
-    AgentRef, Json, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store, Timestamp,
-    TrajectoryStore,
-};
+use context_core::{Json, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,7 +1,8 @@
 //! Row-level security: a role that is not the owner sees the rows of the user that the transaction
 //! names, and no others, whatever a statement forgets to ask for.
 
-use context_core::{Commit, ErrorKind, SearchQuery, Store, Target};
+use context_core::store::{Commit, SearchQuery, Target};
+use context_core::{ErrorKind, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
@@ -41,7 +42,7 @@ async fn another_role_sees_what_its_transaction_names() {
     for user in ["ada", "bob"] {
         let chat = chat(&store, user).await;
         append(&store, &chat, "", &["a", "b"]).await;
-        let name = context_core::ForkName::Exact("side".into());
+        let name = context_core::store::ForkName::Exact("side".into());
         let target = Target::Fork { name, at: Some("a".into()), activate: true };
         let fork =
             Commit { nodes: vec![says("c", "aside")], ..Commit::new(chat.clone(), target, T) };

@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
-use context_core::{
-    BranchName, ChainEnd, ChatPatch, ChatRef, CheckpointName, Commit, Durability, Encoded,
-    ErrorKind, FragmentId, Metadata, NewChat, Store, StoredFragment, Target, Window,
+use context_core::base::{CheckpointName, FragmentId};
+use context_core::store::{
+    ChainEnd, ChatPatch, Commit, Durability, NewChat, StoredFragment, Target, Window,
 };
+use context_core::{BranchName, ChatRef, Encoded, ErrorKind, Metadata, Store};
 use context_store_postgres::PostgresStore;
 use tokio::task::JoinSet;
 
@@ -147,7 +148,7 @@ async fn every_text_may_hold_a_nul() {
     let _applied =
         history.commit(extend(&chat, "mes\0sage", vec![says("ne\0xt", "c")])).await.unwrap();
     let branch = BranchName::from("bra\0nch");
-    let name = context_core::ForkName::Exact(branch.clone());
+    let name = context_core::store::ForkName::Exact(branch.clone());
     let target = Target::Fork { name, at: Some("mes\0sage".into()), activate: true };
     let _applied = history.commit(Commit::new(chat.clone(), target, T)).await.unwrap();
     let checkpoint = CheckpointName::from("che\0ck");

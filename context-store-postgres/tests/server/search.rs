@@ -1,6 +1,7 @@
 //! Texts that the server's own search could not take.
 
-use context_core::{SearchQuery, Store};
+use context_core::Store;
+use context_core::store::SearchQuery;
 
 use crate::lab::{Lab, chat, extend, nothing_is_wrong, says};
 

@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{BlobId, CancelSignal, CheckReport, Finding};
+use context_core::CancelSignal;
+use context_core::base::BlobId;
+use context_core::store::{CheckReport, Finding};
 use redis::cmd;
 
 use crate::blobs::PIECE;

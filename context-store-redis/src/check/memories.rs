@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{CancelSignal, CheckReport, Erasure, Finding, MemoryScope, UserId};
+use context_core::memory::MemoryScope;
+use context_core::store::{CheckReport, Erasure, Finding};
+use context_core::{CancelSignal, UserId};
 
 use crate::check;
 use crate::error::{Fault, Result};

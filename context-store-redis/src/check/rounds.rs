@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use context_core::store::{CheckReport, Erasure, Finding};
 use context_core::trajectory::{Round, RoundRecord};
-use context_core::{CancelSignal, CheckReport, Erasure, Finding, UserId};
+use context_core::{CancelSignal, UserId};
 use redis::cmd;
 
 use crate::check;

@@ -2,7 +2,9 @@
 //!
 //! It decides nothing: whatever is not plainly right is left to [`commit`](crate::history::commit).
 
-use context_core::{Commit, Committed, NodeKind, Target, pack};
+use context_core::message::NodeKind;
+use context_core::store::{Commit, Committed, Target};
+use context_store_kit::pack;
 
 use crate::error::Result;
 use crate::history::fields;

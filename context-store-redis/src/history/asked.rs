@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{Commit, MessageId, Node};
+use context_core::store::Commit;
+use context_core::{MessageId, Node};
 
 use crate::error::Result;
 use crate::history::fields::{self, Place};

@@ -1,9 +1,8 @@
 //! Branches and checkpoints: naming, renaming, deleting.
 
-use context_core::{
-    Branch, BranchDeletion, BranchName, ChatRef, Checkpoint, CheckpointName, Error, MessageId,
-    Timestamp, limits,
-};
+use context_core::base::{CheckpointName, limits};
+use context_core::store::{Branch, BranchDeletion, Checkpoint};
+use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
 
 use crate::error::Result;
 use crate::history::change::Change;

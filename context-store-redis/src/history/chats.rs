@@ -6,7 +6,8 @@
 //! place of the chat sees to: entries have numbers, and a creation with a number up to the marked
 //! one fails and begins again with a new one.
 
-use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp};
+use context_core::store::{Chat, ChatPatch, ChatSize, ChatSummary, Created, NewChat};
+use context_core::{ChatRef, Timestamp};
 use redis::cmd;
 
 use crate::blobs::references::forget_earlier;

@@ -1,16 +1,17 @@
 //! The commit: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit)
+//! The decisions come in the order [`HistoryStore::commit`](context_core::store::HistoryStore::commit)
 //! states, after one look at the chat. What is written then is written only if the look still
 //! holds; otherwise all of it begins again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use context_core::{
-    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind,
-    Target, limits, pack,
-};
+use context_core::base::limits;
+use context_core::message::NodeKind;
+use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
+use context_core::{BranchName, Error, MessageId, Node};
+use context_store_kit::pack;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};

@@ -189,7 +189,7 @@ pub(crate) fn fragment(no: u64) -> String {
     format!("f{no}")
 }
 
-pub(crate) fn key(key: &context_core::CommitKey) -> String {
+pub(crate) fn key(key: &context_core::base::CommitKey) -> String {
     format!("k{key}")
 }
 

@@ -10,7 +10,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use context_core::{ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
+use context_core::base::limits;
+use context_core::store::{ChatQuery, ChatSummary, Cursor, Page};
+use context_core::{ChatRef, UserId};
 use redis::cmd;
 
 use crate::error::{Result, bad_cursor};

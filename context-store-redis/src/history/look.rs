@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use context_core::{Branch, BranchName, Chat, ChatRef, Error, Metadata, NewChat, Timestamp};
+use context_core::store::{Branch, Chat, NewChat};
+use context_core::{BranchName, ChatRef, Error, Metadata, Timestamp};
 use redis::Value;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{ChatRef, Cursor, MessageId, Page, Placed, Revision, Timestamp, limits, pack};
+use context_core::base::limits;
+use context_core::message::Placed;
+use context_core::store::{Cursor, Page, Revision};
+use context_core::{ChatRef, MessageId, Timestamp};
+use context_store_kit::pack;
 
 use crate::error::{Fault, Result, bad_cursor};
 use crate::history::fields::{self, Place};

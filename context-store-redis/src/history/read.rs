@@ -1,8 +1,10 @@
 //! Reading a chain: one script, whatever the window, except one by tokens, which looks until it has
 //! enough.
 
-use context_core::pack;
-use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window};
+use context_core::store::{ChainEnd, Window};
+use context_core::{Chain, ChatRef, Error};
+use context_store_kit::pack;
+use context_store_kit::pack::PackedRun;
 use redis::Value;
 
 use crate::error::Result;
@@ -30,7 +32,6 @@ pub(crate) async fn chain(
         Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
             window_of(shared, chat, end, window).await
         }
-        _ => Ok(window.of(&window_of(shared, chat, end, &Window::Whole).await?)),
     }
 }
 
@@ -92,7 +93,7 @@ async fn window_of(
         expected += take;
         runs.push(PackedRun { bytes, take, is_whole: false });
     }
-    let chain = Chain::from_packed(skipped, runs)?.with_edition(edition.shown());
+    let chain = context_store_kit::pack::chain(skipped, runs)?.with_edition(edition.shown());
     if chain.len() != expected {
         return Err(MISSING);
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{ChatRef, Node, pack};
+use context_core::{ChatRef, Node};
+use context_store_kit::pack;
 use redis::Value;
 
 use crate::error::{Fault, Result};
@@ -142,7 +143,8 @@ pub(crate) async fn nodes_at(
 
 #[cfg(test)]
 mod tests {
-    use context_core::{Encoded, NodeKind, Role, Timestamp};
+    use context_core::message::NodeKind;
+    use context_core::{Encoded, Role, Timestamp};
     use proptest::prelude::*;
 
     use super::*;

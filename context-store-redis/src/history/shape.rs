@@ -1,7 +1,9 @@
 //! The structure of a chat: which pieces its messages are in, what was forked where, and what is
 //! needed of it.
 
-use context_core::{Branch, BranchName, Checkpoint, CheckpointName, MessageId, Timestamp};
+use context_core::base::CheckpointName;
+use context_core::store::{Branch, Checkpoint};
+use context_core::{BranchName, MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};

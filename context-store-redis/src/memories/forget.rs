@@ -1,7 +1,9 @@
 //! Forgetting memories. A record goes from everything it is filed under in one script; many go in
 //! several.
 
-use context_core::{MemoriesForgotten, MemoryForget, MemoryId, MemoryScope, MemorySource, UserId};
+use context_core::UserId;
+use context_core::base::MemoryId;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
 use redis::cmd;
 
 use crate::error::{Fault, Result};

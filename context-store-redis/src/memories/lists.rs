@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use context_core::{MemoryScope, StoredMemory};
+use context_core::memory::MemoryScope;
+use context_core::memory::StoredMemory;
 use redis::Value;
 
 use crate::error::Result;

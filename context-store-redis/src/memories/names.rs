@@ -22,7 +22,10 @@
 //! many rows there are and which blocks; if there is one alone, its rows as well. So a list of any
 //! length is read a block at a time, from either end.
 
-use context_core::{MemoryRecord, MemorySource, MemoryVector, MemoryWrite, SessionId};
+use context_core::SessionId;
+use context_core::memory::MemorySource;
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::MemoryWrite;
 
 use crate::error::{Fault, Result};
 use crate::seals;
@@ -192,7 +195,8 @@ pub(crate) fn block(block: u32, kind: u32, term: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use context_core::{MemoryScope, Timestamp};
+    use context_core::Timestamp;
+    use context_core::memory::MemoryScope;
 
     use super::*;
 

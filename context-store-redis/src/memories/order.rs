@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{Cursor, MemoryId, MemoryList, MemoryScope, Page, StoredMemory};
+use context_core::base::MemoryId;
+use context_core::memory::MemoryScope;
+use context_core::memory::StoredMemory;
+use context_core::store::{Cursor, MemoryList, Page};
 
 use crate::error::{Result, bad_cursor};
 use crate::memories;

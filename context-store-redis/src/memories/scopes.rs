@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use context_core::{Cursor, MemoryScope, MemoryStats, Page, UserId};
+use context_core::UserId;
+use context_core::memory::MemoryScope;
+use context_core::store::{Cursor, MemoryStats, Page};
 use redis::cmd;
 
 use crate::error::{Fault, Result};

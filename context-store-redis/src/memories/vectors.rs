@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use context_core::{MemoryVector, limits};
+use context_core::base::limits;
+use context_core::memory::MemoryVector;
 
 use crate::error::Result;
 use crate::memories::find::{Best, Candidate, Search};

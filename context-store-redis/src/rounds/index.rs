@@ -1,8 +1,11 @@
 //! The indexes over the rounds of a user: which there are, and which messages their nodes stand
 //! for.
 
+use context_core::base::limits;
+use context_core::store::MessageNode;
 use context_core::trajectory::RoundHead;
-use context_core::{MessageNode, RoundRef, SessionId, UserId, limits};
+use context_core::trajectory::RoundRef;
+use context_core::{SessionId, UserId};
 use redis::cmd;
 
 use crate::error::{Fault, Result};

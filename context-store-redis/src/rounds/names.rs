@@ -6,8 +6,10 @@
 //! m<message><name><node>      the same, found by the message, which is a hash of 32 digits
 //! ```
 
+use context_core::store::MessageNode;
 use context_core::trajectory::NodeId;
-use context_core::{AgentRef, MessageNode, RoundRef, SessionId, UserId};
+use context_core::trajectory::{AgentRef, RoundRef};
+use context_core::{SessionId, UserId};
 
 /// How many bytes stand behind the session.
 const NUMBERS: usize = 16;

@@ -12,7 +12,9 @@
 //! of [`StoredStream`], and applied by one script if what it was decided on still holds.
 
 use bytes::Bytes;
-use context_core::{ChatRef, Error, StoredStream, StreamId, StreamState};
+use context_core::base::StreamId;
+use context_core::store::{StoredStream, StreamState};
+use context_core::{ChatRef, Error};
 use redis::{Value, cmd};
 
 use crate::error::{Fault, Result};

@@ -1,6 +1,7 @@
 //! Erasing a user: everything whose key says that it is theirs, found by looking at all keys.
 
-use context_core::{CancelSignal, Erasure, UserId};
+use context_core::store::Erasure;
+use context_core::{CancelSignal, UserId};
 use redis::cmd;
 
 use crate::blobs::references::{self, KINDS};

@@ -2,10 +2,12 @@
 //! often the server is asked.
 
 use bytes::Bytes;
-use context_core::{
-    BlobPrune, BlobStore, ChatQuery, ChatRef, NewBlob, Store, StreamAppend, StreamClaim, StreamEnd,
-    StreamId, StreamOutcome, StreamStore, Timestamp,
+use context_core::base::StreamId;
+use context_core::store::{
+    BlobPrune, BlobStore, ChatQuery, NewBlob, StreamAppend, StreamClaim, StreamEnd, StreamOutcome,
+    StreamStore,
 };
+use context_core::{ChatRef, Store, Timestamp};
 use redis::cmd;
 
 use crate::lab::{Lab, T};
@@ -19,7 +21,7 @@ fn streams(lab: &Lab) -> &dyn StreamStore {
     lab.store.streams().unwrap()
 }
 
-async fn put(lab: &Lab, chat: &ChatRef, bytes: Vec<u8>) -> context_core::Blob {
+async fn put(lab: &Lab, chat: &ChatRef, bytes: Vec<u8>) -> context_core::store::Blob {
     blobs(lab).put_blob(chat, NewBlob::new(bytes, T)).await.unwrap()
 }
 

@@ -1,12 +1,15 @@
 //! Fields that were changed behind the store's back: reading says so, and the check finds each.
 //! Stores without checksums get them.
 
-use context_core::trajectory::Changes;
-use context_core::{
-    BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId,
-    MemoryFind, MemoryRecord, MemoryScope, MemoryVector, MemoryWrite, Metadata, NewBlob, NewChat,
-    Result, Store, StoredFragment, StreamAppend, StreamClaim, StreamId, Window,
+use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
+use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{
+    ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, StoredFragment,
+    StreamAppend, StreamClaim, Window,
 };
+use context_core::trajectory::Changes;
+use context_core::{ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
 use context_store_redis::RedisStore;
 use redis::cmd;
 

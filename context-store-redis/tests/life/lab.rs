@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use context_core::store::{
+    ChainEnd, Commit, CommitOutcome, HistoryStore, Maintenance, NewChat, Target, Window,
+};
 use context_core::{
-    BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, HistoryStore,
-    Maintenance, Message, MessageId, NewChat, Node, Result, Role, Store, Target, Timestamp, Window,
+    BranchName, CancelSignal, Chain, ChatRef, Message, MessageId, Node, Result, Role, Store,
+    Timestamp,
 };
 use context_servers::{Redis, RedisOptions, ServerError};
 use context_store_redis::{RedisConfig, RedisStore};
@@ -149,7 +152,7 @@ pub(crate) fn extend(
 }
 
 pub(crate) fn fork(chat: &ChatRef, name: &str, at: &str, nodes: Vec<Arc<Node>>) -> Commit {
-    let name = context_core::ForkName::Exact(BranchName::from(name));
+    let name = context_core::store::ForkName::Exact(BranchName::from(name));
     let target = Target::Fork { name, at: some(at), activate: false };
     Commit { nodes, ..Commit::new(chat.clone(), target, T) }
 }

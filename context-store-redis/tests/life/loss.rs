@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use context_core::{ChatQuery, Commit, Created, ErrorKind, NewChat, StoredFragment};
+use context_core::ErrorKind;
+use context_core::store::{ChatQuery, Commit, Created, NewChat, StoredFragment};
 use redis::cmd;
 
 use crate::lab::{Lab, T, apply, extend, ids, many, says, stay};
@@ -97,8 +98,8 @@ async fn a_chain_that_lacks_something_is_an_error_and_the_check_says_where() {
         lab.history().all_messages(&chat, 1000, None).await.unwrap_err().kind(),
         ErrorKind::Corrupt
     );
-    let last = context_core::Window::Last(20);
-    let end = context_core::ChainEnd::Branch("main".into());
+    let last = context_core::store::Window::Last(20);
+    let end = context_core::store::ChainEnd::Branch("main".into());
     assert_eq!(lab.history().chain(&chat, &end, &last).await.unwrap().len(), 20);
     let problems = lab.problems().await;
     assert!(

@@ -1,10 +1,13 @@
 //! Memories against the store in memory: whatever is done to both, they say the same.
 
-use context_core::{
-    CancelSignal, Cursor, Maintenance, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget,
-    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope,
-    MemorySource, MemoryVector, MemoryWrite, Page, Store, Timestamp,
+use context_core::base::MemoryId;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{
+    Cursor, Maintenance, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore,
+    MemoryWrite, Page,
 };
+use context_core::{CancelSignal, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
 use context_store_redis::{RedisConfig, RedisStore};
 use proptest::prelude::*;
@@ -99,7 +102,7 @@ impl Both<'_> {
                 Ok(MemoryOutcome::Conflict { write, stored }),
                 Ok(MemoryOutcome::Conflict { write: other, stored: others }),
             ) => {
-                let about = |stored: Option<Box<context_core::StoredMemory>>| {
+                let about = |stored: Option<Box<context_core::memory::StoredMemory>>| {
                     stored.map(|stored| (stored.record, stored.version))
                 };
                 assert_eq!((write, about(stored)), (other, about(others)));
@@ -123,7 +126,7 @@ impl Both<'_> {
             let one = self.ours.list_memories(&list.clone().after(ours)).await.unwrap();
             let two = self.other.list_memories(&list.clone().after(other)).await.unwrap();
             // Places are the user's own with us, and all users' in memory.
-            let records = |page: &Page<context_core::StoredMemory>| {
+            let records = |page: &Page<context_core::memory::StoredMemory>| {
                 let items = page.items.iter();
                 items.map(|stored| (stored.record.clone(), stored.version)).collect::<Vec<_>>()
             };
@@ -140,7 +143,7 @@ impl Both<'_> {
         let ours = self.ours.find_memories(find).await.unwrap();
         let other = self.other.find_memories(find).await.unwrap();
         assert_eq!(ours.bm25, other.bm25, "{find:?}");
-        let hits = |found: &context_core::MemoriesFound| {
+        let hits = |found: &context_core::store::MemoriesFound| {
             let hits = found.hits.iter();
             hits.map(|hit| (hit.stored.record.clone(), hit.score, hit.similarity))
                 .collect::<Vec<_>>()
@@ -154,14 +157,14 @@ impl Both<'_> {
         for scope in &all {
             let ours = self.ours.memories(scope, &ids).await.unwrap();
             let other = self.other.memories(scope, &ids).await.unwrap();
-            let records = |of: &[context_core::StoredMemory]| {
+            let records = |of: &[context_core::memory::StoredMemory]| {
                 of.iter().map(|stored| (stored.record.clone(), stored.version)).collect::<Vec<_>>()
             };
             assert_eq!(records(&ours), records(&other));
             for each_side in [0, 1, 3] {
                 let ours = self.ours.memories_beside(scope, &ids, each_side).await.unwrap();
                 let other = self.other.memories_beside(scope, &ids, each_side).await.unwrap();
-                let records = |of: Vec<Vec<context_core::StoredMemory>>| {
+                let records = |of: Vec<Vec<context_core::memory::StoredMemory>>| {
                     of.iter().map(|beside| records(beside)).collect::<Vec<_>>()
                 };
                 assert_eq!(records(ours), records(other));

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{
-    CancelSignal, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
-    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope,
-    MemorySource, MemoryVector, MemoryWrite, MemoryWritten, Store, limits,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::{
+    MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore,
+    MemoryWrite, MemoryWritten,
 };
+use context_core::{CancelSignal, Store};
 use redis::cmd;
 
 use crate::lab::{Lab, T};
@@ -366,7 +369,7 @@ async fn who_has_only_memories_is_a_user_and_is_erased() {
 async fn neighbours_are_found_across_blocks() {
     let Some(lab) = Lab::new().await else { return };
     many(&lab, "m", 1030, "word").await;
-    let names = |beside: &[context_core::StoredMemory]| {
+    let names = |beside: &[context_core::memory::StoredMemory]| {
         beside.iter().map(|stored| stored.record.id.to_string()).collect::<Vec<_>>()
     };
     // The first block ends behind the 1,023rd place.

@@ -1,6 +1,7 @@
 //! Any text is a name: none reaches into another, whatever it means to the server.
 
-use context_core::{CancelSignal, ChatQuery, Commit, Encoded, Store, StoredFragment, UserId};
+use context_core::store::{ChatQuery, Commit, StoredFragment};
+use context_core::{CancelSignal, Encoded, Store, UserId};
 
 use crate::lab::{Lab, T, apply, extend, fork, ids, says, stay};
 
@@ -43,7 +44,7 @@ async fn odd_names_are_names_everywhere() {
         assert_eq!(lab.store.fragments().fragments(&chat).await.unwrap(), [fragment]);
         assert_eq!(lab.history().revisions(&chat, &name.into()).await.unwrap().len(), 1);
         let again = lab.history().commit(keyed).await.unwrap();
-        assert!(matches!(again, context_core::CommitOutcome::Replayed(_)), "{again:?}");
+        assert!(matches!(again, context_core::store::CommitOutcome::Replayed(_)), "{again:?}");
         lab.history()
             .rename_branch(&chat, &name.into(), &format!("{name}~").as_str().into(), T)
             .await

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use context_core::{Durability, ErrorKind, Retry, Store};
+use context_core::store::Durability;
+use context_core::{ErrorKind, Retry, Store};
 use context_store_redis::{RedisConfig, RedisStore};
 
 use crate::lab::Lab;

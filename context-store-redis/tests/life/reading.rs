@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{
-    BlobId, CancelSignal, ChatPatch, ChatQuery, ErrorKind, NewBlob, Retry, RoundQuery, Store,
-};
+use context_core::base::BlobId;
+use context_core::store::{ChatPatch, ChatQuery, NewBlob, RoundQuery};
+use context_core::{CancelSignal, ErrorKind, Retry, Store};
 use context_store_redis::RedisStore;
 
 use crate::lab::{Lab, T, extend, ids, many};
@@ -38,7 +38,11 @@ async fn reading_changes_no_key_and_writing_is_refused() {
     let store = RedisStore::open(lab.config.clone().read_only(true)).await.unwrap();
     let history = store.history();
     let chain = history
-        .chain(&chat, &context_core::ChainEnd::Branch("main".into()), &context_core::Window::Whole)
+        .chain(
+            &chat,
+            &context_core::store::ChainEnd::Branch("main".into()),
+            &context_core::store::Window::Whole,
+        )
         .await
         .unwrap();
     assert_eq!(ids(&chain).len(), 20);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{ChatPatch, Commit, CommitOutcome, MessageId, Metadata, Store};
+use context_core::store::{ChatPatch, Commit, CommitOutcome};
+use context_core::{MessageId, Metadata, Store};
 
 use crate::lab::{Lab, T, extend, ids, says, stay};
 

@@ -1,13 +1,12 @@
 //! Rounds against the store in memory: whatever is done to both, they say the same.
 
+use context_core::store::{Cursor, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
     Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, QueueItem,
     QueueName, Removal, Round, RoundState, TrajectoryError,
 };
-use context_core::{
-    AgentRef, Cursor, Json, Result, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store,
-    Timestamp, TrajectoryStore,
-};
+use context_core::{Json, Result, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
+use context_core::base::limits;
+use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Change, Changes, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round,
 };
-use context_core::{
-    AgentRef, CancelSignal, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store,
-    TrajectoryStore, UserId, limits,
-};
+use context_core::{CancelSignal, ErrorKind, Store, UserId};
 use redis::cmd;
 
 use crate::lab::{Lab, T};
@@ -281,7 +281,7 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
             begin(&lab, &AgentRef::main(user, "s"), number).await;
         }
     }
-    let users = |page: context_core::Page<UserId>| {
+    let users = |page: context_core::store::Page<UserId>| {
         page.items.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(users(lab.maintenance().users(10, None).await.unwrap()), ["a.b}", "ada", "bob"]);

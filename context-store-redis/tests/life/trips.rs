@@ -1,7 +1,8 @@
 //! How often the server is asked, how messages lie there, and writes of every size.
 
-use context_core::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
-use context_core::{BranchDeletion, ChainEnd, ChatQuery, Commit, ErrorKind, Node, Store, Window};
+use context_core::base::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
+use context_core::store::{BranchDeletion, ChainEnd, ChatQuery, Commit, Window};
+use context_core::{ErrorKind, Node, Store};
 use redis::cmd;
 
 use crate::lab::{Lab, T, apply, extend, fork, ids, many, says};

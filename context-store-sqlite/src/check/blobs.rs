@@ -1,6 +1,8 @@
 //! The check of blobs: every byte is read, and must be what its name says.
 
-use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder};
+use context_core::base::BlobId;
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::{CancelSignal, ChatRef};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

@@ -1,7 +1,9 @@
 //! The check of trajectories: each round must be a graph, and what its row says of it.
 
+use context_core::CancelSignal;
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{Round, RoundHead, RoundRecord};
-use context_core::{AgentRef, CancelSignal, CheckReport, Finding, KeyOrder, RoundRef};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

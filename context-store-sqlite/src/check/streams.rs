@@ -1,6 +1,7 @@
 //! The check of streams: each must have the chunks it says, one behind the other.
 
-use context_core::{CancelSignal, ChatRef, CheckReport, Finding, KeyOrder};
+use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::{CancelSignal, ChatRef};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

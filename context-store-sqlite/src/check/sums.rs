@@ -1,6 +1,7 @@
 //! The check of every row's checksum, of the order of keys, and of the schema itself.
 
-use context_core::{CancelSignal, CheckReport, Finding, KeyOrder};
+use context_core::CancelSignal;
+use context_core::store::{CheckReport, Finding, KeyOrder};
 use sqlx::sqlite::SqliteConnection;
 
 use crate::check::found;

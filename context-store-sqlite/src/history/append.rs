@@ -4,9 +4,10 @@
 //! statement. It decides nothing: whatever is not plainly right is left to the transaction in
 //! [`commit`](crate::history::commit).
 
-use context_core::{
-    BranchName, ChatRef, Commit, Committed, MessageId, Node, NodeKind, Target, pack,
-};
+use context_core::message::NodeKind;
+use context_core::store::{Commit, Committed, Target};
+use context_core::{BranchName, ChatRef, MessageId, Node};
+use context_store_kit::pack;
 use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};

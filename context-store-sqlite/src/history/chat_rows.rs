@@ -1,6 +1,7 @@
 //! Chats as they are in their rows: what everything else about chats is made of.
 
-use context_core::{BranchName, Chat, ChatRef, Error, ErrorKind, Metadata, NewChat, Timestamp};
+use context_core::store::{Chat, NewChat};
+use context_core::{BranchName, ChatRef, Error, ErrorKind, Metadata, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

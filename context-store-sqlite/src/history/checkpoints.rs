@@ -1,6 +1,8 @@
 //! Checkpoints: named places in a chat.
 
-use context_core::{ChatRef, Checkpoint, CheckpointName, Error, Timestamp};
+use context_core::base::CheckpointName;
+use context_core::store::Checkpoint;
+use context_core::{ChatRef, Error, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

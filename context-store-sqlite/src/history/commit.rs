@@ -1,14 +1,15 @@
 //! The commit as a transaction: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit)
+//! The decisions come in the order [`HistoryStore::commit`](context_core::store::HistoryStore::commit)
 //! states, and all of them before the first write.
 
 use std::sync::Arc;
 
-use context_core::{
-    BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind,
-    Target, limits, pack,
-};
+use context_core::base::limits;
+use context_core::message::NodeKind;
+use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
+use context_core::{BranchName, Error, MessageId, Node};
+use context_store_kit::pack;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
@@ -77,7 +78,7 @@ struct Plan {
     digest: Option<[u8; 32]>,
     aim: Aim,
     /// The chat with the patch.
-    patched: Option<context_core::Chat>,
+    patched: Option<context_core::store::Chat>,
     /// Where the amended and then the redacted messages are, in the order of the commit.
     changed: Vec<i64>,
 }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
 use std::task::Poll;
 
-use context_core::{BranchName, ChatRef, Commit, CommitOutcome, Committed, Error};
+use context_core::store::{Commit, CommitOutcome, Committed};
+use context_core::{BranchName, ChatRef, Error};
 use tokio::sync::oneshot;
 
 use crate::connections::{Connections, Writer, WriterGuard, run};

@@ -7,7 +7,9 @@
 
 use std::cmp::Reverse;
 
-use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, KeyOrder, Page, UserId, limits};
+use context_core::base::limits;
+use context_core::store::{Chat, ChatQuery, ChatSummary, Cursor, KeyOrder, Page};
+use context_core::{ChatRef, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

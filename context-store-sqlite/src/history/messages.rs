@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::{
-    BranchName, ChatRef, Cursor, MessageId, Node, Page, Placed, Revision, Timestamp, limits, pack,
-};
+use context_core::base::limits;
+use context_core::message::Placed;
+use context_core::store::{Cursor, Page, Revision};
+use context_core::{BranchName, ChatRef, MessageId, Node, Timestamp};
+use context_store_kit::pack;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -352,7 +354,7 @@ pub(crate) async fn amend(
     sqlx::query(sql::REWRITE_RUN).bind(first).bind(data).execute(&mut *connection).await?;
     if old.kind != new.kind {
         let boundary = match new.kind {
-            context_core::NodeKind::Boundary => sql::ADD_BOUNDARY,
+            context_core::message::NodeKind::Boundary => sql::ADD_BOUNDARY,
             _ => sql::REMOVE_BOUNDARY,
         };
         sqlx::query(boundary).bind(place).execute(connection).await?;

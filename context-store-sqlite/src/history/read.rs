@@ -1,7 +1,11 @@
 //! Reading chains and windows: one statement each, whatever the number of messages.
 
 use bytes::Bytes;
-use context_core::{Chain, ChainEnd, ChatRef, Error, MessageId, NodeKind, PackedRun, Window, pack};
+use context_core::message::NodeKind;
+use context_core::store::{ChainEnd, Window};
+use context_core::{Chain, ChatRef, Error, MessageId};
+use context_store_kit::pack;
+use context_store_kit::pack::PackedRun;
 use serde::Deserialize;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -31,10 +35,6 @@ pub(crate) async fn chain(
         Window::Tokens(budget) => by_tokens(connection, chat, end, *budget).await,
         Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
             window_of(connection, chat, end, window).await
-        }
-        _ => {
-            let whole = window_of(connection, chat, end, &Window::Whole).await?;
-            Ok(window.of(&whole))
         }
     }
 }
@@ -260,7 +260,8 @@ fn assemble(
         runs.push(PackedRun { bytes, take, is_whole: next.is_some() });
     }
     let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
-    let chain = Chain::from_packed(count(skipped)?, runs)?.with_edition(count(said.edition)?);
+    let chain =
+        context_store_kit::pack::chain(count(skipped)?, runs)?.with_edition(count(said.edition)?);
     if chain.len() != expected || skipped.saturating_add(signed(expected)) != said.length {
         return Err(Fault::Corrupt(MISSING, None));
     }

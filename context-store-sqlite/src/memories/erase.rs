@@ -1,6 +1,7 @@
 //! Erasing what is remembered of a user, and what is left of it.
 
-use context_core::{MemoryScope, UserId};
+use context_core::UserId;
+use context_core::memory::MemoryScope;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

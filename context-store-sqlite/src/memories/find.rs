@@ -6,7 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{MemoriesFound, MemoryFind, MemoryHit, StoredMemory, limits};
+use context_core::base::limits;
+use context_core::memory::StoredMemory;
+use context_core::store::{MemoriesFound, MemoryFind, MemoryHit};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use context_core::{MemoriesForgotten, MemoryForget, MemoryId, MemoryRecord, MemoryScope};
+use context_core::base::MemoryId;
+use context_core::memory::MemoryRecord;
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

@@ -3,7 +3,7 @@
 //! Ranking reads the lists of hundreds of records, so they are short, say whose they are, and may
 //! stand one behind the other in one value.
 
-use context_core::checksum::{Checksum, SEAL_BYTES};
+use context_store_kit::checksum::{Checksum, SEAL_BYTES};
 
 use crate::error::{Fault, Result};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
-use context_core::MemoryWrite;
+use context_core::store::MemoryWrite;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

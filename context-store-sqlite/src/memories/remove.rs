@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use context_core::MemoryId;
+use context_core::base::MemoryId;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

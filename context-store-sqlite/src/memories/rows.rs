@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use context_core::{Error, ErrorKind, MemoryRecord, StoredMemory};
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::{Error, ErrorKind};
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{MemoryScope, UserId};
+use context_core::UserId;
+use context_core::memory::MemoryScope;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

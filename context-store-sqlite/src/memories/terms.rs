@@ -1,7 +1,7 @@
 //! The words that are looked for, by their numbers, and how well a list of words fits them.
 
-use context_core::MemoryFind;
-use context_core::search::Bm25;
+use context_core::store::Bm25;
+use context_core::store::MemoryFind;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

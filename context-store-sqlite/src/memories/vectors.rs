@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{MemoryVector, limits};
+use context_core::base::limits;
+use context_core::memory::MemoryVector;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

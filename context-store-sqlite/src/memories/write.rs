@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{
-    MemoryExpected, MemoryOutcome, MemoryRecord, MemoryWrite, MemoryWritten, StoredMemory,
-};
+use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

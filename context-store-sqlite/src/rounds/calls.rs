@@ -3,11 +3,13 @@
 use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
-use context_core::trajectory::{RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit, RoundPrune,
-    RoundQuery, RoundsPruned, TrajectoryStore, UserId, limits,
+use context_core::store::{
+    MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    TrajectoryStore,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{ChatId, MessageId, Result, UserId};
 
 use crate::calls::{reading, writing};
 use crate::error::Fault;
@@ -26,7 +28,7 @@ impl TrajectoryStore for Shared {
         agent: &AgentRef,
         rounds: RangeInclusive<u32>,
     ) -> Result<Vec<RoundRecord>> {
-        limits::check_agent("load_rounds", agent)?;
+        agent.check("load_rounds")?;
         reading!(self, "load_rounds", |reader| rounds::load(reader, agent, rounds.clone()).await)
     }
 

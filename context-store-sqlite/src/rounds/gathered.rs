@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use context_core::RoundRef;
-use context_core::checksum::{Checksum, Fields};
+use context_core::trajectory::RoundRef;
+use context_store_kit::checksum::{Checksum, Fields};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row, SqlSafeStr};

@@ -2,11 +2,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use context_core::store::{KeyOrder, MessageNode, Page, RoundPrune, RoundQuery, RoundsPruned};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{NodeId, RoundHead};
-use context_core::{
-    AgentRef, ChatId, KeyOrder, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundRef,
-    RoundsPruned, Timestamp, UserId,
-};
+use context_core::{ChatId, MessageId, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use context_core::store::{RecordOutcome, RoundCommit};
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
     Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord,
     TrajectoryError, Version,
 };
-use context_core::{RecordOutcome, RoundCommit, RoundRef};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

@@ -9,8 +9,9 @@
 
 use std::fmt::Write as _;
 
+use context_core::store::RoundCommit;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Change, Edge, Node, NodeKind};
-use context_core::{RoundCommit, RoundRef};
 use sqlx::SqlSafeStr;
 
 use crate::connections::{Writer, run};

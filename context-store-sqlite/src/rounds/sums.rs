@@ -1,9 +1,9 @@
 //! Checksums of the rows of rounds: over the round that a row belongs to, by its names, and the
 //! row's values.
 
-use context_core::checksum::Checksum;
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{NodeKind, RoundHead};
-use context_core::{AgentRef, RoundRef};
+use context_store_kit::checksum::Checksum;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Row};
 

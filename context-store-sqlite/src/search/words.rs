@@ -9,8 +9,10 @@
 
 use std::sync::Arc;
 
-use context_core::search::{Phrase, Terms, UserTag, index_text};
-use context_core::{KeyOrder, Node, Role, UserId, pack};
+use context_core::store::KeyOrder;
+use context_core::{Node, Role, UserId};
+use context_store_kit::pack;
+use context_store_kit::search::{Phrase, Terms, UserTag, index_text};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

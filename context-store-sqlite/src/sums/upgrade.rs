@@ -1,7 +1,7 @@
 //! Gives a file of an older schema its checksums: a few rows at a time, in the transaction of the
 //! migration.
 
-use context_core::pack;
+use context_store_kit::pack;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row};
 

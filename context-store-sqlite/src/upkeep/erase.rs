@@ -1,6 +1,7 @@
 //! Erasing a user, and giving back space: until the file has no trace of what was deleted.
 
-use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
+use context_core::store::{Erasure, Vacuumed};
+use context_core::{CancelSignal, Error, ErrorKind, Retry, UserId};
 use sqlx::Row;
 
 use crate::connections::{Connections, Writer};

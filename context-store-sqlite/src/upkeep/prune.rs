@@ -5,7 +5,8 @@
 //! row had forked from may be needed no more, and so on towards the root.
 
 use bytes::Bytes;
-use context_core::{MessageId, pack};
+use context_core::MessageId;
+use context_store_kit::pack;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

@@ -1,6 +1,7 @@
 //! Backups: a file that is a store, or no file.
 
-use context_core::{CancelSignal, ChainEnd, ErrorKind, Store, Window};
+use context_core::store::{ChainEnd, Window};
+use context_core::{CancelSignal, ErrorKind, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
 use crate::lab::{Lab, many, says};

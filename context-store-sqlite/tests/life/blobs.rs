@@ -1,7 +1,9 @@
 //! Blobs in the file: what the check finds if something else wrote to it, and what is read of a
 //! range.
 
-use context_core::{BlobId, ChatRef, ErrorKind, NewBlob, Store, Timestamp};
+use context_core::base::BlobId;
+use context_core::store::NewBlob;
+use context_core::{ChatRef, ErrorKind, Store, Timestamp};
 
 use crate::lab::{Lab, T, is_found};
 

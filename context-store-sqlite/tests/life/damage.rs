@@ -10,11 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{
-    AgentRef, CancelSignal, ChainEnd, ChatQuery, ChatRef, Error, MemoryFind, MemoryList,
-    MemoryRecord, MemoryScope, MemorySource, MemoryVector, MemoryWrite, MessageId, PageWalk,
-    RoundQuery, SearchQuery, Store, Window,
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryScope, MemorySource};
+use context_core::store::{
+    ChainEnd, ChatQuery, MemoryFind, MemoryList, MemoryWrite, PageWalk, RoundQuery, SearchQuery,
+    Window,
 };
+use context_core::trajectory::AgentRef;
+use context_core::{CancelSignal, ChatRef, Error, MessageId, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
@@ -153,7 +156,7 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
     }
     let blobs = store.blobs().unwrap();
     read!("blobs", blobs.blobs(&chat, 10, None).await);
-    let id = context_core::BlobId::of(REPORT);
+    let id = context_core::base::BlobId::of(REPORT);
     read!("blob", blobs.blob(&chat, &id).await);
     read!("read_blob", blobs.read_blob(&chat, &id, 0..u64::MAX, None).await);
     read!("read_blob part", blobs.read_blob(&chat, &id, 262_000..263_000, None).await);

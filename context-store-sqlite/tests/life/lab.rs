@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use context_core::store::{
+    Commit, CommitOutcome, ForkName, HistoryStore, Maintenance, NewChat, Target,
+};
 use context_core::{
-    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, ForkName, HistoryStore, Maintenance,
-    Message, MessageId, NewChat, Node, Role, Store, Target, Timestamp,
+    BranchName, CancelSignal, ChatRef, Message, MessageId, Node, Role, Store, Timestamp,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};

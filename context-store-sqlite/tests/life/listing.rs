@@ -1,6 +1,7 @@
 //! The order of a listing, whatever ways the chats were written to.
 
-use context_core::{BranchName, ChatQuery, ChatRef, Commit, NewChat, Target, Timestamp};
+use context_core::store::{ChatQuery, Commit, NewChat, Target};
+use context_core::{BranchName, ChatRef, Timestamp};
 
 use crate::lab::{Lab, apply, says};
 

@@ -1,12 +1,14 @@
 //! Memories in the file: what is left of what was forgotten, what the check finds, what is found in
 //! many.
 
-use context_core::search::Bm25;
-use context_core::{
-    CancelSignal, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome,
-    MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWords,
-    MemoryWrite, Store,
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::store::Bm25;
+use context_core::store::{
+    MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryWrite,
 };
+use context_core::{CancelSignal, Store};
+use context_store_kit::MemoryWords;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
 

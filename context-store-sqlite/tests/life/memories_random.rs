@@ -1,10 +1,12 @@
 //! Random lives of memories beside the reference: after every step both show the same.
 
-use context_core::{
-    MemoryExpected, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryRecord,
-    MemoryRecordStore, MemoryScope, MemorySource, MemoryVector, MemoryWrite, Metadata, Page,
-    Result, Store, StoredMemory, Timestamp,
+use context_core::base::MemoryId;
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::store::{
+    MemoryExpected, MemoryFind, MemoryList, MemoryRecordStore, MemoryWrite, Page,
 };
+use context_core::{Metadata, Result, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

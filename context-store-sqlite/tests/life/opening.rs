@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use context_core::{
-    CancelSignal, ChatQuery, ChatRef, ErrorKind, NewChat, Result, Retry, Store, Timestamp,
-};
+use context_core::store::{ChatQuery, NewChat};
+use context_core::{CancelSignal, ChatRef, ErrorKind, Result, Retry, Store, Timestamp};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, Row};

@@ -1,7 +1,10 @@
 //! What is left of a deleted branch in the file, and other handles that have not heard of it.
 
-use context_core::{BranchDeletion, ChatRef, ErrorKind, Node, NodeKind, Store};
-use context_core::{CommitOutcome, Encoded};
+use context_core::Encoded;
+use context_core::message::NodeKind;
+use context_core::store::BranchDeletion;
+use context_core::store::CommitOutcome;
+use context_core::{ChatRef, ErrorKind, Node, Store};
 
 use crate::lab::{Lab, T, extend, is_found, many, says, some, stay};
 
@@ -117,7 +120,8 @@ async fn the_check_finds_what_the_layout_of_branches_must_not_have() {
         let chat = lab.create("ada", "chat").await;
         lab.extend(&chat, "main", "", many("m", 3)).await;
         lab.fork(&chat, "side", "m1", many("s", 3)).await;
-        let amend = context_core::Commit { amendments: vec![says("s2", "new")], ..stay(&chat) };
+        let amend =
+            context_core::store::Commit { amendments: vec![says("s2", "new")], ..stay(&chat) };
         crate::lab::apply(lab.history(), amend).await;
         lab.history().set_checkpoint(&chat, &"point".into(), &"s1".into(), T).await.unwrap();
         assert_eq!(lab.problems().await, [""; 0]);

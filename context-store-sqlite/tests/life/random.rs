@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    BranchName, ChainEnd, Chat, ChatPatch, ChatQuery, ChatState, CheckpointName, Commit, Encoded,
-    Error, ForkName, HistoryStore, MessageId, NewChat, Node, NodeKind, Placed, Store, Target,
-    Timestamp, Window,
+use context_core::base::CheckpointName;
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{
+    ChainEnd, Chat, ChatPatch, ChatQuery, Commit, ForkName, HistoryStore, NewChat, Target, Window,
 };
+use context_core::{BranchName, Encoded, Error, MessageId, Node, Store, Timestamp};
+use context_store_kit::ChatState;
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -1,12 +1,12 @@
 //! Trajectories in the file: what people ask with plain SQL, what goes with what, what the check
 //! finds.
 
+use context_core::store::{RecordOutcome, RoundCommit, RoundPrune};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge,
 };
-use context_core::{
-    AgentRef, CancelSignal, ChatRef, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, Store,
-};
+use context_core::{CancelSignal, ChatRef, ErrorKind, Store};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row};
 

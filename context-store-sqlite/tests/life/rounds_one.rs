@@ -1,10 +1,12 @@
 //! Rounds that are written node by node, which is one statement for each, and what is refused on
 //! that way.
 
+use context_core::store::{RecordOutcome, RoundCommit};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Change, Measures, NewNode, NewQuery, Node, NodeBody, NodeKind, Round, edge,
 };
-use context_core::{AgentRef, ErrorKind, RecordOutcome, RoundCommit, Store};
+use context_core::{ErrorKind, Store};
 use serde_json::json;
 
 use crate::lab::{Lab, T};

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
     Change, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
     QueueItem, Removal, Round, RoundState,
 };
-use context_core::{
-    AgentRef, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store, Timestamp, TrajectoryStore,
-};
+use context_core::{Store, Timestamp};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 use serde_json::value::RawValue;

@@ -1,9 +1,9 @@
 //! Damage of one row: what the check finds of it, what is refused for it, and which files are not
 //! opened.
 
-use context_core::{
-    CancelSignal, ChainEnd, ChatRef, ErrorKind, MemoryFind, MemoryScope, Store, Window,
-};
+use context_core::memory::MemoryScope;
+use context_core::store::{ChainEnd, MemoryFind, Window};
+use context_core::{CancelSignal, ChatRef, ErrorKind, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};

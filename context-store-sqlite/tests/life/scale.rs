@@ -5,11 +5,13 @@
 
 use std::time::Instant;
 
-use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, Round};
-use context_core::{
-    AgentRef, BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat,
-    RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store, Target, Timestamp, Window,
+use context_core::store::{
+    ChainEnd, ChatQuery, Commit, NewChat, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
+    Target, Window,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, Round};
+use context_core::{BranchName, CancelSignal, ChatRef, Store, Timestamp};
 
 use crate::lab::{Lab, apply, many, says};
 

@@ -1,10 +1,8 @@
 //! Streams in the file: what the check finds if something else wrote to it, and what goes with
 //! what.
 
-use context_core::{
-    ChatRef, ErrorKind, Store, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune,
-    Timestamp,
-};
+use context_core::store::{StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune};
+use context_core::{ChatRef, ErrorKind, Store, Timestamp};
 
 use crate::lab::{Lab, T, is_found};
 

@@ -1,8 +1,8 @@
 //! What is redacted, deleted or erased is not in the bytes of the file either.
 
-use context_core::{
-    CancelSignal, CancelSource, ChatPatch, ErrorKind, Metadata, Store, StoredFragment,
-};
+use context_core::base::CancelSource;
+use context_core::store::{ChatPatch, StoredFragment};
+use context_core::{CancelSignal, ErrorKind, Metadata, Store};
 use context_core::{ChatRef, Encoded};
 
 use crate::lab::{Lab, T, apply, many, says, stay};
@@ -37,15 +37,18 @@ async fn a_redacted_text_is_gone_from_the_file_after_a_vacuum() {
     let amend = |words: &str| vec![says("needle", words)];
     apply(
         lab.history(),
-        context_core::Commit {
+        context_core::store::Commit {
             amendments: amend("once more: xylophone-in-the-attic"),
             ..stay(&chat)
         },
     )
     .await;
     assert!(needles(&lab) > 1);
-    apply(lab.history(), context_core::Commit { redactions: amend("[redacted]"), ..stay(&chat) })
-        .await;
+    apply(
+        lab.history(),
+        context_core::store::Commit { redactions: amend("[redacted]"), ..stay(&chat) },
+    )
+    .await;
     assert_eq!(lab.history().revisions(&chat, &"needle".into()).await.unwrap(), []);
     let vacuumed = lab.maintenance().vacuum().await.unwrap();
     assert_eq!(needles(&lab), 0);
@@ -63,7 +66,7 @@ async fn a_text_that_was_never_moved_is_gone_at_once() {
     assert!(needles(&lab) > 0);
     apply(
         lab.history(),
-        context_core::Commit { redactions: vec![says("needle", "gone")], ..stay(&chat) },
+        context_core::store::Commit { redactions: vec![says("needle", "gone")], ..stay(&chat) },
     )
     .await;
     assert_eq!(needles(&lab), 0);
@@ -92,7 +95,7 @@ async fn nothing_of_an_erased_user_is_left() {
         let amendments = vec![says("needle", "other words")];
         apply(
             lab.history(),
-            context_core::Commit { fragments, patch, key, amendments, ..stay(&chat) },
+            context_core::store::Commit { fragments, patch, key, amendments, ..stay(&chat) },
         )
         .await;
     }

@@ -6,13 +6,18 @@
 
 use std::path::{Path, PathBuf};
 
-use context_core::trajectory::{NewQuery, Round};
-use context_core::{
-    AgentRef, BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit,
-    Encoded, MemoryFind, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten,
-    Metadata, NewBlob, NewChat, Node, NodeKind, Placed, RecordOutcome, RoundCommit, Store,
-    StoredFragment, StreamAppend, StreamClaim, StreamOutcome, Timestamp, Window,
+use context_core::base::BlobId;
+use context_core::memory::MemoryRecord;
+use context_core::memory::MemoryScope;
+use context_core::message::{NodeKind, Placed};
+use context_core::store::{
+    ChainEnd, ChatPatch, ChatQuery, Commit, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten,
+    NewBlob, NewChat, RecordOutcome, RoundCommit, StoredFragment, StreamAppend, StreamClaim,
+    StreamOutcome, Window,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{NewQuery, Round};
+use context_core::{BranchName, CancelSignal, ChatRef, Encoded, Metadata, Node, Store, Timestamp};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use context_core::{Message, ModelRequest, Role, TokenCount, TokenCounter};
+use context_core::model::{TokenCount, TokenCounter};
+use context_core::{Message, ModelRequest, Role};
 use context_tokens::CachedCounter;
 
 /// Counts bytes, and how often it is asked.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::{Message, ModelRequest, TokenCount, TokenCounter, Usage};
+use context_core::model::{TokenCount, TokenCounter, Usage};
+use context_core::{Message, ModelRequest};
 use context_tokens::{Calibrated, Calibration, Calibrations, ModelCounter};
 use proptest::prelude::*;
 

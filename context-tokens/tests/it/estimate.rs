@@ -1,6 +1,7 @@
 //! What a request has, costs and leaves.
 
-use context_core::{FunctionTool, Json, Message, ModelRequest, TokenCount, TokenCounter};
+use context_core::model::{FunctionTool, TokenCount, TokenCounter};
+use context_core::{Json, Message, ModelRequest};
 use context_tokens::{Budget, Estimate, ModelTable, Pressure, WindowSource};
 
 fn request() -> ModelRequest {

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use context_core::{
-    Json, Media, MediaKind, MediaSource, Metadata, Part, TokenCount, TokenCounter, ToolResult,
-};
+use context_core::message::{Media, MediaSource};
+use context_core::model::{MediaKind, TokenCount, TokenCounter};
+use context_core::{Json, Metadata, Part, ToolResult};
 use context_tokens::{ImageRule, ModelCounter, ModelTable};
 use proptest::prelude::*;
 

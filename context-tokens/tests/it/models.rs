@@ -1,6 +1,6 @@
 //! The table of models.
 
-use context_core::{TokenCount, TokenCounter, Usage};
+use context_core::model::{TokenCount, TokenCounter, Usage};
 use context_tokens::{
     AS_OF, Budget, BudgetError, ModelCounter, ModelTable, TableError, Vocabulary, WindowSource,
 };

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use context_core::{Media, MediaSource, Metadata, Part, Reasoning, TokenCounter, ToolResult};
+use context_core::message::{Media, MediaSource, Reasoning};
+use context_core::model::TokenCounter;
+use context_core::{Metadata, Part, ToolResult};
 use context_tokens::{Budget, ModelCounter, Pressure, Vocabulary};
 use serde_json::Value;
 

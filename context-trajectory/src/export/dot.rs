@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use context_core::shown::{is_hidden, shown};
+use context_core::base::shown::{is_hidden, shown};
 use context_core::trajectory::{Node, NodeKind};
 
 use super::session::{AgentNode, Link, LinkKind, SessionGraph};

@@ -96,7 +96,8 @@ pub struct Link {
 /// use std::sync::Arc;
 ///
 /// use context_core::trajectory::{BridgeFrom, NewQuery, Round, Trajectory};
-/// use context_core::{AgentRef, Timestamp};
+/// use context_core::Timestamp;
+/// use context_core::trajectory::AgentRef;
 /// use context_trajectory::export::{Selection, SessionGraph, write_dot, write_html};
 ///
 /// let (agent, now) = (AgentRef::main("ada", "trip"), Timestamp::default());

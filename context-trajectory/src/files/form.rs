@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use context_core::base::CommitKey;
+use context_core::store::RoundCommit;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
-use context_core::{CommitKey, Error, ErrorKind, Result, RoundCommit, RoundRef};
+use context_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Form;

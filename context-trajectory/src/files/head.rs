@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use context_core::trajectory::RoundHead;
-use context_core::{Error, ErrorKind, Result, RoundRef};
+use context_core::trajectory::RoundRef;
+use context_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use super::form::{FORM, Source, round_of};

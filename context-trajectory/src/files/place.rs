@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use context_core::{AgentRef, Result, RoundRef, SessionId, UserId};
+use context_core::trajectory::{AgentRef, RoundRef};
+use context_core::{Result, SessionId, UserId};
 
 use super::names::{folder_name, is_hashed, text_of};
 use crate::journal::{failed, sync_folder};

@@ -1,7 +1,8 @@
 //! One round's file, open for writing.
 
+use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{RoundHead, RoundRecord, RoundState};
-use context_core::{ErrorKind, RecordOutcome, Result, RoundCommit};
+use context_core::{ErrorKind, Result};
 
 use super::form::{FORM, Folded, Source, commit_line};
 use super::head;

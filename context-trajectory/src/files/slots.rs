@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::RoundRef;
+use context_core::trajectory::RoundRef;
 
 use super::round::OpenRound;
 

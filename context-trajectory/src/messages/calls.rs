@@ -1,6 +1,9 @@
 //! Calls of tools in records: valid ones, those the model wrote wrong, and the form of one vendor.
 
-use context_core::{Json, JsonMap, ToolInput, wire};
+use context_codec_kit::wire;
+use context_core::Json;
+use context_core::base::JsonMap;
+use context_core::message::ToolInput;
 
 pub(super) const NAME: &str = "name";
 pub(super) const ARGS: &str = "args";

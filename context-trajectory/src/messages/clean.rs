@@ -3,14 +3,15 @@
 mod drop;
 mod repair;
 
-use context_core::{Diagnostic, DiagnosticCode, Severity};
+use context_core::Diagnostic;
+use context_core::base::{DiagnosticCode, Severity};
 
 use super::convert::{CONTINUES, WHOLE};
 use super::record::{CALL_ID, MessageRecord, RecordKind};
 
 /// What stands in the place of a result that is missing. Such a record is marked as
 /// [synthetic](context_core::Message::SYNTHETIC).
-pub const MISSING_RESULT: &str = context_core::Unanswered::TEXT;
+pub const MISSING_RESULT: &str = context_core::model::Unanswered::TEXT;
 
 /// What becomes of calls and results that do not stand together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

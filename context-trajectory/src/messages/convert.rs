@@ -19,10 +19,11 @@
 //! A record comes back as the same JSON value, with numbers as they were written; order of keys and
 //! white space may change. A message comes back equal.
 
-use context_core::{
-    Data, Json, JsonMap, JsonPatch, Message, Metadata, Part, Role, ToolCall, ToolInput, ToolResult,
-    wire,
-};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::wire;
+use context_core::base::JsonMap;
+use context_core::message::{Data, ToolInput};
+use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 use super::calls::{ARGS, CallRecord, ERROR, ID};
 use super::record::{

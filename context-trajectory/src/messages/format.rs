@@ -1,6 +1,7 @@
 //! A compact text of a conversation, for a model that is to go on with it or fold it.
 
-use context_core::{ToolInput, wire};
+use context_core::message::ToolInput;
+use context_core::message::is_blank;
 
 use super::calls::{CallRecord, ERROR};
 use super::python;
@@ -82,7 +83,7 @@ fn answer(record: &MessageRecord, text: &str) -> String {
     if lines.is_empty() {
         return EMPTY.to_owned();
     }
-    let is_space = |c: char| wire::is_blank(c.encode_utf8(&mut [0; 4]));
+    let is_space = |c: char| is_blank(c.encode_utf8(&mut [0; 4]));
     lines.join("\n").trim_matches(is_space).to_owned()
 }
 

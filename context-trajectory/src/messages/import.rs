@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use context_core::{Error, ErrorKind, Json, JsonMap, Result, wire};
+use context_codec_kit::wire;
+use context_core::base::JsonMap;
+use context_core::{Error, ErrorKind, Json, Result};
 
 use super::log::blocking;
 use super::record::{MessageRecord, RecordKind};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use context_core::{Error, ErrorKind, Result, limits};
+use context_core::base::limits;
+use context_core::{Error, ErrorKind, Result};
 use tokio::sync::Mutex;
 
 use super::record::MessageRecord;

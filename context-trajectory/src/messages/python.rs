@@ -1,7 +1,7 @@
 //! JSON as Python's `json.dumps` writes it with sorted keys and characters as they are: prompts
 //! that models are used to look like this.
 
-use context_core::wire::{Entries, raw_kind, raw_text};
+use context_codec_kit::wire::{Entries, raw_kind, raw_text};
 use serde_json::value::RawValue;
 
 /// How deep a value is written so; what lies deeper stands as it was written.

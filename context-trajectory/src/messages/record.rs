@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use context_core::{Json, JsonMap, Timestamp, wire};
+use context_codec_kit::wire;
+use context_core::Message;
+use context_core::base::JsonMap;
+use context_core::{Json, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::calls::CallRecord;
@@ -255,7 +258,7 @@ impl MessageRecord {
         let folded = || {
             self.beside(FOLDED).is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"))
         };
-        self.get(context_core::CHECKPOINT).is_some() || folded()
+        self.get(Message::CHECKPOINT).is_some() || folded()
     }
 
     /// One value of `additional_kwargs`.

@@ -1,6 +1,8 @@
 //! Tokens that a call of a model took, as records keep them.
 
-use context_core::{Json, JsonMap, Usage};
+use context_core::Json;
+use context_core::base::JsonMap;
+use context_core::model::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one call, or the sum of several. Those of the cache are part of the input, those of

@@ -1,6 +1,7 @@
 //! The two files as they are read: graph and pointers.
 
-use context_core::{Json, JsonMap};
+use context_core::Json;
+use context_core::base::JsonMap;
 
 use super::finding::Problem;
 use super::text::without_nan;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use context_core::Json;
-use context_core::shown::shown;
+use context_core::base::shown::shown;
 use context_core::trajectory::NodeKind;
 
 /// Something that an import could not take as it was.

@@ -3,10 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use context_core::base::{JsonMap, limits};
+use context_core::store::RoundCommit;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
     Change, Edge, Node, NodeId, NodeKind, RoundHead, RoundRecord, RoundState, edge,
 };
-use context_core::{Json, JsonMap, RoundCommit, RoundRef, Timestamp, limits};
+use context_core::{Json, Timestamp};
 
 use super::document::{Pointers, read_graph, read_pointers};
 use super::finding::{Finding, Problem};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use context_core::Json;
+use context_core::base::{JsonMap, limits};
 use context_core::trajectory::{Field, FieldForm, FieldValue, NodeBody, NodeKind, NodeTitle};
-use context_core::{Json, JsonMap, limits};
 
 use super::finding::Problem;
 

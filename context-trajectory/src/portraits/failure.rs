@@ -3,8 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use context_core::ModelError;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::NodeId;
-use context_core::{AgentRef, ModelError};
 use thiserror::Error as ThisError;
 
 use crate::RecordError;

@@ -3,10 +3,9 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use context_core::model::{LanguageModel, ModelErrorCode, StopReason};
 use context_core::trajectory::{Node, NodeKind, Round};
-use context_core::{
-    Answer, CancelSignal, LanguageModel, ModelError, ModelErrorCode, ModelRequest, Part, StopReason,
-};
+use context_core::{Answer, CancelSignal, ModelError, ModelRequest, Part};
 use futures_util::future::{Either, select};
 
 use super::cause::cause;

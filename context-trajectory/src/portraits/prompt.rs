@@ -1,7 +1,8 @@
 //! What a model is asked about a node.
 
+use context_core::base::{JsonMap, secrets};
 use context_core::trajectory::{FieldValue, Node, NodeKind};
-use context_core::{Json, JsonMap, Message, ModelRequest, Role, secrets};
+use context_core::{Json, Message, ModelRequest, Role};
 
 use super::cause::Cause;
 use super::redact::without_named_secrets;

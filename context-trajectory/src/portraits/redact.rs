@@ -1,7 +1,7 @@
 //! Values that are secrets by the name they stand under.
 //!
 //! What this does not do: find secrets in prose; keys of a known form are masked wherever they
-//! stand, see [`context_core::secrets`].
+//! stand, see [`context_core::base::secrets`].
 
 use context_core::Json;
 use serde_json::Value;

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use context_core::base::CancelSource;
+use context_core::model::LanguageModel;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{Node, NodeId, Round};
-use context_core::{AgentRef, CancelSource, LanguageModel};
 use tokio::sync::{Semaphore, watch};
 
 use super::failure::{PortraitError, PortraitFailure, PortraitReport};

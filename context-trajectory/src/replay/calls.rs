@@ -1,7 +1,8 @@
 //! Actions as calls: their ids, their results.
 
+use context_core::message::ToolInput;
 use context_core::trajectory::{FieldValue, Node, NodeKind, NodeTitle, Round};
-use context_core::{Json, Part, ToolCall, ToolInput, ToolResult};
+use context_core::{Json, Part, ToolCall, ToolResult};
 
 use crate::turn::REPEATED;
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use context_core::message::Reasoning;
 use context_core::trajectory::Node;
-use context_core::{Message, Part, Reasoning, Role};
+use context_core::{Message, Part, Role};
 
 use super::calls::{call, is_answered, result};
 use super::steps::{Replay, Step};

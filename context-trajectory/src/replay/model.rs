@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use context_core::model::{LanguageModel, ModelErrorCode, StopReason, Usage};
 use context_core::trajectory::Node;
 use context_core::{
-    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part,
-    Role, StopReason, ToolResult, Usage,
+    Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role, ToolResult,
 };
 
 use super::calls::{is_answered, output_text};

@@ -1,6 +1,6 @@
 //! From steps to rounds: one by one through a recorder, or all at once.
 
-use context_core::AgentRef;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{Round, RoundState};
 
 use super::{Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};

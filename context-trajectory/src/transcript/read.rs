@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use context_core::base::{JsonMap, limits};
 use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
-use context_core::{
-    ChatId, Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult, limits,
-};
+use context_core::{ChatId, Json, Message, Node, Part, Role, Timestamp, ToolResult};
 
 use super::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,

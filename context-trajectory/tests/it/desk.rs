@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use context_conformance::{FixedClock, SequenceIds};
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, RoundHead, RoundRecord};
-use context_core::{
-    AgentRef, ChatId, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, Result,
-    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
+use context_core::store::{
+    MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    TrajectoryStore,
 };
+use context_core::trajectory::AgentRef;
+use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, RoundHead, RoundRecord};
+use context_core::{ChatId, Error, ErrorKind, MessageId, Result, Store, UserId};
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, OpenRound, Trajectories, TrajectoriesBuilder};
 use tokio::sync::Semaphore;

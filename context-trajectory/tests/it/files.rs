@@ -6,12 +6,13 @@ mod shared;
 
 use std::path::{Path, PathBuf};
 
+use context_core::Timestamp;
+use context_core::store::{
+    Durability, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
+};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Change, Changes, NewNode, NewQuery, NodeBody, NodeId, Round, RoundRecord, RoundState,
-};
-use context_core::{
-    AgentRef, Durability, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Timestamp,
-    TrajectoryStore,
 };
 use context_trajectory::FileChannel;
 

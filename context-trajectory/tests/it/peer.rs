@@ -1,10 +1,12 @@
 //! Files of DataGallery's dataagent.
 
+use context_core::Timestamp;
+use context_core::store::TrajectoryStore;
+use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
     BridgeFrom, Changes, Edge, NewNode, NewQuery, NodeBody, NodeKind, Round, RoundRecord,
     RoundState, Trajectory,
 };
-use context_core::{AgentRef, RoundRef, Timestamp, TrajectoryStore};
 use context_trajectory::FileChannel;
 use context_trajectory::peer::{
     Generation, LeftOut, Problem, export_folder, export_round, import_folder, import_round,

@@ -1,6 +1,6 @@
 //! Queues outlive the process, and a run goes on with the step it was at.
 
-use context_core::JsonMap;
+use context_core::base::JsonMap;
 use context_core::trajectory::{NewQuery, Queue, QueueItem, QueueName, TrajectoryError};
 use context_trajectory::{RecordError, RunError, work_off};
 

@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use context_core::message::{Reasoning, ToolInput};
+use context_core::model::{LanguageModel, ModelErrorCode};
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, NodeKind, Removal, edge};
-use context_core::{
-    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part,
-    Reasoning, Role, ToolCall, ToolInput,
-};
+use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role, ToolCall};
 use context_trajectory::replay::{DivergenceKind, RecordedModel, RecordedTools, Replay, Step};
 use context_trajectory::{OpenRound, Turn, TurnCall};
 use proptest::prelude::*;

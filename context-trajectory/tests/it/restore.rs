@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use context_core::store::TrajectoryStore;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{Changes, NewQuery, Removal, RoundState};
-use context_core::{AgentRef, TrajectoryStore};
 use context_trajectory::{FileChannel, OpenOptions, RecordError, Trajectories};
 
 use crate::desk::{Desk, action, ada, desk, file, open, process, small_round};
@@ -171,9 +172,9 @@ async fn looking_at_rounds_takes_of_each_the_newest() {
     }
     let trajectories = both(&first, &second, "b");
     assert_eq!(trajectories.trajectory(&ada()).await.unwrap().len(), 9);
-    let query = context_core::RoundQuery::of_user("ada").limit(2);
+    let query = context_core::store::RoundQuery::of_user("ada").limit(2);
     let page = trajectories.rounds(&query).await.unwrap();
-    let numbers = |page: &context_core::Page<context_core::trajectory::RoundHead>| {
+    let numbers = |page: &context_core::store::Page<context_core::trajectory::RoundHead>| {
         page.items.iter().map(|head| head.round.round).collect::<Vec<_>>()
     };
     assert_eq!(numbers(&page), [2, 1]);

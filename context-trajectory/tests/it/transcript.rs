@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use context_core::message::ToolInput;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{NodeId, Round};
 use context_core::{
-    AgentRef, ChatId, Json, Message, MessageId, Node, Part, Role, Store, Timestamp, ToolCall,
-    ToolInput, ToolResult, UserId,
+    ChatId, Json, Message, MessageId, Node, Part, Role, Store, Timestamp, ToolCall, ToolResult,
+    UserId,
 };
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, RoundImported, SkipReason, Trajectories, Transcript};

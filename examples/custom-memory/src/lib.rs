@@ -26,12 +26,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryFind,
-    MemoryForget, MemoryId, MemoryOutcome, MemoryProvider, MemoryRecord, MemoryRecordStore,
-    MemoryScope, MemorySource, MemoryWrite, RecallQuery, Recalled, RecalledMemory, Result, Role,
-    SessionId, Store, limits, search,
+use context_core::base::{MemoryId, limits};
+use context_core::memory::MemoryRecord;
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, MemorySource,
+    RecallQuery, Recalled, RecalledMemory,
 };
+use context_core::store::{MemoryFind, MemoryOutcome, MemoryRecordStore, MemoryWrite};
+use context_core::{
+    CancelSignal, Error, ErrorKind, MemoryProvider, Result, Role, SessionId, Store,
+};
+use context_store_kit::search;
 
 /// The kind of its records, so that others may keep theirs in the same store.
 const KIND: &str = "verbatim";

@@ -24,10 +24,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{
-    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, Proposal, Role,
-    ToolNames,
-};
+use context_core::history::{BoundaryKind, Edit, Goal, HistoryView, Plan, Proposal, ToolNames};
+use context_core::{CompactionPolicy, Message, Part, Role};
 
 /// Leaves of the results of equal calls the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]

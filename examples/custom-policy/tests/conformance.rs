@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use context_conformance::histories::TOOLS;
 use context_conformance::policy::{QuarterCounter, assert_policy_conforms};
-use context_core::{Budget, CompactionPolicy, Goal, HistoryView, Message, Part, Plan, Role};
+use context_core::history::{Goal, HistoryView, Plan};
+use context_core::model::Budget;
+use context_core::{CompactionPolicy, Message, Part, Role};
 use custom_policy::Superseded;
 use serde_json::json;
 

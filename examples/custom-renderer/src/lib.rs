@@ -30,7 +30,7 @@
 //! - cities:
 //!     - Rome
 //!     - Oslo"#);
-//! # Ok::<_, context_core::RenderError>(())
+//! # Ok::<_, context_core::fragment::RenderError>(())
 //! ```
 //!
 //! To use it, hand it to the engine: `ContextEngine::builder(store).renderer(YamlRenderer)`;
@@ -41,7 +41,8 @@
 mod outline;
 mod scalar;
 
-use context_core::{FragmentData, Piece, Pieces, RenderError, Renderer};
+use context_core::fragment::{Piece, Pieces, RenderError};
+use context_core::{FragmentData, Renderer};
 
 /// Renders fragments as a YAML list. It has no options, so it is its own value.
 #[derive(Clone, Copy, Debug, Default)]

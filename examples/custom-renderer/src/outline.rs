@@ -1,6 +1,7 @@
 //! The walk: fragments, lists and maps become a block outline, and what is very deep a single line.
 
-use context_core::{Fragment, FragmentData, RenderError};
+use context_core::fragment::RenderError;
+use context_core::{Fragment, FragmentData};
 
 use crate::scalar;
 

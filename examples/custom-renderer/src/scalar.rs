@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use context_core::Number;
+use context_core::fragment::Number;
 
 /// Parsers look for the colon behind a key no further than this many characters.
 const LONGEST_KEY: usize = 1_000;

@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance,
-    Result, SearchStore, StateStore, Store, StoreInfo, UserId,
+use context_core::store::{
+    Durability, FragmentStore, HistoryStore, Maintenance, SearchStore, StoreInfo,
 };
+use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
+use context_store_kit::{ChatState, StateBacked, StateStore};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 /// Chats by user and id, as [`ChatState::to_bytes`] writes them.
@@ -31,7 +32,11 @@ const CREATED: TableDefinition<'_, (), u64> = TableDefinition::new("created");
 /// A store in a redb file. Clones are handles to the same file, which only one process can have
 /// open.
 #[derive(Clone, Debug)]
-pub struct RedbStore {
+pub struct RedbStore(StateBacked<Chats>);
+
+/// The chats of the file.
+#[derive(Clone, Debug)]
+struct Chats {
     db: Arc<Database>,
 }
 
@@ -45,7 +50,7 @@ impl RedbStore {
             }
             Database::open(path).map_err(failed("open"))
         });
-        Ok(Self { db: Arc::new(db.await?) })
+        Ok(Self(StateBacked(Chats { db: Arc::new(db.await?) })))
     }
 }
 
@@ -76,24 +81,24 @@ impl Store for RedbStore {
     }
 
     fn history(&self) -> &dyn HistoryStore {
-        self
+        &self.0
     }
 
     fn fragments(&self) -> &dyn FragmentStore {
-        self
+        &self.0
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {
-        Some(self)
+        Some(&self.0)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
-        Some(self)
+        Some(&self.0.0)
     }
 }
 
 #[async_trait]
-impl StateStore for RedbStore {
+impl StateStore for Chats {
     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
         let (db, chat) = (Arc::clone(&self.db), chat.clone());
         blocking("read", move || {

@@ -2,14 +2,14 @@
 //! leave it out.
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CheckReport, Cursor, Erasure, Maintenance, Page, Result, StateStore, UserId,
-};
+use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page};
+use context_core::{CancelSignal, Result, UserId};
+use context_store_kit::StateStore;
 
-use crate::RedbStore;
+use crate::Chats;
 
 #[async_trait]
-impl Maintenance for RedbStore {
+impl Maintenance for Chats {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         self.check_states(cancel).await
     }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use context_core::{Json, JsonMap, ModelRequest, OutputSchema, Tool, ToolChoice};
+use context_core::base::JsonMap;
+use context_core::model::{OutputSchema, Tool, ToolChoice};
+use context_core::{Json, ModelRequest};
 use serde::Serialize;
 
 use super::super::form::{Block, Body, Content, Facts, Mode};

@@ -1,10 +1,12 @@
 //! From a body to a request.
 
-use context_core::wire::{WireError, kept, raw_kind, read_list, read_text, wrong_type_of};
-use context_core::{
-    CacheMarks, Json, JsonMap, JsonPatch, LiftedRequest, Metadata, ModelRequest, OutputSchema,
-    Role, Text, ToolChoice,
-};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::wire::{kept, raw_kind, read_list, read_text, wrong_type_of};
+use context_core::base::JsonMap;
+use context_core::message::Text;
+use context_core::model::WireError;
+use context_core::model::{CacheMarks, LiftedRequest, OutputSchema, ToolChoice};
+use context_core::{Json, Metadata, ModelRequest, Role};
 use serde_json::value::RawValue;
 
 use super::super::lift::Reader;

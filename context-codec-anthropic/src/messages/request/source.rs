@@ -1,7 +1,10 @@
 //! A request as its source had it.
 
-use context_core::wire::{outdated, same_settings};
-use context_core::{Diagnostic, Json, JsonMap, JsonPatch, LoweredRequest, ModelRequest};
+use context_codec_kit::JsonPatch;
+use context_codec_kit::wire::{outdated, same_settings};
+use context_core::base::JsonMap;
+use context_core::model::LoweredRequest;
+use context_core::{Diagnostic, Json, ModelRequest};
 use serde::Serialize;
 
 use super::super::form::{Facts, Mode, WireMessage};

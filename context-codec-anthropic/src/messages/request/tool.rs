@@ -2,8 +2,12 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{WireError, kept, raw_kind};
-use context_core::{FunctionTool, Json, JsonMap, Metadata, OpaqueBlock, Tool};
+use context_codec_kit::wire::{kept, raw_kind};
+use context_core::base::JsonMap;
+use context_core::message::OpaqueBlock;
+use context_core::model::WireError;
+use context_core::model::{FunctionTool, Tool};
+use context_core::{Json, Metadata};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 

@@ -1,7 +1,10 @@
 //! One block that is being written: how it began, and what was added.
 
-use context_core::wire::{WireError, kept, kind, raw_text};
-use context_core::{AnswerDelta, Json, JsonMap};
+use context_codec_kit::wire::{kept, kind, raw_text};
+use context_core::Json;
+use context_core::base::JsonMap;
+use context_core::model::AnswerDelta;
+use context_core::model::WireError;
 use serde_json::value::RawValue;
 
 use super::super::json;
@@ -63,7 +66,7 @@ impl Building {
     }
 
     fn started_with(&self, key: &str) -> String {
-        self.start.get(key).and_then(context_core::wire::text).unwrap_or_default()
+        self.start.get(key).and_then(context_codec_kit::wire::text).unwrap_or_default()
     }
 
     /// What can be shown of its beginning.

@@ -1,6 +1,6 @@
 //! What rides along on a part, found in one pass: most parts have nothing, few have much.
 
-use context_core::wire::truth;
+use context_codec_kit::wire::truth;
 use context_core::{Json, Metadata};
 
 use crate::responses::keys::{

@@ -1,7 +1,7 @@
 //! Pictures, documents and sound.
 
-use context_core::wire::{MediaFault, is_file_id, is_web_url};
-use context_core::{Media, MediaSource};
+use context_codec_kit::wire::{MediaFault, is_file_id, is_web_url};
+use context_core::message::{Media, MediaSource};
 
 use super::kept::Kept;
 use crate::responses::form::{OutPart, OutSound, Word};

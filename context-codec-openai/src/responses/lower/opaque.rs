@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use context_core::{Diagnostic, DiagnosticCode, Json, Message, OpaqueBlock, Part, Severity};
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::OpaqueBlock;
+use context_core::{Diagnostic, Json, Message, Part};
 use serde_json::value::RawValue;
 
 use crate::responses::form::{Item, peek};

@@ -1,6 +1,6 @@
 //! What tools answer.
 
-use context_core::wire::is_blank;
+use context_core::message::is_blank;
 use context_core::{Part, ToolResult};
 
 use super::kept::Kept;

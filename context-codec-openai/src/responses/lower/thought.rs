@@ -1,6 +1,7 @@
 //! Thoughts: as they were read, or not at all.
 
-use context_core::{Json, Reasoning};
+use context_core::Json;
+use context_core::message::Reasoning;
 use serde_json::value::RawValue;
 
 use super::kept::Kept;

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{Entries, Key, WireError, same_settings};
-use context_core::{
-    FunctionTool, Json, Metadata, ModelRequest, NormalizedTools, OpaqueBlock, OutputSchema, Text,
-    Tool, ToolChoice,
-};
+use context_codec_kit::normalize::NormalizedTools;
+use context_codec_kit::wire::{Entries, Key, same_settings};
+use context_core::message::{OpaqueBlock, Text};
+use context_core::model::WireError;
+use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::{Json, Metadata, ModelRequest};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 

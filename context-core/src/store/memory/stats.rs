@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::find::check_scopes;
-use super::{MemoryRecord, MemorySource};
-use crate::{Cursor, MemoryScope, Result, limits};
+use crate::Result;
+use crate::base::limits;
+use crate::memory::MemoryScope;
+use crate::memory::{MemoryRecord, MemorySource};
+use crate::store::Cursor;
 
 /// Which records are listed.
 #[derive(Clone, Debug, PartialEq, Eq)]

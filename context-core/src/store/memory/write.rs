@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::{MemoryRecord, MemoryVector, StoredMemory};
-use crate::{Error, Result, limits};
+use crate::base::limits;
+use crate::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use crate::{Error, Result};
 
 /// What a write relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 //! functions, or as they do.
 
 use super::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState};
-use crate::{Error, Result, StreamId, Timestamp, limits, sealed};
+use crate::base::{StreamId, limits, sealed};
+use crate::{Error, Result, Timestamp};
 
 /// Where an append belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +167,7 @@ impl StoredStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StreamWriter;
+    use crate::base::StreamWriter;
 
     fn at(micros: i64) -> Timestamp {
         Timestamp::from_micros(micros)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::super::{Change, Changes, Edge, NodeId, TrajectoryError, Version};
 use super::Round;
-use crate::{Timestamp, limits};
+use crate::Timestamp;
+use crate::base::limits;
 
 /// What becomes of the successors of a node that is removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

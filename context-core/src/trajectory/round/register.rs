@@ -7,7 +7,8 @@ use super::super::{
     TrajectoryError, edge,
 };
 use super::Round;
-use crate::{Timestamp, limits};
+use crate::Timestamp;
+use crate::base::limits;
 
 /// How many digits a number in a label has, at least.
 const DIGITS: usize = 5;

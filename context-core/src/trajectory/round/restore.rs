@@ -2,7 +2,7 @@
 
 use super::super::{NodeKind, Relation, RoundRecord, TrajectoryError};
 use super::Round;
-use crate::limits;
+use crate::base::limits;
 
 impl Round {
     /// The round of a record. Refuses one that contradicts itself: ends of edges that are not

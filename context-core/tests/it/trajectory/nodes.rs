@@ -1,7 +1,8 @@
 //! Nodes, labels, fields.
 
+use context_core::Json;
+use context_core::base::JsonMap;
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, NodeTitle, Round};
-use context_core::{Json, JsonMap};
 
 use super::{NOW, action, add, asked, endpoints, file, id, refused, round, state, titles, try_add};
 

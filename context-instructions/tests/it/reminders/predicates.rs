@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Encoded, Message, Node, NodeKind, Role, Timestamp};
+use context_core::message::NodeKind;
+use context_core::{Encoded, Message, Node, Role, Timestamp};
 use context_instructions::{Comparison, Predicate, ReminderTarget, Situation, reminder};
 use proptest::prelude::*;
 use serde_json::json;

@@ -4,7 +4,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use context_core::{Data, Json, Message, Metadata, Part, Role, ToolResult};
+use context_core::message::Data;
+use context_core::{Json, Message, Metadata, Part, Role, ToolResult};
 use context_instructions::{
     Predicate, Reminder, ReminderTarget, reminder, strip_ranges, strip_reminders,
 };

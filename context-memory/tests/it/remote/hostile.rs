@@ -2,9 +2,8 @@
 
 use std::error::Error as _;
 
-use context_core::{
-    Error, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, RecallQuery, Retry,
-};
+use context_core::memory::{MemoryForget, MemoryScope, RecallQuery};
+use context_core::{Error, ErrorKind, MemoryProvider, Retry};
 use context_http::{ClientOptions, HttpError, Retries};
 use context_memory::remote::{RemoteError, RemoteMemory};
 use serde_json::{Value, json};

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, MemoryScope,
-    RecallQuery, Recalled, RecalledMemory, Result,
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery, Recalled,
+    RecalledMemory,
 };
+use context_core::{CancelSignal, MemoryProvider, Result};
 use context_memory::Episodic;
 use context_memory::remote::{KeyFor, MemoryService, ServiceRequest};
 use context_store_inmem::InMemoryStore;

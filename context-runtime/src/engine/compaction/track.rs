@@ -1,6 +1,7 @@
 //! Which compactions of a branch stand, and which were taken back.
 
-use context_core::{BoundaryKind, MessageId};
+use context_core::MessageId;
+use context_core::history::BoundaryKind;
 
 use super::Compaction;
 

@@ -1,6 +1,6 @@
 //! What stands in the place of a text that is too large: its beginning, a note, its end.
 
-use context_core::shorten;
+use context_core::history::shorten;
 
 /// As long as any reference is: what a preview is measured with before its blob is written.
 pub(in crate::runtime) const LONGEST_REFERENCE: &str =

@@ -1,8 +1,9 @@
 //! The tool with which a model reads back what was spilled, a bounded part at a time.
 
-use context_core::{
-    ChatRef, ErrorKind, FunctionTool, Json, ToolCall, ToolInput, ToolResult, shorten,
-};
+use context_core::history::shorten;
+use context_core::message::ToolInput;
+use context_core::model::FunctionTool;
+use context_core::{ChatRef, ErrorKind, Json, ToolCall, ToolResult};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::is_blank;
+use context_core::message::is_blank;
 use context_core::{Message, Part, ToolResult};
 use serde::de::IgnoredAny;
 

@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::{
-    Branch, BranchName, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, MessageId,
-    PageWalk, Result, Target, Timestamp, limits,
+use context_core::base::limits;
+use context_core::store::{
+    Branch, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, PageWalk, Target,
 };
+use context_core::{BranchName, MessageId, Result, Timestamp};
 
 use super::{ChatWriter, INCOMPLETE, WrittenChat};
 

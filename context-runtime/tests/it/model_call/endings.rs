@@ -79,7 +79,7 @@ fn errors() -> impl Strategy<Value = ModelError> {
         "Invalid `signature` in thinking block",
     ]);
     (codes(), words, (number(), number(), number(), number())).prop_map(|(code, words, numbers)| {
-        let mut error = ModelError::classify("openai", None, words);
+        let mut error = context_codec_kit::classify("openai", None, words);
         let plain = ModelError::new("openai", code, words);
         if code != ModelErrorCode::InvalidRequest {
             error = plain;

@@ -1,12 +1,13 @@
 //! Media by reference.
 
+use context_core::message::is_blank;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use context_runtime::{
     ContextRuntime, DiagnosticCode, LiveMedia, Media, MediaSource, Message, Metadata, Part,
-    PrepareInput, Role, Spilled, ToolResult, wire,
+    PrepareInput, Role, Spilled, ToolResult,
 };
 
 use super::{applied, builder, codes, input, kept, results, runtime, store, text, words};
@@ -131,5 +132,5 @@ async fn media_that_cannot_be_read_are_said_to_be_missing() {
             .iter()
             .any(|diagnostic| diagnostic.code == DiagnosticCode::MediaUnavailable)
     );
-    assert!(!wire::is_blank(&context.messages[0].plain_text()));
+    assert!(!is_blank(&context.messages[0].plain_text()));
 }

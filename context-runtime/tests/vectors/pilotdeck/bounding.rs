@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use context_core::ToolNames;
+use context_core::history::ToolNames;
 use context_runtime::microcompact::{Microcompact, Tools};
 use context_runtime::{
     Message, Part, Role, ToolResult,

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use context_core::secrets;
+use context_core::base::secrets;
 use context_runtime::microcompact::{Microcompact, Tools};
 use context_runtime::snip::Snip;
 use context_runtime::summarize::Summarize;

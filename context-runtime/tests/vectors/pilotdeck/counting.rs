@@ -1,6 +1,6 @@
 //! What the recorded system counts with.
 
-use context_core::{Framing, TokenCount, TokenCounter};
+use context_core::model::{Framing, TokenCount, TokenCounter};
 use context_runtime::tokens::Vocabulary;
 
 /// The vocabulary that the recorded system counts with.

@@ -67,8 +67,11 @@ pub(super) fn judge(case: &Case) -> Outcome {
         Some(body) => json(body).to_string(),
         None => return Outcome::Skipped("no error is given".to_owned()),
     };
-    let ours =
-        ModelError::classify(provider, status.and_then(|status| u16::try_from(status).ok()), &body);
+    let ours = context_codec_kit::classify(
+        provider,
+        status.and_then(|status| u16::try_from(status).ok()),
+        &body,
+    );
     let checked =
         if case.is_suspect() { sound(case, &ours, &body) } else { equal(case, &ours, &body) };
     Outcome::of(

@@ -1,6 +1,6 @@
 //! Group `estimate`: how many tokens a block is, counted with the vocabulary that the case names.
 
-use context_core::{TokenCount, TokenCounter};
+use context_core::model::{TokenCount, TokenCounter};
 use context_runtime::Part;
 
 use super::counting::O200k;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use context_core::ToolNames;
+use context_core::history::ToolNames;
 use context_runtime::FragmentData;
 
 use super::{Case, json};

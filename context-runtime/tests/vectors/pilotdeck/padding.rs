@@ -55,7 +55,7 @@ fn has_text(part: &Part) -> bool {
 
 /// How many bytes a message has where a token is a byte.
 fn size(message: &Message) -> usize {
-    use context_core::TokenCounter;
+    use context_core::model::TokenCounter;
     usize::try_from(super::counting::Bytes.count_message(message).tokens()).unwrap_or(usize::MAX)
 }
 

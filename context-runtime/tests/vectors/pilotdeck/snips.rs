@@ -5,15 +5,14 @@
 //! that something was left out is ours. So a plain case is equal but for gaps and the first
 //! request.
 
-use std::sync::Arc;
-
-use context_core::{GAP, TokenCounter};
+use context_core::model::TokenCounter;
 use context_runtime::snip::Snip;
 use context_runtime::{
     FragmentData, Message, Part, Role,
     compaction::{Budget, CompactionPolicy, Goal, HistoryView, Structure},
     model::{HistoryRules, Unanswered, normalize},
 };
+use std::sync::Arc;
 
 use super::Case;
 use super::counting::O200k;
@@ -164,7 +163,7 @@ fn lines(messages: &[Arc<Message>]) -> Vec<String> {
 
 /// A message as these cases write it.
 pub(super) fn line(message: &Message) -> String {
-    if message.metadata.get(GAP).is_some() {
+    if message.metadata.get(Message::GAP).is_some() {
         return LEFT_OUT.to_owned();
     }
     let role = if message.role == Role::Assistant { "assistant" } else { "user" };
@@ -186,7 +185,7 @@ fn sound(asked: &Asked, given: &[Arc<Message>], left: &[Arc<Message>]) -> Result
     if !structure.anchors().all(stays) || !(0..structure.checkpoints).all(stays) {
         return Err("checkpoint, first and newest request stay");
     }
-    let is_gap = |message: &Arc<Message>| message.metadata.get(GAP).is_some();
+    let is_gap = |message: &Arc<Message>| message.metadata.get(Message::GAP).is_some();
     if left.windows(2).any(|pair| is_gap(&pair[0]) && is_gap(&pair[1])) {
         return Err("one note for each gap");
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use context_core::TokenCounter;
+use context_core::model::TokenCounter;
 use context_runtime::{
     ContextRuntime, DefaultContextRuntime, FragmentData, MediaSource, Message, Part, Role, Spilled,
     ToolResult, ToolResultInput, ToolResultLimits, ToolResultOutput,

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Measures, NewNode, NewQuery, NodeBody, NodeId, NodeKind, NodeTitle, ParentNode, Round,
     RoundState, edge,
 };
-use context_core::{AgentRef, Json, Timestamp};
+use context_core::{Json, Timestamp};
 use serde::Deserialize;
 
 use super::error::AtifError;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use context_core::base::JsonMap;
+use context_core::trajectory::RoundRef;
 use context_core::trajectory::{Edge, Node, NodeKind, ParentNode, Queues, RoundHead, RoundState};
-use context_core::{Json, JsonMap, RoundRef, Timestamp};
+use context_core::{Json, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::error::AtifError;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use context_core::{Diagnostic, DiagnosticCode};
+use context_core::Diagnostic;
+use context_core::base::DiagnosticCode;
 
 use super::{Cleaned, answered, note, settled, sizes};
 use crate::messages::calls::CallRecord;

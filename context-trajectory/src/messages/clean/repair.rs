@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use context_core::{Diagnostic, DiagnosticCode, Json, JsonMap, Message, wire};
+use context_codec_kit::wire;
+use context_core::base::{DiagnosticCode, JsonMap};
+use context_core::{Diagnostic, Json, Message};
 
 use super::{Cleaned, Kept, MISSING_RESULT, answer_to, answered, note, settled, sizes};
 use crate::messages::calls::{CallRecord, ID};

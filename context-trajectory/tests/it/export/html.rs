@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use context_core::AgentRef;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
 use context_trajectory::export::{Selection, SessionGraph, write_html};
 use proptest::prelude::*;

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use context_core::Timestamp;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round,
 };
-use context_core::{AgentRef, Timestamp};
 use context_trajectory::export::SessionGraph;
 use context_trajectory::export::otlp::{OtlpOptions, names, write_otlp_json};
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use context_core::Timestamp;
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     BridgeFrom, Changes, Measures, NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round,
     RoundState, Trajectory, edge,
 };
-use context_core::{AgentRef, Timestamp};
 use context_trajectory::export::SessionGraph;
 use proptest::prelude::*;
 
@@ -142,7 +143,7 @@ pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -
 
 /// Whether a text shows what a reader would not see, or a terminal obey.
 pub(crate) fn hides(text: &str) -> bool {
-    text.chars().any(|c| c != '\n' && context_core::shown::is_hidden(c))
+    text.chars().any(|c| c != '\n' && context_core::base::shown::is_hidden(c))
 }
 
 /// One thing that is done to a round: which, behind which nodes, with which text.

@@ -1,9 +1,11 @@
 //! Whatever is done, files are what the store in memory is.
 
+use context_core::Store;
+use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
     Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round, RoundState,
 };
-use context_core::{AgentRef, RoundCommit, RoundPrune, RoundQuery, Store, TrajectoryStore};
 use context_store_inmem::InMemoryStore;
 use context_trajectory::FileChannel;
 use proptest::prelude::*;

@@ -1,9 +1,7 @@
 //! Any messages and any records.
 
-use context_core::{
-    Data, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning, Role, Text,
-    ToolCall, ToolInput, ToolResult,
-};
+use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
+use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use context_trajectory::messages::MessageRecord;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -135,7 +133,7 @@ pub(super) fn record() -> impl Strategy<Value = MessageRecord> {
         if kind == "AIMessage" {
             record.set(
                 ["tool_calls", "invalid_tool_calls"][calls.len() % 2],
-                context_core::wire::array(&calls),
+                context_codec_kit::wire::array(&calls),
             );
         }
         if kind == "ToolMessage" {

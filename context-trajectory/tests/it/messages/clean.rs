@@ -1,6 +1,6 @@
 //! What can be replayed.
 
-use context_core::DiagnosticCode;
+use context_core::base::DiagnosticCode;
 use context_trajectory::messages::{
     Cleaned, Cleaning, MISSING_RESULT, MessageRecord, RecordKind, clean, to_messages,
 };

@@ -1,6 +1,7 @@
 //! Messages to records and back.
 
-use context_core::{Json, JsonPatch, Message, Part, Role, ToolResult};
+use context_codec_kit::JsonPatch;
+use context_core::{Json, Message, Part, Role, ToolResult};
 use context_trajectory::messages::{
     MessageRecord, RecordError, TokenUsage, to_messages, to_records,
 };

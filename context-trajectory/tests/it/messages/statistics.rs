@@ -1,6 +1,7 @@
 //! Numbers of rounds and runs.
 
-use context_core::{Timestamp, Usage};
+use context_core::Timestamp;
+use context_core::model::Usage;
 use context_trajectory::messages::{RunStatistics, TokenUsage, ToolTime, round_statistics};
 
 use super::{ai, record, result, user};
@@ -60,7 +61,7 @@ fn the_time_of_a_message_that_stands_for_earlier_ones_counts_for_nothing() {
     let folded =
         record(r#"{"type":"HumanMessage","additional_kwargs":{"_folded":true}}"#).with_time(at(99));
     let checkpoint =
-        user("so far").with("checkpoint", context_core::wire::truth()).with_time(at(99));
+        user("so far").with("checkpoint", context_codec_kit::wire::truth()).with_time(at(99));
     for earlier in [folded, checkpoint] {
         let run = [earlier, user("a").with_time(at(10)), ai("b", "[]").with_time(at(14))];
         let rounds = round_statistics(&run, ToolTime::Between);

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use context_core::{
-    Answer, CancelSignal, LanguageModel, ModelError, ModelErrorCode, ModelRequest, StopReason,
-};
+use context_core::model::{LanguageModel, ModelErrorCode, StopReason};
+use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
 use context_trajectory::RecordError;
 use context_trajectory::portraits::{PortraitError, PortraitOptions, Portraits};
 

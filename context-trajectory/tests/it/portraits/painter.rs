@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_core::{Answer, CancelSignal, LanguageModel, Message, ModelError, ModelRequest, Role};
+use context_core::model::LanguageModel;
+use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Role};
 use context_trajectory::portraits::ReadPreview;
 use tokio::sync::Semaphore;
 

@@ -1,0 +1,459 @@
+//! Which words and codes mean what.
+//!
+//! The order is: codes that mean one thing; words, the most telling first; codes that may mean
+//! anything of their kind; the status. Words stand before general codes because providers say
+//! `invalid_request_error` of everything, and before the status because an exhausted account is a
+//! 429, an image without a taker a 404 and a full window a 500 somewhere.
+
+use super::body::Body;
+use super::codes::{GENERAL, TELLING, lookup, plain};
+use super::pattern::says;
+use context_core::model::ModelErrorCode as Code;
+
+/// Folded wordings, the most telling first.
+const WORDINGS: [(Code, &[&str]); 14] = [
+    (
+        Code::Billing,
+        &[
+            "credit balance is too low",
+            "insufficient balance",
+            "insufficient credit",
+            "insufficient funds",
+            "not enough credit",
+            "requires more credits",
+            "purchase credits",
+            "out of credits",
+            "no credits",
+            "payment required",
+            "specified api usage limits",
+            "extra usage is required",
+            "billing hard limit",
+            "account is not active",
+            "余额不足",
+            "欠费",
+        ],
+    ),
+    (
+        Code::Authentication,
+        &[
+            "invalid api key",
+            "invalid x-api-key",
+            "incorrect api key",
+            "api key not valid",
+            "api key not found",
+            "api key expired",
+            "no api key",
+            "missing api key",
+            "no auth credentials",
+            "authentication fails",
+            "authentication failed",
+            "invalid authentication",
+            "token is expired",
+            "token has expired",
+            "could not resolve authentication",
+        ],
+    ),
+    (
+        Code::ContextOverflow,
+        &[
+            // Anthropic
+            "prompt is too long",
+            "input length and max tokens exceed context limit",
+            "exceed context limit",
+            // OpenAI, Azure, DeepSeek, OpenRouter, vLLM, SGLang
+            "maximum context length",
+            "max context length",
+            "context window of this model",
+            "exceeds the context window",
+            "exceeds the models context window",
+            "exceed context window",
+            "input tokens exceed the configured limit",
+            "contextwindowexceedederror",
+            // Groq
+            "reduce the length of the messages",
+            "reduce the length of the prompt",
+            "reduce the length of the input",
+            // Google
+            "token count*exceeds the maximum number of tokens",
+            "token count exceeds the maximum",
+            "input token count is # but*only supports",
+            // xAI
+            "maximum prompt length is",
+            // Amazon
+            "input is too long for requested model",
+            "too many input tokens",
+            "input is too long",
+            // Mistral
+            "too large for model with # maximum context length",
+            // Qwen
+            "range of input length should be",
+            // Moonshot
+            "exceeded model token limit",
+            // MiniMax, Z.ai
+            "context window exceeds limit",
+            "model context window exceeded",
+            "context window exceeded",
+            "context length exceeded",
+            // GitHub
+            "prompt token count of # exceeds the limit of",
+            "prompt token count*exceeds",
+            // Together, Hugging Face, SGLang, SiliconFlow
+            "inputs tokens + max tokens must be",
+            "inputs must have less than # tokens",
+            "is longer than the models context length",
+            "input length*exceeds the maximum allowed length",
+            "input length*exceeds models maximum",
+            "maximum allowed input length",
+            "number of input tokens*has exceeded",
+            "is longer than the maximum model length",
+            "exceeds maximum model length",
+            // llama.cpp, LM Studio, Ollama
+            "exceeds the available context size",
+            "context size has been exceeded",
+            "greater than the context length",
+            "context length of only",
+            "context length is only",
+            "the configured context size is",
+            "exceed context window of",
+            "exceeded max context length",
+            "input length exceeds",
+            "exceeds the context length",
+            "max tokens must be at least 1, got -#",
+            // Cohere
+            "too many tokens",
+            "token limit exceeded",
+            // Chinese
+            "上下文*超",
+            "超*上下文",
+            "超*最大长度",
+            "输入*过长",
+            "prompt*超长",
+            "输入长度超",
+            "长度超过*限制",
+        ],
+    ),
+    (
+        Code::OutputTooLarge,
+        &[
+            "max tokens: # > #",
+            "max tokens is too large",
+            "max tokens too large",
+            "max tokens is too high",
+            "supports at most # completion tokens",
+            "maximum allowed number of output tokens",
+            "max tokens*supported range is",
+            "range of max tokens",
+            "max tokens*expected a value <=",
+            "max tokens must be less than or equal to",
+            "max tokens must be <=",
+            "max tokens*exceeds the*limit",
+            "max tokens*exceeds the*maximum",
+            "max tokens*between # and #",
+            "max tokens*range*[#, #]",
+            "max tokens*range*from # to #",
+            "maximum tokens you requested exceeds the model limit",
+            // What was to be written did not fit.
+            "model output limit was reached",
+            "max tokens reached",
+            "max tokens was reached",
+        ],
+    ),
+    (
+        Code::ContentFilter,
+        &[
+            "content management policy",
+            "content filter",
+            "content policy",
+            "usage policy",
+            "usage policies",
+            "safety system",
+            "prohibited content",
+            "inappropriate content",
+            "flagged by moderation",
+            "flagged as potentially violating",
+            "内容安全",
+            "敏感内容",
+        ],
+    ),
+    (
+        Code::Image,
+        &[
+            "image exceeds",
+            "image dimensions exceed",
+            "image dimension*exceed",
+            "image*exceeds*dimension limit",
+            "too many images",
+            "too much media",
+            "at most # image",
+            "images per request",
+            "maximum of # images",
+            "up to # images",
+            "number of images*exceed",
+            "fewer than # images",
+            "images*exceeding the maximum of #",
+            "image count # exceeds limit",
+            "cannot identify image",
+            "could not process image",
+            "unable to process*image",
+            "unable to process image",
+            "provided image is not valid",
+            "not represent a valid image",
+            "not appear to contain a valid image",
+            "invalid image",
+            "unsupported image",
+            "image is too large",
+            "image too large",
+            "image size",
+            "image file is too large",
+            "image was specified using",
+            "failed to load image",
+            "failed to decode image",
+            "failed to process image",
+            "failed to download image",
+            "could not decode*image",
+            "not decode*image",
+            "decode base64*image",
+            "corrupt*image",
+            "image*corrupt",
+            "image*could not be decoded",
+            "not support image",
+            "not support*image input",
+            "not support*images",
+            "no endpoints found that support image",
+            "images are not supported",
+            "image input is not supported",
+            "image inputs are not supported",
+            "image urls are not supported",
+            "image url is only supported",
+            "image content is not supported",
+            "unknown variant image url",
+            "not a multimodal model",
+            "multimodal processor",
+            "multimodal data*processor",
+            "is not multimodal",
+            "not support vision",
+            "media type*does not match*image",
+            "图像过多",
+            "图片",
+            "图像",
+        ],
+    ),
+    (
+        Code::ModelNotFound,
+        &[
+            "model not found",
+            "model*does not exist",
+            "model*not found",
+            "models/*is not found",
+            "no such model",
+            "unknown model",
+            "is not a valid model",
+            "not a valid model id",
+            "invalid model",
+            "model identifier is invalid",
+            "no endpoints found for",
+            "model*has been deprecated",
+            "model*has been decommissioned",
+            "model*is not available",
+            "not have access to*model",
+            "deployment for this resource does not exist",
+            "模型不存在",
+        ],
+    ),
+    (
+        Code::Overloaded,
+        &[
+            "overloaded",
+            "at capacity",
+            "high demand",
+            "over capacity",
+            "server is busy",
+            "server busy",
+            "currently unavailable due to",
+        ],
+    ),
+    (
+        Code::RateLimit,
+        &[
+            "rate limit",
+            "rate-limit",
+            "ratelimit",
+            "too many requests",
+            "tokens per minute",
+            "requests per minute",
+            "tokens per min",
+            "too many tokens per day",
+            "throttl",
+            "频率",
+            "限流",
+            "请求过于频繁",
+        ],
+    ),
+    (
+        Code::RequestTooLarge,
+        &[
+            "request too large",
+            "request is too large",
+            "request entity too large",
+            "request body too large",
+            "payload too large",
+            "payload size exceeds",
+            "payload exceeds",
+            "exceeds the maximum size",
+            "exceeds the maximum allowed size",
+            "content length*exceeds",
+            "string too long",
+            "must have length less than or equal to",
+        ],
+    ),
+    (
+        Code::Network,
+        &[
+            "econnrefused",
+            "econnreset",
+            "enotfound",
+            "eai again",
+            "connection refused",
+            "connection reset",
+            "connection aborted",
+            "connection closed",
+            "connection error",
+            "connection was closed",
+            "could not resolve host",
+            "name or service not known",
+            "dns error",
+            "failed to lookup address",
+            "temporary failure in name resolution",
+            "network is unreachable",
+            "no route to host",
+            "socket hang up",
+            "fetch failed",
+            "broken pipe",
+            "error sending request",
+            "proxy error",
+            "proxy connect",
+            "tunnel*failed",
+            "certificate",
+            "tls handshake",
+            "ssl handshake",
+            "handshake failure",
+        ],
+    ),
+    (
+        Code::Timeout,
+        &["timed out", "timeout", "time-out", "etimedout", "deadline exceeded", "took too long"],
+    ),
+    (
+        Code::InvalidRequest,
+        &[
+            "tool use ids were found without tool result",
+            "unexpected tool use id found in tool result",
+            "tool result*corresponding tool use",
+            "role tool must be a response to",
+            "tool calls must be followed by tool messages",
+            "function response parts",
+            "signature in thinking block",
+        ],
+    ),
+    (
+        Code::Server,
+        &["internal server error", "internal error", "bad gateway", "upstream connect error"],
+    ),
+];
+
+/// Wordings of an account at its end that some providers also use for a rate.
+const QUOTA: [&str; 4] = [
+    "exceeded your current quota",
+    "check your plan and billing",
+    "quota exceeded for this account",
+    "monthly quota",
+];
+
+/// A rate so low that this request never fits; waiting does not help, a shorter history does.
+const ABOVE_RATE: [&str; 2] = ["request too large", "reduce your message size"];
+
+/// What a body and a status mean.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) code: Code,
+    /// Which of the codes said so, or is the best name for it.
+    pub(super) provider_code: Option<String>,
+    /// Whether the request alone is above a rate.
+    pub(super) above_rate: bool,
+}
+
+/// Classifies a body by its codes, its folded words and the status.
+pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict {
+    let telling = body.codes.iter().find_map(|code| Some((lookup(&TELLING, code)?, code)));
+    let general = body.codes.iter().find_map(|code| Some((lookup(&GENERAL, code)?, code)));
+    let rate = general.is_some_and(|(code, _)| code == Code::RateLimit) || status == Some(429);
+    let above_rate = ABOVE_RATE.iter().any(|wording| says(words, wording))
+        && (rate || says(words, "tokens per min"));
+    // Google calls a rate a quota; it says so by its code, or by telling when to come back.
+    let resource = body.codes.iter().any(|code| plain(code) == "resourceexhausted");
+    let quota =
+        !resource && body.retry_after.is_none() && QUOTA.iter().any(|wording| says(words, wording));
+    let code = telling
+        .map(|(code, _)| code)
+        .or_else(|| quota.then_some(Code::Billing))
+        .or_else(|| above_rate.then_some(Code::RateLimit))
+        .or_else(|| by_words(words, rate))
+        .or_else(|| general.map(|(code, _)| code).filter(|code| tells_more(*code, status)))
+        .or_else(|| by_status(status, words))
+        .unwrap_or(Code::Unknown);
+    let named = telling.or(general.filter(|(found, _)| *found == code)).map(|(_, named)| named);
+    let provider_code = named.or_else(|| body.codes.first()).cloned();
+    Verdict { code, provider_code, above_rate }
+}
+
+/// Whether a general code says more than the status. A provider that fails with a plain
+/// `invalid_request_error` and a status of its own means the status.
+fn tells_more(code: Code, status: Option<u16>) -> bool {
+    !matches!(
+        (code, status),
+        (Code::InvalidRequest | Code::Server, Some(401..=404 | 408 | 413 | 429 | 500..))
+    )
+}
+
+fn by_words(words: &str, rate: bool) -> Option<Code> {
+    let said = |wordings: &[&str]| wordings.iter().any(|wording| says(words, wording));
+    let (code, _) = WORDINGS.iter().find(|(code, wordings)| {
+        // A rate of tokens is told in words of sizes: the provider's code or status knows better.
+        let blurred = rate
+            && matches!(code, Code::ContextOverflow)
+            && said(&["per minute", "per day", "per min"]);
+        !blurred && said(wordings)
+    })?;
+    Some(*code)
+}
+
+fn by_status(status: Option<u16>, words: &str) -> Option<Code> {
+    Some(match status? {
+        401 | 403 => Code::Authentication,
+        402 => Code::Billing,
+        404 if says(words, "model") => Code::ModelNotFound,
+        408 | 504 | 524 => Code::Timeout,
+        413 => Code::RequestTooLarge,
+        425 | 498 | 529 => Code::Overloaded,
+        429 => Code::RateLimit,
+        451 => Code::ContentFilter,
+        400..500 | 501 => Code::InvalidRequest,
+        500..600 => Code::Server,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::fold;
+    use super::*;
+
+    #[test]
+    fn wordings_are_folded() {
+        for wording in
+            WORDINGS.iter().flat_map(|(_, wordings)| *wordings).chain(&QUOTA).chain(&ABOVE_RATE)
+        {
+            assert_eq!(fold(wording), *wording);
+        }
+    }
+}

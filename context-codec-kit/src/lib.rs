@@ -1,0 +1,19 @@
+//! Parts that wire codecs share: the repair of a history, JSON kept as it was written, and the
+//! classification of provider errors.
+//!
+//! A codec of a provider depends on this crate and on `context-core`. Readers of other programs'
+//! files use its JSON half.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`wire`] | reading and building JSON objects whose values stay as they were written, media |
+//! | [`mod@normalize`] | the one repair of a history and of a list of tools before they are sent |
+//! | [`mod@classify`] | errors of providers: the kind and the numbers, read out of any body |
+
+pub mod classify;
+pub mod normalize;
+mod patch;
+pub mod wire;
+
+pub use classify::classify;
+pub use patch::JsonPatch;

@@ -1,0 +1,265 @@
+//! What becomes of each part, and in which order messages come out.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::names::{self, Ids};
+use super::pairs::{Fate, Pairs};
+use super::sink::{Item, Sink};
+use super::{HistoryRules, Normalized};
+use crate::wire::truth;
+use context_core::base::DiagnosticCode;
+use context_core::model::Unanswered;
+use context_core::{Message, Metadata, Part, Role, ToolCall, ToolResult};
+
+/// Everything that is decided before the first message comes out.
+#[derive(Debug)]
+pub(super) struct Plan<'a, 'r> {
+    given: &'a [Arc<Message>],
+    rules: &'r HistoryRules,
+    pairs: Pairs<'a>,
+    /// For each call how it is sent; none for one that is not.
+    sent: Vec<Option<Sent<'a>>>,
+}
+
+/// A call as it is sent.
+#[derive(Debug)]
+struct Sent<'a> {
+    id: Cow<'a, str>,
+    name: Cow<'a, str>,
+    /// Whether it is sent under another name than it had, and its results with it.
+    is_renamed: bool,
+}
+
+/// Which parts of a message are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    All,
+    /// All but results.
+    Others,
+}
+
+impl<'a, 'r> Plan<'a, 'r> {
+    pub(super) fn new(
+        given: &'a [Arc<Message>],
+        rules: &'r HistoryRules,
+        unanswered: Unanswered,
+    ) -> Self {
+        let pairs = Pairs::of(given);
+        let is_regular =
+            !pairs.repeats && pairs.calls.iter().all(|call| names::is_legal_id(call.id, rules));
+        let mut ids = Ids::of(if is_regular { 0 } else { pairs.calls.len() });
+        let sent = pairs.calls.iter().map(|call| {
+            let is_sent = call.result.is_some() || unanswered == Unanswered::Answer;
+            is_sent.then(|| {
+                // Most histories have ids that are what they should be, and need no record of them.
+                let id = match is_regular {
+                    true => Cow::Borrowed(call.id),
+                    false => ids.assign(call.id, call.place, rules),
+                };
+                let name = names::name(call.name, rules);
+                let is_renamed = *id != *call.id || *name != *call.name;
+                Sent { id, name, is_renamed }
+            })
+        });
+        let sent = sent.collect();
+        Self { given, rules, pairs, sent }
+    }
+
+    /// The messages as they come out.
+    pub(super) fn carry_out(self, prefill: bool) -> Normalized<'a> {
+        let mut sink = Sink::new(self.given, self.rules);
+        let mut next = 0;
+        while next < self.given.len() {
+            let index = next;
+            next += 1;
+            self.tell(index, &mut sink);
+            if let Some(item) = self.message(index, Which::Others, &mut sink) {
+                sink.push(index, item);
+            }
+            let calls = self.pairs.calls_of(index).filter(|call| self.sent[*call].is_some());
+            let mut open: Vec<usize> = calls.collect();
+            while !open.is_empty()
+                && let Some(left) = self.left_open_behind(next, &open)
+            {
+                open = left;
+                self.tell(next, &mut sink);
+                if let Some(item) = self.message(next, Which::All, &mut sink) {
+                    sink.push(next, item);
+                }
+                next += 1;
+            }
+            if !open.is_empty() {
+                let results =
+                    open.iter().map(|call| self.result_of(*call, &mut sink)).collect::<Vec<_>>();
+                sink.push(index, Item::New(Message::new(Role::Tool, results)));
+            }
+        }
+        sink.finish(prefill)
+    }
+
+    /// Says what happens to the calls and results of a message, and to what is blank in it.
+    fn tell(&self, index: usize, sink: &mut Sink<'_, '_>) {
+        for (p, fate) in self.pairs.fates(index).iter().enumerate() {
+            let (code, said) = match fate {
+                Fate::Content | Fate::Result(_) => continue,
+                Fate::Blank => (DiagnosticCode::EmptyRemoved, "left out: it is blank".to_owned()),
+                Fate::StrayCall => (
+                    DiagnosticCode::ToolCallRemoved,
+                    "left out: only the assistant calls tools".to_owned(),
+                ),
+                Fate::Orphan => {
+                    let said = "left out: a result without a call before it, or one too many";
+                    (DiagnosticCode::ToolResultOrphaned, said.to_owned())
+                }
+                Fate::Call(call) => {
+                    let known = &self.pairs.calls[*call];
+                    match &self.sent[*call] {
+                        None => {
+                            let said =
+                                format!("left out: the call of {:?} has no result", known.name);
+                            (DiagnosticCode::ToolCallRemoved, said)
+                        }
+                        Some(sent) => {
+                            if sent.is_renamed {
+                                let said = format!("sent as {:?} of {:?}", sent.id, sent.name);
+                                sink.note_part(DiagnosticCode::ToolCallRenamed, (index, p), said);
+                            }
+                            if known.result.is_some() {
+                                continue;
+                            }
+                            let said = format!(
+                                "the call of {:?} has no result: answered by a placeholder",
+                                known.name
+                            );
+                            (DiagnosticCode::ToolResultInjected, said)
+                        }
+                    }
+                }
+            };
+            sink.note_part(code, (index, p), said);
+        }
+    }
+
+    /// Which of the calls that are `open` the message at `index` leaves open, if it may stand right
+    /// behind them. It may if its results are theirs and come before everything else, and if
+    /// nothing that it says besides would stand between a call and its result.
+    fn left_open_behind(&self, index: usize, open: &[usize]) -> Option<Vec<usize>> {
+        let message = self.given.get(index)?;
+        if matches!(message.role, Role::Assistant | Role::System) {
+            return None;
+        }
+        let (mut left, mut others, mut results) = (open.to_vec(), false, false);
+        for fate in self.pairs.fates(index) {
+            match fate {
+                Fate::Content => others = true,
+                Fate::Result(_) if others => return None,
+                Fate::Result(call) => {
+                    let position = left.iter().position(|open| open == call)?;
+                    left.remove(position);
+                    results = true;
+                }
+                Fate::Blank | Fate::Call(_) | Fate::StrayCall | Fate::Orphan => {}
+            }
+        }
+        let is_misplaced = others && (message.role == Role::Tool || !left.is_empty());
+        (results && !is_misplaced).then_some(left)
+    }
+
+    /// A message without the parts that are left out; nothing if nothing is left that can be sent.
+    fn message(&self, index: usize, which: Which, sink: &mut Sink<'_, '_>) -> Option<Item> {
+        let (message, fates) = (&*self.given[index], self.pairs.fates(index));
+        // What a tool's message says besides results is not the tools' to say.
+        let role = if which == Which::Others && message.role == Role::Tool {
+            Role::User
+        } else {
+            message.role
+        };
+        let (mut is_same, mut carried, mut content_left) = (true, false, false);
+        for (part, fate) in message.parts.iter().zip(fates) {
+            is_same &= match fate {
+                Fate::Content => true,
+                Fate::Result(call) => which == Which::All && self.is_as_it_was(*call),
+                Fate::Call(call) => self.is_as_it_was(*call),
+                Fate::Blank | Fate::StrayCall | Fate::Orphan => false,
+            };
+            if self.is_content(*fate) {
+                content_left = true;
+                carried = carried || (self.rules.carries)(role, part);
+            }
+            carried |= which == Which::All && matches!(fate, Fate::Result(_));
+        }
+        if !carried {
+            if content_left {
+                sink.note(
+                    DiagnosticCode::Unrepresentable,
+                    index,
+                    "left out: nothing in it can be sent",
+                );
+            } else if message.parts.is_empty() {
+                sink.note(DiagnosticCode::EmptyRemoved, index, "left out: it is empty");
+            }
+            return None;
+        }
+        if role != message.role {
+            let said = "what it says besides results is sent as the user's";
+            sink.note(DiagnosticCode::RolesAdjusted, index, said);
+        } else if is_same {
+            return Some(Item::Same(index));
+        }
+        let parts = message.parts.iter().zip(fates).filter_map(|(part, fate)| match fate {
+            Fate::Result(_) if which == Which::All => Some(self.part(part, *fate)),
+            fate => self.is_content(*fate).then(|| self.part(part, *fate)),
+        });
+        Some(Item::New(Message::new(role, parts).with_metadata(message.metadata.clone())))
+    }
+
+    /// Whether a part stays in its message.
+    fn is_content(&self, fate: Fate) -> bool {
+        match fate {
+            Fate::Content => true,
+            Fate::Call(call) => self.sent[call].is_some(),
+            Fate::Blank | Fate::StrayCall | Fate::Result(_) | Fate::Orphan => false,
+        }
+    }
+
+    fn is_as_it_was(&self, call: usize) -> bool {
+        self.sent[call].as_ref().is_some_and(|sent| !sent.is_renamed)
+    }
+
+    /// A part under the id and name with which it is sent.
+    fn part(&self, part: &Part, fate: Fate) -> Part {
+        let (Fate::Call(call) | Fate::Result(call)) = fate else { return part.clone() };
+        let Some(Sent { id, name, .. }) = &self.sent[call] else { return part.clone() };
+        match part {
+            Part::ToolCall(call) => {
+                let (id, name) = (id.clone().into_owned(), name.clone().into_owned());
+                Part::ToolCall(ToolCall { id, name, ..call.clone() })
+            }
+            Part::ToolResult(result) => {
+                Part::ToolResult(ToolResult { call_id: id.clone().into_owned(), ..result.clone() })
+            }
+            part => part.clone(),
+        }
+    }
+
+    /// The result of a call that does not stand behind it.
+    fn result_of(&self, call: usize, sink: &mut Sink<'_, '_>) -> Part {
+        let known = &self.pairs.calls[call];
+        if let Some((m, p)) = known.result {
+            sink.note_part(DiagnosticCode::ToolResultMoved, (m, p), "moved to its call");
+            return self.part(&self.given[m].parts[p], Fate::Result(call));
+        }
+        let (id, name) = match &self.sent[call] {
+            Some(sent) => (sent.id.clone().into_owned(), sent.name.clone().into_owned()),
+            None => (known.id.to_owned(), known.name.to_owned()),
+        };
+        Part::ToolResult(ToolResult {
+            call_id: id,
+            name: Some(name),
+            output: vec![Part::text(Unanswered::TEXT)],
+            is_error: true,
+            metadata: Metadata::default().with(Message::SYNTHETIC, truth()),
+        })
+    }
+}

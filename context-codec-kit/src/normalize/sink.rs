@@ -1,0 +1,235 @@
+//! Where messages go when their calls and results are in order: their roles are brought in order
+//! here.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::pairs::Place;
+use super::{HistoryRules, Normalized};
+use crate::wire::truth;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::Text;
+use context_core::{Diagnostic, Message, Metadata, Part, Role};
+
+/// A message that comes out.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    /// One of the given, as it is.
+    Same(usize),
+    /// A new one.
+    New(Message),
+}
+
+/// The list that comes out. It is the given one until something is different.
+#[derive(Debug)]
+pub(super) struct Sink<'a, 'r> {
+    given: &'a [Arc<Message>],
+    rules: &'r HistoryRules,
+    /// How many of the given ones came out as they are and in their places, while nothing else did.
+    same: usize,
+    /// What came out, once it is something else.
+    out: Option<Vec<Arc<Message>>>,
+    /// Of which given messages those were made.
+    origins: Vec<usize>,
+    /// Messages with nothing but thoughts, which count only if the assistant goes on.
+    thoughts: Vec<(usize, Item)>,
+    /// Whether somebody but the system has spoken.
+    begun: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a, 'r> Sink<'a, 'r> {
+    pub(super) fn new(given: &'a [Arc<Message>], rules: &'r HistoryRules) -> Self {
+        let (origins, thoughts, diagnostics) = (Vec::new(), Vec::new(), Vec::new());
+        Self { given, rules, same: 0, out: None, origins, thoughts, begun: false, diagnostics }
+    }
+
+    /// Says something about a given message.
+    pub(super) fn note(&mut self, code: DiagnosticCode, at: usize, said: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(
+            code,
+            Severity::Info,
+            format!("messages[{at}]"),
+            said,
+        ));
+    }
+
+    /// Says something about a part of a given message.
+    pub(super) fn note_part(
+        &mut self,
+        code: DiagnosticCode,
+        (m, p): Place,
+        said: impl Into<String>,
+    ) {
+        let path = format!("messages[{m}].parts[{p}]");
+        self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, said));
+    }
+
+    fn message<'s>(&'s self, item: &'s Item) -> &'s Message {
+        match item {
+            Item::Same(index) => &self.given[*index],
+            Item::New(message) => message,
+        }
+    }
+
+    /// Takes the next message, which was made of the given one at `from`.
+    pub(super) fn push(&mut self, from: usize, item: Item) {
+        let message = self.message(&item);
+        let (role, only_thoughts) = (message.role, self.is_only_thoughts(message));
+        if role == Role::Assistant && only_thoughts {
+            self.thoughts.push((from, item));
+            return;
+        }
+        match role {
+            Role::Assistant => {
+                for (from, thought) in std::mem::take(&mut self.thoughts) {
+                    self.place(from, thought);
+                }
+            }
+            _ => self.drop_thoughts(),
+        }
+        let item = match role {
+            Role::System if self.begun && !self.rules.system_anywhere => {
+                self.note(
+                    DiagnosticCode::RolesAdjusted,
+                    from,
+                    "sent as the user's: the system speaks first or not",
+                );
+                Item::New(said_by_system(self.message(&item)))
+            }
+            _ => item,
+        };
+        self.place(from, item);
+    }
+
+    /// Whether all that is sent of a message is thoughts.
+    fn is_only_thoughts(&self, message: &Message) -> bool {
+        let is_silent = |part: &Part| {
+            matches!(part, Part::Reasoning(_)) || !(self.rules.carries)(message.role, part)
+        };
+        message.parts.iter().all(is_silent)
+    }
+
+    fn drop_thoughts(&mut self) {
+        for (from, _) in std::mem::take(&mut self.thoughts) {
+            self.note(
+                DiagnosticCode::EmptyRemoved,
+                from,
+                "left out: thoughts that nothing follows",
+            );
+        }
+    }
+
+    /// Puts a message at the end, behind what has to come before it.
+    fn place(&mut self, from: usize, item: Item) {
+        let role = self.message(&item).role;
+        if !self.begun && role == Role::Assistant {
+            self.note(
+                DiagnosticCode::RolesAdjusted,
+                from,
+                "a message of the user was put in front of it",
+            );
+            self.append(from, Item::New(synthetic(HistoryRules::OPENING)));
+        }
+        self.begun |= role != Role::System;
+        if self.rules.alternate
+            && let Some(last) = self.last()
+            && speaker(last.role) == speaker(role)
+        {
+            self.note(
+                DiagnosticCode::RolesAdjusted,
+                from,
+                "joined with the message before it, of the same role",
+            );
+            return self.join(item);
+        }
+        self.append(from, item);
+    }
+
+    fn last(&self) -> Option<&Message> {
+        match &self.out {
+            Some(out) => out.last().map(|message| &**message),
+            None => self.same.checked_sub(1).map(|last| &*self.given[last]),
+        }
+    }
+
+    fn append(&mut self, from: usize, item: Item) {
+        if let (Item::Same(index), None) = (&item, &self.out)
+            && *index == self.same
+        {
+            self.same += 1;
+            return;
+        }
+        let given = self.given;
+        self.materialized().push(match item {
+            Item::Same(index) => Arc::clone(&given[index]),
+            Item::New(message) => Arc::new(message),
+        });
+        self.origins.push(from);
+    }
+
+    fn join(&mut self, item: Item) {
+        let more = self.message(&item).clone();
+        let Some(last) = self.materialized().last_mut() else { return };
+        let last = Arc::make_mut(last);
+        // What is known of one of them is not known of both.
+        last.metadata = Metadata::default();
+        if last.role != more.role {
+            last.role = Role::User;
+        }
+        last.parts.extend(more.parts);
+    }
+
+    fn materialized(&mut self) -> &mut Vec<Arc<Message>> {
+        let (given, same, origins) = (self.given, self.same, &mut self.origins);
+        self.out.get_or_insert_with(|| {
+            origins.extend(0..same);
+            let mut out = Vec::with_capacity(given.len() + 1);
+            out.extend_from_slice(&given[..same]);
+            out
+        })
+    }
+
+    /// What came out.
+    pub(super) fn finish(mut self, prefill: bool) -> Normalized<'a> {
+        self.drop_thoughts();
+        let allowed = if prefill { self.rules.prefill } else { self.rules.assistant_last };
+        if !allowed && self.last().is_some_and(|last| last.role == Role::Assistant) {
+            let said =
+                "a message of the user was put behind it: the assistant may not have the last word";
+            let last = self.given.len().saturating_sub(1);
+            self.note(DiagnosticCode::RolesAdjusted, last, said);
+            self.append(last, Item::New(synthetic(HistoryRules::CONTINUATION)));
+        }
+        let (messages, origins) = match self.out {
+            Some(out) => (Cow::Owned(out), Some(self.origins)),
+            None => (Cow::Borrowed(&self.given[..self.same]), None),
+        };
+        Normalized { messages, diagnostics: self.diagnostics, origins }
+    }
+}
+
+/// For whom a role speaks where there are two.
+fn speaker(role: Role) -> Role {
+    match role {
+        Role::Tool => Role::User,
+        role => role,
+    }
+}
+
+fn synthetic(text: &str) -> Message {
+    Message::from(text).with_metadata(Metadata::default().with(Message::SYNTHETIC, truth()))
+}
+
+/// A message of the system as one of the user that says what it is.
+fn said_by_system(message: &Message) -> Message {
+    let marked = |part: &Part| match part {
+        Part::Text(Text { text, metadata }) => Part::Text(Text {
+            text: format!("<system>\n{text}\n</system>"),
+            metadata: metadata.clone(),
+        }),
+        part => part.clone(),
+    };
+    let metadata = Metadata::default().with(Message::SYNTHETIC, truth());
+    Message::new(Role::User, message.parts.iter().map(marked)).with_metadata(metadata)
+}

@@ -1,0 +1,166 @@
+//! The tools of a request as a provider takes them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::normalize::HistoryRules;
+use context_core::Diagnostic;
+use context_core::ModelRequest;
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::model::{Tool, ToolChoice};
+
+/// The tools of a request as a provider takes them, and the choice among them.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub struct NormalizedTools<'a> {
+    /// Functions under legal names that each only one of them has, and the provider's own tools;
+    /// the ones given, if nothing had to be done.
+    pub tools: Cow<'a, [Tool]>,
+    /// The choice; none if there is nothing left to choose.
+    pub choice: Option<Cow<'a, ToolChoice>>,
+    /// What was done.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Names are made as those of calls are, so that both agree; of two tools with one name the first
+/// stays, tools of other providers go, and a choice stays if what is chosen does. A provider's own
+/// tools may be chosen by names that are not known here.
+pub fn normalize_tools<'a>(
+    request: &'a ModelRequest,
+    rules: &HistoryRules,
+    provider: &str,
+) -> NormalizedTools<'a> {
+    let mut diagnostics = Vec::new();
+    let mut note = |code, path: String, said: String| {
+        diagnostics.push(Diagnostic::new(code, Severity::Warning, path, said));
+    };
+    let (mut kept, mut names, mut own) = (Vec::new(), HashSet::new(), false);
+    let mut is_same = true;
+    for (i, tool) in request.tools.iter().enumerate() {
+        let path = || format!("tools[{i}]");
+        match tool {
+            Tool::Opaque(block) if block.provider == provider => {
+                own = true;
+                kept.push(Cow::Borrowed(tool));
+            }
+            Tool::Function(function) => {
+                let name = rules.tool_name(&function.name);
+                if !names.insert(name.to_string()) {
+                    is_same = false;
+                    note(
+                        DiagnosticCode::DuplicateName,
+                        path(),
+                        format!("left out: {name:?} is there before it"),
+                    );
+                    continue;
+                }
+                if *name == *function.name {
+                    kept.push(Cow::Borrowed(tool));
+                    continue;
+                }
+                is_same = false;
+                note(DiagnosticCode::ToolCallRenamed, path(), format!("sent as {name:?}"));
+                let mut function = function.clone();
+                function.name = name.into_owned();
+                kept.push(Cow::Owned(Tool::Function(function)));
+            }
+            _ => {
+                is_same = false;
+                let said = "left out: a tool of another provider".to_owned();
+                note(DiagnosticCode::Unrepresentable, path(), said);
+            }
+        }
+    }
+    let choice = match &request.tool_choice {
+        Some(ToolChoice::Named(name)) => {
+            let sent = rules.tool_name(name);
+            (names.contains(&*sent) || own).then(|| {
+                match *sent == **name || !names.contains(&*sent) {
+                    true => {
+                        Cow::Borrowed(request.tool_choice.as_ref().unwrap_or(&ToolChoice::Auto))
+                    }
+                    false => Cow::Owned(ToolChoice::Named(sent.into_owned())),
+                }
+            })
+        }
+        Some(choice) => (!kept.is_empty()).then_some(Cow::Borrowed(choice)),
+        None => None,
+    };
+    if let (Some(ToolChoice::Required | ToolChoice::Named(_)), None) =
+        (&request.tool_choice, &choice)
+    {
+        let said = "left out: there is no such tool to choose".to_owned();
+        note(DiagnosticCode::Unrepresentable, "tool_choice".to_owned(), said);
+    }
+    let tools = match is_same {
+        true => Cow::Borrowed(request.tools.as_slice()),
+        false => Cow::Owned(kept.into_iter().map(Cow::into_owned).collect()),
+    };
+    NormalizedTools { tools, choice, diagnostics }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire;
+    use context_core::Message;
+    use context_core::message::OpaqueBlock;
+    use context_core::model::FunctionTool;
+
+    fn function(name: &str) -> Tool {
+        FunctionTool::new(name, wire::object([])).into()
+    }
+
+    fn own(provider: &str) -> Tool {
+        Tool::Opaque(OpaqueBlock { provider: provider.to_owned(), value: wire::object([]) })
+    }
+
+    fn request(tools: impl IntoIterator<Item = Tool>, choice: ToolChoice) -> ModelRequest {
+        ModelRequest::new([Message::from("q")]).tools(tools).tool_choice(choice)
+    }
+
+    fn shown(tools: &NormalizedTools<'_>) -> Vec<String> {
+        let name = |tool: &Tool| match tool {
+            Tool::Function(function) => function.name.clone(),
+            Tool::Opaque(block) => format!("of {}", block.provider),
+            _ => unreachable!("no other tools are given"),
+        };
+        tools.tools.iter().map(name).collect()
+    }
+
+    #[test]
+    fn legal_tools_stay_where_they_are() {
+        let request = request([function("a"), own("here")], ToolChoice::Named("a".to_owned()));
+        let tools = normalize_tools(&request, &HistoryRules::new(), "here");
+        assert!(matches!(tools.tools, Cow::Borrowed(_)));
+        assert_eq!(tools.choice.as_deref(), request.tool_choice.as_ref());
+        assert!(tools.diagnostics.is_empty());
+    }
+
+    #[test]
+    fn names_are_legal_and_each_there_once() {
+        let tools = [function("a b"), function("a_b"), function(""), own("elsewhere")];
+        let request = request(tools, ToolChoice::Named("a b".to_owned()));
+        let tools = normalize_tools(&request, &HistoryRules::new(), "here");
+        assert_eq!(shown(&tools), ["a_b", "unnamed"]);
+        assert_eq!(tools.choice.as_deref(), Some(&ToolChoice::Named("a_b".to_owned())));
+        assert_eq!(tools.diagnostics.len(), 4);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_chosen() {
+        for (choice, left, told) in
+            [(ToolChoice::Named("b".to_owned()), true, 0), (ToolChoice::Required, true, 0)]
+        {
+            let request = request([own("here")], choice);
+            let tools = normalize_tools(&request, &HistoryRules::new(), "here");
+            assert_eq!((tools.choice.is_some(), tools.diagnostics.len()), (left, told));
+        }
+        let nothing = request([own("elsewhere")], ToolChoice::Required);
+        let tools = normalize_tools(&nothing, &HistoryRules::new(), "here");
+        assert_eq!((tools.choice, tools.diagnostics.len()), (None, 2));
+        let unknown = request([function("a")], ToolChoice::Named("b".to_owned()));
+        assert_eq!(normalize_tools(&unknown, &HistoryRules::new(), "here").choice, None);
+    }
+}

@@ -1,0 +1,309 @@
+//! For authors of codecs: reading and building JSON objects whose values stay as they were written,
+//! and telling whether a message still fits its source.
+//!
+//! Values are read one level at a time and never through a tree: numbers keep their digits, and a
+//! hostile depth costs nothing because nobody walks it. What a provider's keys mean is not here;
+//! each codec knows its own.
+
+mod media;
+mod raw;
+
+use std::fmt;
+use std::sync::LazyLock;
+
+pub use media::{
+    ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaFault, MediaRule, MediaRules, OPENAI_MEDIA, SentMedia,
+    counted_media, data_url, is_base64, is_file_id, is_web_url, lost_media, media_kind,
+};
+pub use raw::{
+    Entries, Key, kept, raw_kind, raw_text, read_list, read_object, read_text, wrong_type_of,
+};
+use serde::Deserialize;
+use serde::de::{Deserializer, Visitor};
+use serde_json::Value;
+
+use context_core::base::{DiagnosticCode, JsonMap, Severity};
+use context_core::model::WireError;
+use context_core::{Diagnostic, Json, Message, ModelRequest};
+
+/// A message read from the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub struct Lifted {
+    /// The message.
+    pub message: Message,
+    /// What could not be understood; it was kept.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Lifted {
+    /// A message and what should be known of it.
+    pub fn new(message: Message, diagnostics: Vec<Diagnostic>) -> Self {
+        Self { message, diagnostics }
+    }
+}
+
+/// A message in wire form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub struct Lowered {
+    /// The objects the form has for it: several where it has one for each result or item, none
+    /// where nothing of the message has a form.
+    pub messages: Vec<Json>,
+    /// What the form cannot hold; it was left out.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Lowered {
+    /// Objects and what should be known of them.
+    pub fn new(messages: Vec<Json>, diagnostics: Vec<Diagnostic>) -> Self {
+        Self { messages, diagnostics }
+    }
+}
+
+/// Reads a type that borrows from the text and stands at `path`. Fast: only a text that does not
+/// fit is read a second time, to say where.
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Result<T, WireError> {
+    serde_json::from_str(text).map_err(|source| {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
+            // The value fits; something stands behind it.
+            return unreadable(path, source);
+        };
+        let within = error.path().to_string();
+        let path = match within.as_str() {
+            "." => path.to_owned(),
+            _ if path.is_empty() || within.starts_with('[') => format!("{path}{within}"),
+            _ => format!("{path}.{within}"),
+        };
+        WireError::Unreadable { path, source: error.into_inner() }
+    })
+}
+
+/// The items of the list that stands at `path`.
+pub fn list(json: &Json, path: &str) -> Result<Vec<Json>, WireError> {
+    if kind(json) != "a list" {
+        return Err(wrong_type(json, path, "a list"));
+    }
+    json.parse().map_err(|source| unreadable(path, source))
+}
+
+/// The error of a value of another type than the form allows.
+pub fn wrong_type(json: &Json, path: &str, expected: &'static str) -> WireError {
+    WireError::WrongType { path: path.to_owned(), expected, found: kind(json) }
+}
+
+fn unreadable(path: &str, source: serde_json::Error) -> WireError {
+    WireError::Unreadable { path: path.to_owned(), source }
+}
+
+/// What a value is, for people.
+pub fn kind(json: &Json) -> &'static str {
+    kind_of(json.as_str())
+}
+
+/// What a value is, by its text.
+fn kind_of(json: &str) -> &'static str {
+    match json.trim_start().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// The text of a string. Half a surrogate pair, which JSON can write and text cannot hold, becomes
+/// U+FFFD.
+pub fn text(json: &Json) -> Option<String> {
+    text_of_str(json.as_str())
+}
+
+fn text_of_str(json: &str) -> Option<String> {
+    if kind_of(json) != "a string" {
+        return None;
+    }
+    serde_json::from_str(json).ok().or_else(|| {
+        let bytes = serde_json::Deserializer::from_str(json).deserialize_bytes(Lossy).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    })
+}
+
+/// A string that is read even where it holds half a surrogate pair: that becomes U+FFFD. For fields
+/// of forms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LossyText(pub String);
+
+impl<'de> Deserialize<'de> for LossyText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = deserializer.deserialize_bytes(Lossy)?;
+        let lossy = |error: std::string::FromUtf8Error| {
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        };
+        Ok(Self(String::from_utf8(bytes).unwrap_or_else(lossy)))
+    }
+}
+
+/// Whether `original` is `compact` with nothing more than white space between its tokens.
+pub fn same_but_for_space(compact: &str, original: &str) -> bool {
+    if compact.len() >= original.len() {
+        return compact == original;
+    }
+    let (mut left, mut in_string, mut escaped) = (compact.bytes(), false, false);
+    for byte in original.bytes() {
+        if !in_string && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            continue;
+        }
+        if left.next() != Some(byte) {
+            return false;
+        }
+        in_string ^= byte == b'"' && !escaped;
+        escaped = in_string && byte == b'\\' && !escaped;
+    }
+    left.next().is_none()
+}
+
+/// Whether `json` is one string as it would be written here: with an escape only where one is
+/// needed, and the shortest. For short ways to the answer that a text stands as it was read.
+pub fn is_plain_string(json: &str) -> bool {
+    let Some(mut inner) = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) else {
+        return false;
+    };
+    while let Some((before, escape)) = inner.split_once('\\') {
+        let is_short = matches!(
+            escape.as_bytes().first(),
+            Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')
+        );
+        if before.contains('"') || !is_short {
+            return false;
+        }
+        inner = &escape[1..];
+    }
+    !inner.contains('"')
+}
+
+struct Lossy;
+
+impl Visitor<'_> for Lossy {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(bytes.to_vec())
+    }
+}
+
+/// An object of these entries, in this order.
+pub fn object<'a>(entries: impl IntoIterator<Item = (&'a str, Json)>) -> Json {
+    let map: JsonMap = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    from_map(&map)
+}
+
+/// The object of a map.
+pub fn from_map(map: &JsonMap) -> Json {
+    Json::from_serialize(map).expect("text keys and JSON values")
+}
+
+/// A list of these items.
+pub fn array(items: &[Json]) -> Json {
+    Json::from_serialize(items).expect("JSON values")
+}
+
+/// Null.
+pub fn null() -> Json {
+    static NULL: LazyLock<Json> = LazyLock::new(|| Value::Null.into());
+    NULL.clone()
+}
+
+/// True.
+pub fn truth() -> Json {
+    static TRUE: LazyLock<Json> = LazyLock::new(|| Value::Bool(true).into());
+    TRUE.clone()
+}
+
+/// Whether two messages have the same role and parts: whether what was kept about the source of the
+/// one still fits the other.
+pub fn says_the_same(a: &Message, b: &Message) -> bool {
+    a.role == b.role && a.parts == b.parts
+}
+
+/// Whether two requests have the same settings: tools, choice, form and length of the answer,
+/// temperature, and what is in their metadata under these keys.
+pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool {
+    a.tools == b.tools
+        && a.tool_choice == b.tool_choice
+        && a.output == b.output
+        && a.max_output_tokens == b.max_output_tokens
+        && a.temperature == b.temperature
+        && keys.iter().all(|key| a.metadata.get(key) == b.metadata.get(key))
+}
+
+/// What to say if a message no longer fits what is kept about its source under `key`: it was
+/// written without.
+pub fn outdated(key: &str) -> Diagnostic {
+    let said = "changed since it was read: written without what only its source said";
+    Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_surrogate_pair_is_read_as_a_replacement_character() {
+        let read = |json: &str| serde_json::from_str::<LossyText>(json).map(|text| text.0);
+        assert_eq!(read(r#""a\n\u00e9""#).unwrap(), "a\né");
+        assert_eq!(read(r#""\ud83d\ude00""#).unwrap(), "😀");
+        let half = read(r#""a\ud83db""#).unwrap();
+        assert!(
+            half.starts_with('a') && half.contains('\u{fffd}') && half.ends_with('b'),
+            "{half:?}"
+        );
+        assert!(read("1").is_err());
+        assert!(read("null").is_err());
+    }
+
+    #[test]
+    fn white_space_between_tokens_makes_no_difference() {
+        let compact = r#"{"a b":[1,"x \" y\\"]}"#;
+        for same in [compact, "{ \"a b\" :\n\t[1, \"x \\\" y\\\\\"]\r}", &format!(" {compact} ")] {
+            assert!(same_but_for_space(compact, same), "{same}");
+        }
+        for other in [
+            r#"{"ab":[1,"x \" y\\"]}"#,
+            r#"{"a b":[1,"x  \" y\\"]}"#,
+            r#"{"a b":[1,"x \" y\\"]} 1"#,
+            r#"{"a b":[1,"x \" y\\"]"#,
+            r#"{ "a b":[2,"x \" y\\"]}"#,
+        ] {
+            assert!(!same_but_for_space(compact, other), "{other}");
+        }
+    }
+
+    #[test]
+    fn plain_strings_are_those_that_are_written_as_they_stand() {
+        for json in [
+            r#""""#,
+            r#""a""#,
+            r#""a\"b\\""#,
+            r#""\n\u00e9""#,
+            r#""\/""#,
+            r#""a","b""#,
+            r#""a\\","b""#,
+            "1",
+            r#"""#,
+            r#"["a"]"#,
+            r#""\b\f\r\t""#,
+        ] {
+            let read = serde_json::from_str::<String>(json);
+            let expected = read.is_ok_and(|text| serde_json::to_string(&text).unwrap() == json);
+            assert_eq!(is_plain_string(json), expected, "{json}");
+        }
+    }
+}

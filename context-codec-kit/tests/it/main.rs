@@ -1,0 +1,8 @@
+//! What codecs share, through its public API.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod media;
+mod model_errors;
+mod normalize;
+mod normalize_properties;

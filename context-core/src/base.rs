@@ -1,0 +1,22 @@
+//! What every other module needs: ids, time, errors, diagnostics, cancelling, JSON, limits.
+
+mod blob_id;
+pub(crate) mod cancel;
+pub(crate) mod diagnostic;
+pub(crate) mod encoded;
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod id;
+pub(crate) mod json;
+pub mod limits;
+pub mod sealed;
+pub mod secrets;
+pub mod shown;
+
+pub use blob_id::BlobId;
+pub use cancel::{CancelSource, Cancelled};
+pub use diagnostic::{DiagnosticCode, Severity};
+pub use encoded::{CodecError, MisfitError};
+pub use error::write_readable;
+pub use id::{CheckpointName, CommitKey, FragmentId, MemoryId, StreamId, StreamWriter};
+pub use json::JsonMap;

@@ -1,0 +1,118 @@
+//! Text of others as people are shown it: names and messages that cannot forge a line, take over a
+//! terminal or hide.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+/// Whether a terminal would obey a character, or a reader would not see it: control characters,
+/// line and paragraph separators, marks that turn the direction of text, characters without width,
+/// tags and fillers.
+pub fn is_hidden(c: char) -> bool {
+    match c {
+        ' '..='~' => false,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' => {
+            true
+        }
+        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        c => c.is_control(),
+    }
+}
+
+// As JSON escapes it: a terminal shows it, and JSON stays JSON.
+fn escape(c: char, to: &mut String) {
+    match c {
+        '\n' => to.push_str("\\n"),
+        '\r' => to.push_str("\\r"),
+        '\t' => to.push_str("\\t"),
+        c => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(to, "\\u{unit:04x}");
+            }
+        }
+    }
+}
+
+fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_bad(c) { escape(c, &mut shown) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// A name, or any other text that belongs on one line, with every [hidden](is_hidden) character
+/// escaped.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden)
+}
+
+/// A text of several lines with every [hidden](is_hidden) character escaped but line feeds and
+/// tabs.
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && c != '\t' && is_hidden(c))
+}
+
+/// A name, or anything else that belongs on one line, as a text for people holds it:
+/// [cleaned](clean).
+pub fn shown(name: impl fmt::Display) -> String {
+    clean(&name.to_string()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{DiagnosticCode, Severity};
+    use crate::memory::MemoryScope;
+    use crate::store::Finding;
+    use crate::trajectory::AgentRef;
+    use crate::trajectory::TrajectoryError;
+    use crate::{ChatRef, Diagnostic, Error, ErrorKind};
+
+    /// Ends its line, begins a sequence of a terminal, turns the direction, isolates, hides.
+    const HOSTILE: &str = "a\nFORGED \u{1b}[31m\u{9b}2J\u{202e}x\u{2066}y\u{2028}z\u{e0041}";
+
+    #[test]
+    fn what_is_hidden_is_escaped_as_in_json() {
+        assert!(matches!(clean("äö 🦀"), Cow::Borrowed("äö 🦀")));
+        assert_eq!(clean("a\n\t\u{1b}\u{e0041}"), "a\\n\\t\\u001b\\udb40\\udc41");
+        assert_eq!(clean_lines("a\n\tb\u{202e}"), "a\n\tb\\u202e");
+    }
+
+    #[test]
+    fn nothing_that_is_displayed_for_people_shows_a_raw_name() {
+        let chat = ChatRef::new(HOSTILE, HOSTILE);
+        let said =
+            Error::new(ErrorKind::Invalid, "test", format!("no {HOSTILE}")).with("chat", HOSTILE);
+        let diagnostic = Diagnostic::new(
+            DiagnosticCode::BrokenInput,
+            Severity::Error,
+            HOSTILE,
+            format!("no {HOSTILE}"),
+        );
+        let mut scope = MemoryScope::new(HOSTILE);
+        scope.project = Some(HOSTILE.into());
+        let round = AgentRef::main(HOSTILE, HOSTILE).round(0);
+        for shown in [
+            said.to_string(),
+            format!("{said:?}").lines().next().unwrap_or_default().to_owned(),
+            diagnostic.to_string(),
+            Finding::new(Some(&chat), HOSTILE, HOSTILE).to_string(),
+            scope.to_string(),
+            round.to_string(),
+            TrajectoryError::UnknownNode { node: HOSTILE.to_owned() }.to_string(),
+        ] {
+            assert!(!shown.contains(is_hidden), "{shown:?}");
+            assert!(shown.contains("FORGED"), "{shown:?}");
+        }
+    }
+}

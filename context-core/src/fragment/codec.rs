@@ -1,0 +1,215 @@
+//! Codecs: fragments to what is stored and back.
+//!
+//! A stored form is bytes with a kind and a version. The [`CodecRegistry`] finds the codec by kind;
+//! older versions are lifted step by step, and what no codec knows (an unknown kind, a newer
+//! version) is kept byte for byte and written back as it was. Third parties implement
+//! [`FragmentBody`] for a type of their own and register a [`BodyCodec`] of it.
+//!
+//! Provider wire forms are not stored forms; their codecs are crates of their own.
+
+mod builtin;
+
+use crate::Encoded;
+use crate::base::CodecError;
+use crate::base::MisfitError;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::fragment::{FragmentContent, FragmentKind};
+use crate::{Fragment, Json};
+
+/// Writes and reads one kind of fragment.
+///
+/// Implementors: be pure; the same fragment gives the same bytes. Write one version, read that and
+/// every older one. Do not write the fragment's id or metadata, which are stored beside the bytes.
+/// Callers: go through a [`CodecRegistry`], which is where unknown kinds are kept.
+pub trait FragmentCodec: Send + Sync + 'static {
+    /// The kind, unique in a registry.
+    fn kind(&self) -> &str;
+
+    /// The version that is written.
+    fn version(&self) -> u16;
+
+    /// Writes a fragment.
+    fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError>;
+
+    /// Reads a fragment of this kind, of the current or an older version.
+    fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError>;
+}
+
+/// A serialisable type that is a kind of fragment.
+///
+/// ```
+/// use context_core::{CodecRegistry, Fragment, FragmentData};
+/// use context_core::base::MisfitError;
+/// use context_core::fragment::{BodyCodec, FragmentBody};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Budget {
+///     eur: u32,
+/// }
+///
+/// impl FragmentBody for Budget {
+///     const KIND: &'static str = "budget";
+///     const VERSION: u16 = 1;
+///
+///     fn into_fragment(self) -> Fragment {
+///         Fragment::new(Self::KIND, i64::from(self.eur))
+///     }
+///
+///     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
+///         let Some(FragmentData::Number(number)) = fragment.data() else {
+///             return Err(MisfitError::Shape { what: "its data", expected: "number" });
+///         };
+///         Ok(Self { eur: number.to_string().parse().map_err(|_| MisfitError::Other("no amount".into()))? })
+///     }
+/// }
+///
+/// let mut codecs = CodecRegistry::default();
+/// codecs.register(BodyCodec::<Budget>::default());
+/// let stored = codecs.encode(&Budget { eur: 300 }.into_fragment().with_codec(Budget::KIND))?;
+/// assert_eq!((stored.kind(), stored.bytes().as_ref()), ("budget", br#"{"eur":300}"#.as_slice()));
+/// assert_eq!(codecs.decode(&stored)?.name(), "budget");
+/// # Ok::<(), context_core::base::CodecError>(())
+/// ```
+pub trait FragmentBody: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The kind, unique in a registry.
+    const KIND: &'static str;
+    /// The version of the JSON form that is written.
+    const VERSION: u16;
+
+    /// The fragment as it is rendered.
+    fn into_fragment(self) -> Fragment;
+
+    /// The other way; the reason why not, if the fragment holds something else. What the kind has
+    /// no place for is a reason: it would be lost.
+    fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError>;
+
+    /// Lifts the JSON of version `from` to version `from + 1`.
+    fn upcast(from: u16, body: Json) -> Result<Json, CodecError> {
+        let _ = body;
+        Err(CodecError::NoUpcast { kind: Self::KIND.to_owned(), version: from })
+    }
+}
+
+/// The codec of a [`FragmentBody`].
+pub struct BodyCodec<T>(PhantomData<fn() -> T>);
+
+impl<T> Default for BodyCodec<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
+    fn kind(&self) -> &str {
+        T::KIND
+    }
+
+    fn version(&self) -> u16 {
+        T::VERSION
+    }
+
+    fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
+        let unsuitable = |source| unsuitable(fragment, T::KIND, source);
+        let body = T::from_fragment(fragment).map_err(unsuitable)?;
+        let bytes = serde_json::to_vec(&body).map_err(|error| unsuitable(error.into()))?;
+        Ok(Encoded::new(T::KIND, T::VERSION, bytes))
+    }
+
+    fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
+        encoded.expect_kind(T::KIND, T::VERSION)?;
+        let malformed = |error| CodecError::malformed(encoded, error);
+        let mut json: Json = serde_json::from_slice(encoded.bytes()).map_err(malformed)?;
+        for version in encoded.version()..T::VERSION {
+            json = T::upcast(version, json)?;
+        }
+        Ok(json.parse::<T>().map_err(malformed)?.into_fragment().with_codec(T::KIND))
+    }
+}
+
+/// The codecs of a program, by kind.
+///
+/// ```
+/// use context_core::{CodecRegistry, Encoded, hint};
+///
+/// let codecs = CodecRegistry::default();
+/// let stored = codecs.encode(&hint("Prices are in EUR.").persisted())?;
+/// assert_eq!(codecs.decode(&stored)?.data(), hint("Prices are in EUR.").data());
+///
+/// let unknown = Encoded::new("of-a-plugin", 3, "{}"); // kept as it is, for whoever knows it
+/// let fragment = codecs.decode(&unknown)?;
+/// assert_eq!(codecs.encode(&fragment)?, unknown);
+/// # Ok::<(), context_core::base::CodecError>(())
+/// ```
+#[derive(Clone)]
+pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
+
+impl Default for CodecRegistry {
+    /// The codecs of this crate's [kinds](crate::fragment::kinds) and of free fragments.
+    fn default() -> Self {
+        let mut registry = Self(BTreeMap::new());
+        registry.register(builtin::FreeCodec);
+        crate::fragment::kinds::register_all(&mut registry);
+        registry
+    }
+}
+
+impl CodecRegistry {
+    /// Adds a codec. One of the same kind is replaced and returned.
+    pub fn register(&mut self, codec: impl FragmentCodec) -> Option<Arc<dyn FragmentCodec>> {
+        self.0.insert(codec.kind().to_owned(), Arc::new(codec))
+    }
+
+    /// The codec of a kind.
+    pub fn get(&self, kind: &str) -> Option<&dyn FragmentCodec> {
+        self.0.get(kind).map(|codec| &**codec)
+    }
+
+    /// Writes a context fragment: by the codec it names, else as a free fragment, which an
+    /// [untrusted](Fragment::untrusted) one always is. What was read without being understood is
+    /// written as it was.
+    pub fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
+        if let FragmentContent::Unknown(encoded) = fragment.content() {
+            return Ok(encoded.clone());
+        }
+        // A kind's own form has no place for the mark, and the mark must not get lost.
+        let kind = fragment
+            .codec()
+            .filter(|_| !fragment.is_untrusted())
+            .unwrap_or(builtin::FreeCodec::KIND);
+        let codec = self.get(kind).ok_or_else(|| CodecError::NoCodec { kind: kind.to_owned() })?;
+        codec.encode(fragment)
+    }
+
+    /// Reads a stored fragment. An unknown kind and a newer version are kept as they are, as
+    /// [`FragmentContent::Unknown`]; bytes that are not what they claim are an error.
+    pub fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
+        match self.get(encoded.kind()).map(|codec| codec.decode(encoded)) {
+            Some(Err(CodecError::NewerVersion { .. })) | None => Ok(Fragment::from_content(
+                encoded.kind(),
+                FragmentKind::Context,
+                FragmentContent::Unknown(encoded.clone()),
+            )
+            .persisted()),
+            Some(result) => result.map(Fragment::persisted),
+        }
+    }
+}
+
+impl fmt::Debug for CodecRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// The error of a fragment that does not fit the codec of a kind.
+fn unsuitable(fragment: &Fragment, kind: &str, source: MisfitError) -> CodecError {
+    CodecError::Unsuitable { name: fragment.name().to_owned(), kind: kind.to_owned(), source }
+}

@@ -1,0 +1,50 @@
+//! What was remembered, for the model.
+
+use serde::{Deserialize, Serialize};
+
+use super::body::data_of;
+use crate::base::MisfitError;
+use crate::fragment::FragmentBody;
+use crate::{Fragment, FragmentData};
+
+/// What was remembered of earlier conversations. Made by [`recalled_memories`](crate::memory::recalled_memories).
+///
+/// Kind `recalledMemories`, version 1. As a fragment it is [untrusted](Fragment::untrusted): every
+/// renderer shows that it is data, and nothing in it can end its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecalledMemories {
+    /// What it is, in a sentence for the model.
+    pub note: FragmentData,
+    /// A list of memories, each a map: its `text`, before it where and when it was said and by
+    /// whom, as far as that is known.
+    pub memories: FragmentData,
+}
+
+impl From<RecalledMemories> for Fragment {
+    fn from(memories: RecalledMemories) -> Self {
+        memories.into_fragment().with_codec(RecalledMemories::KIND)
+    }
+}
+
+impl FragmentBody for RecalledMemories {
+    const KIND: &'static str = "recalledMemories";
+    const VERSION: u16 = 1;
+
+    fn into_fragment(self) -> Fragment {
+        let data = FragmentData::map([("note", self.note), ("memories", self.memories)]);
+        Fragment::new(Self::KIND, data).untrusted()
+    }
+
+    fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
+        let FragmentData::Map(map) = data_of(fragment, Self::KIND)? else {
+            return Err(MisfitError::Shape { what: "its data", expected: "map" });
+        };
+        match (map.get("note"), map.get("memories")) {
+            (Some(note), Some(memories)) if map.len() == 2 => {
+                Ok(Self { note: note.clone(), memories: memories.clone() })
+            }
+            _ => Err(MisfitError::Shape { what: "its data", expected: "map of note and memories" }),
+        }
+    }
+}

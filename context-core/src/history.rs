@@ -1,0 +1,18 @@
+//! Cuts of a history: plans that policies make, how they are kept, and what is done when a model
+//! refuses a request.
+
+mod boundary;
+pub(crate) mod compaction;
+mod recovery;
+mod report;
+pub mod shorten;
+
+pub use boundary::{
+    BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, Shown, StoredBoundary, shown,
+};
+pub use compaction::{
+    BoundaryKind, CacheState, Compacted, Edit, Goal, HistoryView, Plan, PlanError, Price, Proposal,
+    Structure, SummaryError, SummaryTask, ToolNames, clean_cuts, pairs,
+};
+pub use recovery::{Attempt, Failure, RecoveryDecision, RecoveryPolicy};
+pub use report::PlanReport;

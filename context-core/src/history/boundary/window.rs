@@ -1,0 +1,109 @@
+//! What a model is shown of a chain.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{FrontEntry, Replacement, StoredBoundary};
+use crate::message::NodeKind;
+use crate::{Chain, MessageId, Node};
+
+/// A message that the boundary in force lets through.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Shown {
+    /// The message as it is shown.
+    pub node: Arc<Node>,
+    /// The stored message that it is, or is a shorter form of; nothing for one that a compaction
+    /// made.
+    pub stored: Option<Arc<Node>>,
+}
+
+impl Shown {
+    fn stored(node: &Arc<Node>) -> Self {
+        Self { node: Arc::clone(node), stored: Some(Arc::clone(node)) }
+    }
+}
+
+impl StoredBoundary {
+    /// The newest boundary of a chain that can be read, and where it is.
+    pub fn in_force(chain: &Chain) -> Option<(usize, Self)> {
+        let mut nodes = (0..chain.len()).rev().zip(chain.iter().rev());
+        nodes.find_map(|(position, node)| match node.kind {
+            NodeKind::Boundary => Some((position, Self::decode(node.body()).ok()?)),
+            NodeKind::Message(_) => None,
+        })
+    }
+
+    /// What it lets through of the nodes before it, `position` being its own place on the chain.
+    /// Placeholders and messages that cannot be read are among them.
+    pub fn window(&self, chain: &Chain, position: usize) -> Vec<Shown> {
+        let Some(boundary) = chain.get(position) else { return Vec::new() };
+        let mut asked: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
+        for entry in &self.front {
+            if let FrontEntry::Stored(id) = entry {
+                asked.insert(id, None);
+            }
+        }
+        // From the boundary on backwards: first those that stay, then as far as the front asks for
+        // messages.
+        let (mut since, mut missing) = (Vec::new(), asked.len());
+        for place in (0..position).rev() {
+            let Some(node) = chain.get(place).filter(|node| node.role().is_some()) else {
+                continue;
+            };
+            if (since.len() as u64) < self.since {
+                since.push(Shown::stored(node));
+            } else if missing == 0 {
+                break;
+            } else if let Some(found @ None) = asked.get_mut(&node.id) {
+                *found = Some(node);
+                missing -= 1;
+            }
+        }
+        let front = self.front.iter().filter_map(|entry| match entry {
+            FrontEntry::Stored(id) => asked.get(id).copied().flatten().map(Shown::stored),
+            FrontEntry::Made { id, message } => {
+                let node = Node::new(id.clone(), Arc::clone(message), boundary.created_at);
+                Some(Shown { node: Arc::new(node), stored: None })
+            }
+        });
+        let mut shown: Vec<Shown> = front.chain(since.into_iter().rev()).collect();
+        self.shorten(&mut shown);
+        shown
+    }
+
+    fn shorten(&self, shown: &mut [Shown]) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        let replaced: HashMap<&MessageId, &Replacement> =
+            self.replaced.iter().map(|replacement| (&replacement.id, replacement)).collect();
+        for Shown { node, stored } in shown {
+            let Some(stored) = stored else { continue };
+            let Some(replacement) = replaced.get(&stored.id) else { continue };
+            if stored.message().is_ok_and(|message| message.hash() == replacement.of) {
+                let mut shorter = Node::new(
+                    stored.id.clone(),
+                    Arc::clone(&replacement.message),
+                    stored.created_at,
+                );
+                shorter.revision = stored.revision;
+                *node = Arc::new(shorter);
+            }
+        }
+    }
+}
+
+/// What a model may be shown of a chain: what the boundary in force lets through, and what follows
+/// it. All messages, if there is no boundary. Placeholders and messages that cannot be read are
+/// among them: see [`Node::is_shown`].
+pub fn shown(chain: &Chain) -> Vec<Shown> {
+    let boundary = StoredBoundary::in_force(chain);
+    let (mut shown, behind) = match &boundary {
+        Some((position, boundary)) => (boundary.window(chain, *position), position + 1),
+        None => (Vec::new(), 0),
+    };
+    let rest = (behind..chain.len()).filter_map(|position| chain.get(position));
+    shown.extend(rest.filter(|node| node.role().is_some()).map(Shown::stored));
+    shown
+}

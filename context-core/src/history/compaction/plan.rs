@@ -1,0 +1,394 @@
+//! Plans: what gives way to what, and the one function that does it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{BoundaryKind, CacheState, HistoryView, Price, Structure, pairs};
+use crate::{Message, Part, Role};
+
+/// What is to be cut from a conversation: data. Show it, price it, store it; only
+/// [`apply`](Self::apply) carries it out.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Message, Role};
+/// use context_core::history::{BoundaryKind, Edit, HistoryView, Plan, PlanError};
+/// use context_core::model::{TokenCount, TokenCounter};
+///
+/// # #[derive(Debug)]
+/// # struct Bytes;
+/// # impl TokenCounter for Bytes {
+/// #     fn name(&self) -> &str { "bytes" }
+/// #     fn count(&self, text: &str) -> TokenCount { TokenCount::exact(text.len() as u64) }
+/// # }
+/// let talk = ["A train?", "Let me think …", "At ten."];
+/// let roles = [Role::User, Role::Assistant, Role::User];
+/// let history: Vec<_> =
+///     roles.into_iter().zip(talk).map(|(role, text)| Arc::new(Message::text(role, text))).collect();
+/// let view = HistoryView::new(&history, &Bytes); // counts bytes, here
+///
+/// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message")?;
+/// assert_eq!((plan.before, plan.after), (31, 15));
+/// assert_eq!(plan.apply(&history)?.origins, [Some(0), Some(2)]);
+///
+/// let greedy = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(0..3)], "everything");
+/// assert!(greedy.is_err()); // the first and the newest request stay
+/// # Ok::<(), PlanError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The policy that made it.
+    pub policy: &'static str,
+    /// What kind of cut it is.
+    pub kind: BoundaryKind,
+    /// What gives way to what: in order, apart from each other.
+    pub edits: Vec<Edit>,
+    /// How many tokens the history has.
+    pub before: u64,
+    /// How many it will have.
+    pub after: u64,
+    /// What is done, for people, such as `9 results`.
+    pub what: String,
+}
+
+/// Messages that give way to others.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Edit {
+    /// Which messages of the view.
+    pub range: Range<usize>,
+    /// The messages that stand there instead; none, if those just go. One message for one is taken
+    /// for the same message, shortened, unless it is a [gap](Message::GAP) or a checkpoint and the other is
+    /// neither.
+    pub with: Vec<Arc<Message>>,
+}
+
+impl Edit {
+    /// These give way to those.
+    pub fn new(range: Range<usize>, with: Vec<Arc<Message>>) -> Self {
+        Self { range, with }
+    }
+
+    /// One message is replaced by a shorter form of it.
+    pub fn replace(position: usize, with: impl Into<Arc<Message>>) -> Self {
+        Self::new(position..position + 1, vec![with.into()])
+    }
+
+    /// These go.
+    pub fn remove(range: Range<usize>) -> Self {
+        Self::new(range, Vec::new())
+    }
+
+    /// Whether it leaves one of these messages, shortened. What says that something was left out is
+    /// nobody's words.
+    fn shortens(&self, messages: &[Arc<Message>]) -> bool {
+        let is_note = |message: &Message| {
+            message.is_checkpoint() || message.metadata.get(Message::GAP).is_some()
+        };
+        match (&messages[self.range.clone()], self.with.as_slice()) {
+            ([before], [after]) => !is_note(after) || is_note(before),
+            _ => false,
+        }
+    }
+}
+
+/// Why a plan cannot be applied. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Its ranges are out of order, overlap, or reach beyond the history: it was made for another
+    /// one.
+    #[error("the plan does not fit this history: edit {edit} is out of place")]
+    Misfit {
+        /// Which edit.
+        edit: usize,
+    },
+    /// It would part a call from its result.
+    #[error("the plan would leave {orphans} more calls or results without their other half")]
+    BreaksPairs {
+        /// How many more than before.
+        orphans: usize,
+    },
+    /// The first or the newest request of the user would go.
+    #[error("the plan would drop the user's request at message {message}")]
+    DropsRequest {
+        /// Which message.
+        message: usize,
+    },
+    /// A checkpoint would go without a new one, or there would be two.
+    #[error("the plan would leave {checkpoints} checkpoints in front")]
+    Checkpoints {
+        /// How many.
+        checkpoints: usize,
+    },
+    /// Nothing would be left.
+    #[error("the plan would leave nothing")]
+    LeavesNothing,
+    /// It would make the history larger.
+    #[error("the plan would make {after} tokens of {before}")]
+    Grows {
+        /// Tokens before.
+        before: u64,
+        /// Tokens after.
+        after: u64,
+    },
+}
+
+crate::readable_debug!(PlanError);
+
+/// A history that plans were applied to.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The messages.
+    pub messages: Vec<Arc<Message>>,
+    /// For each the position in the first history of the message it is, or is a shortened form of;
+    /// nothing for one that a plan put there.
+    pub origins: Vec<Option<usize>>,
+}
+
+impl Compacted {
+    /// A history that nothing was applied to.
+    pub fn untouched(messages: &[Arc<Message>]) -> Self {
+        Self { messages: messages.to_vec(), origins: (0..messages.len()).map(Some).collect() }
+    }
+
+    /// Applies a plan for its messages.
+    pub fn apply(&self, plan: &Plan) -> Result<Self, PlanError> {
+        let applied = plan.apply(&self.messages)?;
+        let origin = |at: &Option<usize>| at.and_then(|at| self.origins.get(at).copied().flatten());
+        Ok(Self {
+            origins: applied.origins.iter().map(origin).collect(),
+            messages: applied.messages,
+        })
+    }
+}
+
+impl Plan {
+    /// A plan of these edits for this view; nothing if it would not save a token or may not be
+    /// applied. `what` says for people what is done.
+    pub fn new(
+        policy: &'static str,
+        kind: BoundaryKind,
+        view: &HistoryView<'_>,
+        edits: Vec<Edit>,
+        what: impl Into<String>,
+    ) -> Result<Self, PlanError> {
+        let plan = Self::of_any_size(policy, kind, view, edits, what)?;
+        match plan.after < plan.before {
+            true => Ok(plan),
+            false => Err(PlanError::Grows { before: plan.before, after: plan.after }),
+        }
+    }
+
+    /// The same of edits that are not made to save tokens, such as of media that a provider
+    /// refuses: the history may even grow.
+    pub fn of_any_size(
+        policy: &'static str,
+        kind: BoundaryKind,
+        view: &HistoryView<'_>,
+        edits: Vec<Edit>,
+        what: impl Into<String>,
+    ) -> Result<Self, PlanError> {
+        let before = view.total();
+        let (mut gone, mut new) = (0_u64, 0_u64);
+        for edit in &edits {
+            gone = gone.saturating_add(view.tokens_of(edit.range.clone()));
+            for message in &edit.with {
+                new = new.saturating_add(view.count_shared(message));
+            }
+        }
+        let after = before.saturating_sub(gone).saturating_add(new);
+        let plan = Self { policy, kind, edits, before, after, what: what.into() };
+        plan.apply(view.messages())?;
+        Ok(plan)
+    }
+
+    /// How many tokens it saves.
+    pub fn saved(&self) -> u64 {
+        self.before.saturating_sub(self.after)
+    }
+
+    /// The first message that changes.
+    pub fn first_change(&self) -> Option<usize> {
+        self.edits.first().map(|edit| edit.range.start)
+    }
+
+    /// What it costs and saves with this in the provider's cache: everything behind the first
+    /// change is read again.
+    pub fn price(&self, view: &HistoryView<'_>, cache: &CacheState) -> Price {
+        let Some(first) = self.first_change() else { return Price::default() };
+        let end = cache.messages.min(view.messages().len());
+        let cached = view.tokens_of(first.min(end)..end);
+        let going = self.edits.iter().map(|edit| {
+            let (start, end) = (edit.range.start.min(end), edit.range.end.min(end));
+            view.tokens_of(start..end)
+        });
+        let going = going.sum::<u64>();
+        Price::new(self.saved(), going, cached.saturating_sub(going), cache)
+    }
+
+    /// Carries it out. Refuses what would make the history invalid or lose what must stay; see
+    /// [`PlanError`].
+    pub fn apply(&self, messages: &[Arc<Message>]) -> Result<Compacted, PlanError> {
+        let mut out = Compacted::default();
+        let mut at = 0;
+        for (edit, Edit { range, with }) in self.edits.iter().enumerate() {
+            if range.start < at || range.end < range.start || range.end > messages.len() {
+                return Err(PlanError::Misfit { edit });
+            }
+            out.keep(messages, at..range.start);
+            let origin = self.edits[edit].shortens(messages).then_some(range.start);
+            out.messages.extend(with.iter().map(Arc::clone));
+            out.origins.extend(with.iter().map(|_| origin));
+            at = range.end;
+        }
+        out.keep(messages, at..messages.len());
+        self.check(messages, &out)?;
+        Ok(out)
+    }
+
+    fn check(&self, messages: &[Arc<Message>], out: &Compacted) -> Result<(), PlanError> {
+        if out.messages.is_empty() && !messages.is_empty() {
+            return Err(PlanError::LeavesNothing);
+        }
+        let kept: HashSet<usize> = out.origins.iter().copied().flatten().collect();
+        let structure = Structure::of(messages);
+        for request in structure.anchors() {
+            if !kept.contains(&request) {
+                return Err(PlanError::DropsRequest { message: request });
+            }
+        }
+        let all = |messages: &[Arc<Message>]| {
+            messages.iter().filter(|message| message.is_checkpoint()).count()
+        };
+        let (before, checkpoints) = (all(messages), all(&out.messages));
+        // What stands elsewhere already was not put there by this plan.
+        let astray = checkpoints.saturating_sub(Structure::of(&out.messages).checkpoints);
+        let lost = before > 0 && checkpoints == 0;
+        if lost
+            || checkpoints > before.max(1)
+            || astray > before.saturating_sub(structure.checkpoints)
+        {
+            return Err(PlanError::Checkpoints { checkpoints });
+        }
+        let orphans = orphans(&out.messages).saturating_sub(orphans(messages));
+        if orphans > 0 {
+            return Err(PlanError::BreaksPairs { orphans });
+        }
+        Ok(())
+    }
+}
+
+impl Compacted {
+    fn keep(&mut self, messages: &[Arc<Message>], range: Range<usize>) {
+        self.messages.extend(messages[range.clone()].iter().map(Arc::clone));
+        self.origins.extend(range.map(Some));
+    }
+}
+
+/// How many calls have no result behind them, and how many results no call before them.
+fn orphans(messages: &[Arc<Message>]) -> usize {
+    let parts = messages
+        .iter()
+        .flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
+    let halves = parts.filter(|(role, part)| match part {
+        Part::ToolCall(_) => *role == Role::Assistant,
+        Part::ToolResult(_) => true,
+        _ => false,
+    });
+    halves.count() - 2 * pairs(messages).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{TokenCount, TokenCounter};
+
+    /// A token for each byte of text.
+    #[derive(Debug)]
+    struct Bytes;
+
+    impl TokenCounter for Bytes {
+        fn name(&self) -> &str {
+            "bytes"
+        }
+
+        fn count(&self, text: &str) -> TokenCount {
+            TokenCount::exact(text.len() as u64)
+        }
+    }
+
+    fn history() -> Vec<Arc<Message>> {
+        [
+            Message::from("book a trip"),
+            Message::new(Role::Assistant, [Part::tool_call("a", "search", serde_json::json!({}))]),
+            Message::new(Role::Tool, [Part::tool_result("a", "x".repeat(100))]),
+            Message::text(Role::Assistant, "found some"),
+            Message::from("the second"),
+        ]
+        .map(Arc::new)
+        .to_vec()
+    }
+
+    fn plan(edits: Vec<Edit>) -> Result<Plan, PlanError> {
+        let messages = history();
+        Plan::new("test", BoundaryKind::Snip, &HistoryView::new(&messages, &Bytes), edits, "some")
+    }
+
+    #[test]
+    fn what_must_stay_stays() {
+        assert_eq!(plan(vec![Edit::remove(2..3)]), Err(PlanError::BreaksPairs { orphans: 1 }));
+        assert_eq!(plan(vec![Edit::remove(1..2)]), Err(PlanError::BreaksPairs { orphans: 1 }));
+        assert_eq!(plan(vec![Edit::remove(0..1)]), Err(PlanError::DropsRequest { message: 0 }));
+        assert_eq!(plan(vec![Edit::remove(3..5)]), Err(PlanError::DropsRequest { message: 4 }));
+        assert_eq!(plan(vec![Edit::remove(3..9)]), Err(PlanError::Misfit { edit: 0 }));
+        assert_eq!(
+            plan(vec![Edit::remove(3..4), Edit::remove(1..3)]),
+            Err(PlanError::Misfit { edit: 1 })
+        );
+        let longer = Edit::replace(3, Message::text(Role::Assistant, "found some more"));
+        assert!(matches!(plan(vec![longer]), Err(PlanError::Grows { .. })));
+        let checkpoint = || {
+            Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT))
+        };
+        let late = Edit::new(1..4, vec![checkpoint()]);
+        assert_eq!(plan(vec![late]), Err(PlanError::Checkpoints { checkpoints: 1 }));
+    }
+
+    #[test]
+    fn a_plan_says_what_it_saves_and_where_each_message_came_from() {
+        let short = Message::new(Role::Tool, [Part::tool_result("a", "x")]);
+        let plan = plan(vec![Edit::replace(2, short), Edit::remove(3..4)]).unwrap();
+        assert_eq!(plan.saved(), 99 + 10);
+        let messages = history();
+        let first = Compacted::untouched(&messages).apply(&plan).unwrap();
+        assert_eq!(first.origins, [Some(0), Some(1), Some(2), Some(4)]);
+        let again = Plan { edits: vec![Edit::remove(1..3)], ..plan };
+        assert_eq!(first.apply(&again).unwrap().origins, [Some(0), Some(4)]);
+    }
+
+    #[test]
+    fn a_gap_is_no_shortened_form_of_what_it_stands_for() {
+        let gap = || Message::from("").marked(Message::SYNTHETIC).marked(Message::GAP);
+        let messages = history();
+        let origins = |with: Message| {
+            plan(vec![Edit::replace(3, with)]).unwrap().apply(&messages).unwrap().origins[3]
+        };
+        assert_eq!(origins(Message::text(Role::Assistant, "")), Some(3));
+        assert_eq!(origins(gap()), None);
+    }
+
+    #[test]
+    fn the_price_is_what_stands_behind_the_first_change_and_stays() {
+        let plan = plan(vec![Edit::remove(1..3)]).unwrap();
+        let messages = history();
+        let view = HistoryView::new(&messages, &Bytes);
+        let warm = CacheState { messages: 4, ..CacheState::default() };
+        assert_eq!(plan.price(&view, &warm).reread, 10);
+        assert_eq!(plan.price(&view, &CacheState::default()).reread, 0);
+    }
+}

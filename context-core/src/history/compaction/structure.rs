@@ -1,0 +1,122 @@
+//! What a conversation consists of: requests of the user, groups that stay together, a checkpoint
+//! in front.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{Message, Role};
+
+/// How the messages of a conversation belong together.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Message, Part, Role};
+/// use context_core::history::Structure;
+///
+/// let call = Part::tool_call("a", "search", serde_json::json!({}));
+/// let talk = [
+///     Message::from("A train?"),
+///     Message::new(Role::Assistant, [call]),
+///     Message::new(Role::Tool, [Part::tool_result("a", "10:05")]),
+///     Message::text(Role::Assistant, "At 10:05."),
+/// ];
+/// let structure = Structure::of(&talk.map(Arc::new));
+/// assert_eq!(structure.groups, [0..1, 1..3, 3..4]); // a call stays with its result
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Structure {
+    /// How many messages in front are the application's, of the role `system`.
+    pub system: usize,
+    /// How many messages behind them are checkpoints.
+    pub checkpoints: usize,
+    /// What stays or goes together, in order and without gaps: a message of the assistant with the
+    /// messages of tools behind it, or any other message alone.
+    pub groups: Vec<Range<usize>>,
+    /// Where the user asks for something: see [`Message::is_request`].
+    pub requests: Vec<usize>,
+}
+
+impl Structure {
+    /// Of these messages. One pass.
+    pub fn of(messages: &[Arc<Message>]) -> Self {
+        let system = messages.iter().take_while(|message| message.role == Role::System).count();
+        let checkpoints =
+            messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+        let mut structure = Self { system, checkpoints, ..Self::default() };
+        let mut in_step = false;
+        for (position, message) in messages.iter().enumerate() {
+            match structure.groups.last_mut() {
+                Some(group) if message.role == Role::Tool && in_step => group.end = position + 1,
+                _ => structure.groups.push(position..position + 1),
+            }
+            in_step =
+                matches!(message.role, Role::Assistant) || (in_step && message.role == Role::Tool);
+            if message.is_request() {
+                structure.requests.push(position);
+            }
+        }
+        structure
+    }
+
+    /// Where the conversation begins: behind system messages and checkpoints in front.
+    pub fn start(&self) -> usize {
+        self.system + self.checkpoints
+    }
+
+    /// The first request and the newest.
+    pub fn anchors(&self) -> impl Iterator<Item = usize> {
+        let newest = self.requests.last().copied();
+        let first = self.requests.first().copied().filter(|first| Some(*first) != newest);
+        first.into_iter().chain(newest)
+    }
+
+    /// The group that a message is in.
+    pub fn group_of(&self, position: usize) -> Option<usize> {
+        let group = self.groups.partition_point(|group| group.end <= position);
+        (group < self.groups.len()).then_some(group)
+    }
+
+    /// The turns: each begins with a request and goes on to the next one. What comes before the
+    /// first request, behind the checkpoints, is a turn too.
+    pub fn turns(&self, messages: usize) -> Vec<Range<usize>> {
+        let mut starts: Vec<usize> =
+            self.requests.iter().copied().filter(|at| *at >= self.start()).collect();
+        if self.start() < messages && starts.first() != Some(&self.start()) {
+            starts.insert(0, self.start());
+        }
+        let ends: Vec<usize> = starts.iter().skip(1).copied().chain([messages]).collect();
+        starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Part;
+
+    #[test]
+    fn steps_turns_and_requests_are_told_apart() {
+        let messages: Vec<Arc<Message>> = [
+            Message::from("so far").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT),
+            Message::text(Role::Assistant, "hello"),
+            Message::from("look"),
+            Message::new(Role::Assistant, [Part::tool_call("a", "look", serde_json::json!({}))]),
+            Message::new(Role::Tool, [Part::tool_result("a", "x")]),
+            Message::new(Role::Tool, [Part::tool_result("b", "y")]),
+            Message::from("remember").marked(Message::SYNTHETIC),
+            Message::from("go on"),
+        ]
+        .map(Arc::new)
+        .to_vec();
+        let structure = Structure::of(&messages);
+        assert_eq!(structure.checkpoints, 1);
+        assert_eq!(structure.groups, [0..1, 1..2, 2..3, 3..6, 6..7, 7..8]);
+        assert_eq!(structure.requests, [2, 7]);
+        assert_eq!(structure.anchors().collect::<Vec<_>>(), [2, 7]);
+        assert_eq!(structure.turns(messages.len()), [1..2, 2..7, 7..8]);
+        assert_eq!(structure.group_of(4), Some(3));
+        assert_eq!(Structure::of(&[]), Structure::default());
+    }
+}

@@ -1,0 +1,289 @@
+//! A record.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{MemoryId, limits};
+use crate::memory::MemoryScope;
+use crate::{MessageId, Metadata, Result, SessionId, Timestamp};
+
+/// Where a memory comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MemorySource {
+    /// The session it was said in.
+    pub session: SessionId,
+    /// The message; the session as a whole, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+}
+
+impl MemorySource {
+    /// A session as a whole.
+    pub fn session(session: impl Into<SessionId>) -> Self {
+        Self { session: session.into(), message: None }
+    }
+
+    /// A message of a session.
+    pub fn message(session: impl Into<SessionId>, message: impl Into<MessageId>) -> Self {
+        Self { session: session.into(), message: Some(message.into()) }
+    }
+
+    /// Whether another source is this one or part of it.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.session == other.session && (self.message.is_none() || self.message == other.message)
+    }
+
+    /// Refuses bad names.
+    pub fn check(&self, operation: &'static str) -> Result<()> {
+        limits::check_id(operation, "session", self.session.as_str())?;
+        self.message
+            .iter()
+            .try_for_each(|message| limits::check_id(operation, "message", message.as_str()))
+    }
+}
+
+/// A memory as it is kept. `Debug` shows no content.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MemoryRecord {
+    /// To whom it belongs.
+    pub scope: MemoryScope,
+    /// Its name, unique in its scope.
+    pub id: MemoryId,
+    /// What kind of memory, such as `episode`: a name of the provider's.
+    pub kind: String,
+    /// What it is looked up by, if it is: several records may share one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Where it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<MemorySource>,
+    /// By whom it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// When it was said.
+    pub at: Timestamp,
+    /// What it says.
+    pub text: String,
+    /// What else its provider keeps.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub data: Metadata,
+}
+
+impl MemoryRecord {
+    /// A memory of a kind that says this.
+    pub fn new(
+        scope: MemoryScope,
+        id: impl Into<MemoryId>,
+        kind: impl Into<String>,
+        at: Timestamp,
+        text: impl Into<String>,
+    ) -> Self {
+        let (id, kind, text) = (id.into(), kind.into(), text.into());
+        Self {
+            scope,
+            id,
+            kind,
+            key: None,
+            source: None,
+            speaker: None,
+            at,
+            text,
+            data: Metadata::default(),
+        }
+    }
+
+    /// What stays of a record that was forgotten: so many bytes of a hash of its scope and id, from
+    /// which neither can be read.
+    pub fn mark(scope: &MemoryScope, id: &MemoryId) -> [u8; 16] {
+        // The context keeps these hashes apart from all others.
+        let mut hasher = blake3::Hasher::new_derive_key("context-core forgotten memory, form 1");
+        let key = scope.key();
+        hasher
+            .update(&(key.len() as u64).to_le_bytes())
+            .update(key.as_bytes())
+            .update(id.as_str().as_bytes());
+        let mut mark = [0; 16];
+        hasher.finalize_xof().fill(&mut mark);
+        mark
+    }
+
+    /// Refuses bad names and what is too large.
+    pub fn check(&self, operation: &'static str) -> Result<()> {
+        self.scope.check(operation)?;
+        limits::check_id(operation, "memory", self.id.as_str())?;
+        limits::check_id(operation, "kind", &self.kind)?;
+        self.key.iter().try_for_each(|key| limits::check_id(operation, "key", key))?;
+        self.speaker
+            .iter()
+            .try_for_each(|speaker| limits::check_id(operation, "speaker", speaker))?;
+        self.source.iter().try_for_each(|source| source.check(operation))?;
+        limits::check_length(operation, "memory text", self.text.len(), limits::MAX_MEMORY_BYTES)
+            .map_err(|error| error.with("memory", &self.id))?;
+        limits::check_metadata(operation, &self.data)
+    }
+}
+
+impl MemoryId {
+    /// A name that nothing else of a kind has, made of what it is a name of, such as a session and
+    /// a message of it: so that what is told again has the same name, however long those are. It is
+    /// the same in every process and version, since stores keep it.
+    pub fn derived(kind: &str, parts: &[&str]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("context-memory id, form 1");
+        for part in std::iter::once(&kind).chain(parts) {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex();
+        Self::from(&hash.as_str()[..32])
+    }
+}
+
+impl fmt::Debug for MemoryRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryRecord")
+            .field("scope", &self.scope)
+            .field("id", &self.id)
+            .field("kind", &self.kind)
+            .field("source", &self.source)
+            .field("at", &self.at)
+            .field("text_bytes", &self.text.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A record as a store has it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoredMemory {
+    /// The record.
+    pub record: MemoryRecord,
+    /// How often it was written.
+    pub version: u64,
+    /// Orders the records of a user by when they were first written: a later one has a higher
+    /// place.
+    pub place: u64,
+}
+
+impl StoredMemory {
+    /// A record that was written so often, at this place.
+    pub fn new(record: MemoryRecord, version: u64, place: u64) -> Self {
+        Self { record, version, place }
+    }
+}
+
+/// What a text means, as an embedder says it. `Debug` shows whose and how long it is.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct MemoryVector {
+    /// The embedder: vectors of different ones are not compared.
+    pub model: String,
+    /// The numbers, all finite.
+    pub values: Arc<[f32]>,
+}
+
+impl MemoryVector {
+    /// A vector of an embedder.
+    pub fn new(model: impl Into<String>, values: impl Into<Arc<[f32]>>) -> Self {
+        Self { model: model.into(), values: values.into() }
+    }
+
+    /// The cosine of the angle between two: from -1 to 1, 0 if they are of different models or
+    /// lengths or one of them is zero.
+    pub fn similarity(&self, other: &Self) -> f32 {
+        if self.model != other.model || self.values.len() != other.values.len() {
+            return 0.0;
+        }
+        cosine(&self.values, &other.values)
+    }
+
+    /// The numbers as bytes, little-endian: how stores keep them.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    /// The vector of these bytes; nothing if they are not whole numbers of four, or one is not
+    /// finite.
+    pub fn from_bytes(model: impl Into<String>, bytes: &[u8]) -> Option<Self> {
+        let (numbers, rest) = bytes.as_chunks::<4>();
+        let values: Arc<[f32]> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        (rest.is_empty() && values.iter().all(|value| value.is_finite()))
+            .then(|| Self::new(model, values))
+    }
+
+    /// Refuses a bad name, a vector that is empty or too long, and numbers that are not finite.
+    pub fn check(&self, operation: &'static str) -> Result<()> {
+        limits::check_id(operation, "embedder", &self.model)?;
+        limits::check_length(operation, "vector", self.values.len(), limits::MAX_VECTOR_LENGTH)?;
+        if self.values.is_empty() || self.values.iter().any(|value| !value.is_finite()) {
+            return Err(crate::Error::invalid(
+                operation,
+                "a vector has finite numbers, and at least one",
+            )
+            .with("embedder", &self.model));
+        }
+        Ok(())
+    }
+}
+
+/// In double precision, so that no sum of finite numbers is infinite.
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = (0.0_f64, 0.0_f64, 0.0_f64);
+    for (a, b) in a.iter().zip(b) {
+        let (a, b) = (f64::from(*a), f64::from(*b));
+        sums = (sums.0 + a * b, sums.1 + a * a, sums.2 + b * b);
+    }
+    let (dot, a, b) = sums;
+    let length = a.sqrt() * b.sqrt();
+    if length > 0.0 { (dot / length) as f32 } else { 0.0 }
+}
+
+impl fmt::Debug for MemoryVector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryVector")
+            .field("model", &self.model)
+            .field("length", &self.values.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derived_names_never_change_and_tell_parts_apart() {
+        let name = MemoryId::derived("episode", &["s", "m", "0"]);
+        assert_eq!(name, "3f01d18de1ea430c0c7eae7a31f4f34b");
+        assert_ne!(name, MemoryId::derived("episode", &["sm", "", "0"]));
+    }
+
+    #[test]
+    fn marks_never_change_and_tell_records_apart() {
+        let mark = |scope: MemoryScope, id: &str| MemoryRecord::mark(&scope, &id.into());
+        let first = mark(MemoryScope::new("ada"), "m");
+        assert_eq!(first, mark(MemoryScope::new("ada"), "m"));
+        assert_ne!(first, mark(MemoryScope::new("ada"), "n"));
+        assert_ne!(first, mark(MemoryScope::new("ada").session("s"), "m"));
+        assert_eq!(u128::from_be_bytes(first) >> 96, MARK);
+    }
+
+    /// Stores keep marks: another hash would let what was forgotten come back.
+    const MARK: u128 = 3_522_314_800;
+
+    #[test]
+    fn vectors_are_compared_by_their_angle() {
+        let vector = |values: &[f32]| MemoryVector::new("e", values);
+        assert_eq!(vector(&[1.0, 0.0]).similarity(&vector(&[3.0, 0.0])), 1.0);
+        assert_eq!(vector(&[1.0, 0.0]).similarity(&vector(&[0.0, 2.0])), 0.0);
+        assert_eq!(vector(&[f32::MAX, f32::MAX]).similarity(&vector(&[f32::MAX, f32::MAX])), 1.0);
+        assert_eq!(vector(&[0.0]).similarity(&vector(&[1.0])), 0.0);
+        assert_eq!(vector(&[1.0]).similarity(&MemoryVector::new("other", [1.0].as_slice())), 0.0);
+        let kept = vector(&[1.5, -0.25]);
+        assert_eq!(MemoryVector::from_bytes("e", &kept.to_bytes()), Some(kept));
+        assert_eq!(MemoryVector::from_bytes("e", &[0, 0, 0]), None);
+        assert_eq!(MemoryVector::from_bytes("e", &f32::NAN.to_le_bytes()), None);
+    }
+}

@@ -1,0 +1,390 @@
+//! Chains: the messages from a root to a head, shared and cheap to extend.
+//!
+//! A chain is runs of nodes behind one `Arc`: a clone is a reference count, adding a node copies at
+//! most one short run, and what a store read in packed form stays packed until a node of that run
+//! is looked at. It holds no store and no lock.
+
+use std::fmt;
+use std::ops::Index;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use crate::{MessageId, Node};
+
+/// How many nodes a run holds before the next one is begun.
+const RUN: usize = 64;
+
+/// Nodes of one path through the message graph, root first.
+///
+/// A windowed read gives the end of a path; [`skipped`](Self::skipped) says how many nodes come
+/// before it, so a part never passes for the whole.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Chain, Message, Node, Timestamp};
+///
+/// let node = |id: &str| Arc::new(Node::new(id, Message::from("hi"), Timestamp::default()));
+/// let mut chain = Chain::from_nodes(0, ["a", "b"].map(node));
+/// let seen = chain.clone(); // a pointer
+/// chain.push(node("c"));
+/// assert_eq!((seen.len(), chain.len(), chain.common_prefix(&seen)), (2, 3, 2));
+/// assert_eq!(chain.head(), Some(&"c".into()));
+/// ```
+#[derive(Clone, Default)]
+pub struct Chain(Arc<Inner>);
+
+#[derive(Clone, Default)]
+struct Inner {
+    skipped: u64,
+    edition: u64,
+    len: usize,
+    runs: Vec<Run>,
+}
+
+#[derive(Clone)]
+struct Run {
+    /// Position of the first node in the chain.
+    start: usize,
+    nodes: Arc<RunNodes>,
+}
+
+struct RunNodes {
+    len: usize,
+    /// How many bytes the bodies have, or all of the packed form.
+    bytes: usize,
+    /// The stored form of a run that came from a store, and how it is read.
+    stored: Option<(Bytes, ReadRun)>,
+    nodes: OnceLock<Vec<Arc<Node>>>,
+}
+
+impl RunNodes {
+    fn of(nodes: Vec<Arc<Node>>) -> Arc<Self> {
+        let bytes = nodes.iter().map(|node| node.body().bytes().len()).sum();
+        Arc::new(Self { len: nodes.len(), bytes, stored: None, nodes: nodes.into() })
+    }
+
+    /// With its nodes unpacked, as they are sooner or later: they share the packed bytes, if there
+    /// are some, and have fields, an id and counters of their own.
+    fn memory(&self) -> usize {
+        const NODE: usize = size_of::<Node>() + 64;
+        self.bytes + self.len * NODE + size_of::<Self>() + size_of::<Run>()
+    }
+
+    fn nodes(&self) -> &[Arc<Node>] {
+        self.nodes.get_or_init(|| {
+            let (bytes, read) = self.stored.as_ref().expect("a run has nodes or a stored form");
+            let mut nodes = read(bytes);
+            nodes.truncate(self.len);
+            nodes
+        })
+    }
+}
+
+/// Reads the nodes of a stored run.
+pub type ReadRun = fn(&Bytes) -> Vec<Arc<Node>>;
+
+/// Stored nodes of one path that are read when one of them is looked at.
+#[derive(Clone, Debug)]
+pub struct LazyRun {
+    /// The number of nodes that `read` returns and that belong to the chain; more are cut off.
+    pub len: usize,
+    /// The stored form.
+    pub bytes: Bytes,
+    /// Reads the nodes. The caller has checked the bytes, so it cannot fail.
+    pub read: ReadRun,
+}
+
+impl Chain {
+    /// A chain of these nodes, behind `skipped` others.
+    pub fn from_nodes(skipped: u64, nodes: impl IntoIterator<Item = Arc<Node>>) -> Self {
+        let mut chain = Inner { skipped, ..Inner::default() };
+        let mut nodes = nodes.into_iter();
+        loop {
+            let run: Vec<_> = nodes.by_ref().take(RUN).collect();
+            if run.is_empty() {
+                return Self(Arc::new(chain));
+            }
+            chain.push_run(RunNodes::of(run));
+        }
+    }
+
+    /// Returns a chain of runs that are read later, behind `skipped` other nodes.
+    pub fn from_lazy(skipped: u64, runs: impl IntoIterator<Item = LazyRun>) -> Self {
+        let mut chain = Inner { skipped, ..Inner::default() };
+        for LazyRun { len, bytes, read } in runs.into_iter().filter(|run| run.len > 0) {
+            chain.push_run(Arc::new(RunNodes {
+                len,
+                bytes: bytes.len(),
+                stored: Some((bytes, read)),
+                nodes: OnceLock::new(),
+            }));
+        }
+        Self(Arc::new(chain))
+    }
+
+    /// How many nodes it has.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// How many nodes of the path come before the first one here.
+    pub fn skipped(&self) -> u64 {
+        self.0.skipped
+    }
+
+    /// Which edition of the chat's messages this is: what [`Window::After`](crate::store::Window::After)
+    /// is told the next time. One higher after each operation that changes or removes stored
+    /// messages (a commit with amendments or redactions, a deletion); it begins elsewhere for each
+    /// chat ever created, so that a chat that was deleted and created again is not taken for the
+    /// old one.
+    pub fn edition(&self) -> u64 {
+        self.0.edition
+    }
+
+    /// The same chain, of this edition.
+    #[must_use]
+    pub fn with_edition(mut self, edition: u64) -> Self {
+        Arc::make_mut(&mut self.0).edition = edition;
+        self
+    }
+
+    /// Whether it begins at a root.
+    pub fn is_whole(&self) -> bool {
+        self.0.skipped == 0
+    }
+
+    /// The node at a position, from the first one here on.
+    pub fn get(&self, position: usize) -> Option<&Arc<Node>> {
+        let run = self.0.runs.partition_point(|run| run.start <= position).checked_sub(1)?;
+        let run = &self.0.runs[run];
+        run.nodes.nodes().get(position - run.start)
+    }
+
+    /// The newest node.
+    pub fn last(&self) -> Option<&Arc<Node>> {
+        self.0.runs.last()?.nodes.nodes().last()
+    }
+
+    /// The id of the newest node.
+    pub fn head(&self) -> Option<&MessageId> {
+        self.last().map(|node| &node.id)
+    }
+
+    /// The nodes, root first; backwards as well.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
+        self.0.runs.iter().flat_map(|run| run.nodes.nodes())
+    }
+
+    /// Where a node is. Looks from the newest on, where what is asked for usually is.
+    pub fn position(&self, id: &MessageId) -> Option<usize> {
+        self.iter().rev().position(|node| node.id == *id).map(|from_end| self.len() - 1 - from_end)
+    }
+
+    /// How many nodes two chains share from their first one on. Both begin at a root of the same
+    /// chat, where nodes that are equal have equal ones before them: so it looks at few of them.
+    pub fn common_prefix(&self, other: &Self) -> usize {
+        let same = |position: usize| match (self.get(position), other.get(position)) {
+            (Some(a), Some(b)) => a.id == b.id,
+            _ => false,
+        };
+        let (mut shared, mut apart) = (0, self.len().min(other.len()));
+        while shared < apart {
+            let middle = shared + (apart - shared) / 2;
+            if same(middle) {
+                shared = middle + 1;
+            } else {
+                apart = middle;
+            }
+        }
+        shared
+    }
+
+    /// About how many bytes of memory it holds. What it shares with other chains is counted in
+    /// each.
+    pub fn memory(&self) -> usize {
+        self.0.runs.iter().map(|run| run.nodes.memory()).sum()
+    }
+
+    /// Adds a node at the end.
+    pub fn push(&mut self, node: Arc<Node>) {
+        let inner = Arc::make_mut(&mut self.0);
+        match inner.runs.last_mut() {
+            Some(last) if last.nodes.len < RUN => {
+                let mut nodes = last.nodes.nodes().to_vec();
+                nodes.push(node);
+                last.nodes = RunNodes::of(nodes);
+                inner.len += 1;
+            }
+            _ => inner.push_run(RunNodes::of(vec![node])),
+        }
+    }
+
+    /// Adds all nodes of another chain at the end.
+    pub fn extend(&mut self, other: &Chain) {
+        let small = self.0.runs.last().is_some_and(|run| run.nodes.len + other.len() <= RUN);
+        if small {
+            other.iter().for_each(|node| self.push(Arc::clone(node)));
+        } else {
+            let inner = Arc::make_mut(&mut self.0);
+            other.0.runs.iter().for_each(|run| inner.push_run(Arc::clone(&run.nodes)));
+        }
+    }
+
+    /// Puts another node in the place of one; nothing happens behind the end.
+    pub fn replace(&mut self, position: usize, node: Arc<Node>) {
+        if position >= self.len() {
+            return;
+        }
+        let inner = Arc::make_mut(&mut self.0);
+        let run = inner.runs.partition_point(|run| run.start <= position) - 1;
+        let run = &mut inner.runs[run];
+        let mut nodes = run.nodes.nodes().to_vec();
+        nodes[position - run.start] = node;
+        run.nodes = RunNodes::of(nodes);
+    }
+
+    /// The first `len` nodes, sharing all runs but the one that is cut.
+    #[must_use]
+    pub fn prefix(&self, len: usize) -> Self {
+        if len >= self.len() {
+            return self.clone();
+        }
+        let Inner { skipped, edition, .. } = *self.0;
+        let mut chain = Inner { skipped, edition, ..Inner::default() };
+        for run in self.0.runs.iter().take_while(|run| run.start < len) {
+            match len - run.start {
+                take if take >= run.nodes.len => chain.push_run(Arc::clone(&run.nodes)),
+                take => chain.push_run(RunNodes::of(run.nodes.nodes()[..take].to_vec())),
+            }
+        }
+        Self(Arc::new(chain))
+    }
+
+    /// The last nodes from `position` on.
+    #[must_use]
+    pub fn suffix(&self, position: usize) -> Self {
+        let position = position.min(self.len());
+        let skipped = self.0.skipped + position as u64;
+        let nodes = (position..self.len()).filter_map(|i| self.get(i).cloned());
+        Self::from_nodes(skipped, nodes).with_edition(self.edition())
+    }
+}
+
+impl Inner {
+    fn push_run(&mut self, nodes: Arc<RunNodes>) {
+        let start = self.len;
+        self.len += nodes.len;
+        self.runs.push(Run { start, nodes });
+    }
+}
+
+impl Index<usize> for Chain {
+    type Output = Node;
+
+    /// The node at a position. Panics behind the end, like a slice.
+    fn index(&self, position: usize) -> &Node {
+        self.get(position).expect("position is within the chain")
+    }
+}
+
+impl PartialEq for Chain {
+    fn eq(&self, other: &Self) -> bool {
+        self.skipped() == other.skipped()
+            && self.len() == other.len()
+            && self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.skipped() > 0 {
+            write!(f, "… {} … ", self.skipped())?;
+        }
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Message, Role, Timestamp};
+
+    fn node(i: usize) -> Arc<Node> {
+        let message = Message::text(Role::User, format!("text {i}"));
+        Arc::new(Node::new(format!("m{i}"), message, Timestamp::from_micros(i as i64)))
+    }
+
+    fn read(bytes: &Bytes) -> Vec<Arc<Node>> {
+        let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        bytes.chunks(4).map(|bytes| node(number(bytes) as usize)).collect()
+    }
+
+    fn stored(sizes: &[usize]) -> (Chain, Vec<Arc<Node>>) {
+        let all: Vec<_> = (0..sizes.iter().sum()).map(node).collect();
+        let mut first = 0;
+        let runs = sizes.iter().map(|&len| {
+            let bytes: Vec<u8> =
+                (first..first + len).flat_map(|i| (i as u32).to_le_bytes()).collect();
+            first += len;
+            LazyRun { len, bytes: bytes.into(), read }
+        });
+        (Chain::from_lazy(0, runs), all)
+    }
+
+    proptest! {
+        #[test]
+        fn chains_share_what_comes_before_the_fork(shared in 0usize..200, left in 0usize..70,
+            right in 0usize..70) {
+            let path = |from: usize, len: usize| (0..shared).chain(from..from + len).map(node);
+            let (left, right) = (path(1_000, left), path(2_000, right));
+            let chain = |nodes| Chain::from_nodes(0, nodes);
+            prop_assert_eq!(chain(left).common_prefix(&chain(right)), shared);
+        }
+
+        #[test]
+        fn behaves_like_a_list(
+            sizes in proptest::collection::vec(0usize..90, 0..5),
+            pushed in 0usize..130,
+            cut in 0usize..300,
+        ) {
+            let (mut chain, mut list) = stored(&sizes);
+            let before = chain.clone();
+            for _ in 0..pushed {
+                let next = node(list.len());
+                chain.push(Arc::clone(&next));
+                list.push(next);
+            }
+            prop_assert_eq!(before.len(), list.len() - pushed);
+            prop_assert!(chain.iter().eq(&list));
+            prop_assert!(chain.iter().rev().eq(list.iter().rev()));
+            prop_assert_eq!(chain.get(cut), list.get(cut));
+            prop_assert_eq!(chain.get(list.len()), None);
+            prop_assert_eq!(chain.head(), list.last().map(|node| &node.id));
+
+            let cut = cut.min(list.len());
+            let (front, back) = (chain.prefix(cut), chain.suffix(cut));
+            prop_assert!(front.iter().eq(&list[..cut]));
+            prop_assert!(back.iter().eq(&list[cut..]));
+            prop_assert_eq!(back.skipped(), cut as u64);
+            let mut joined = front;
+            joined.extend(&back);
+            prop_assert_eq!(&joined, &chain);
+
+            if cut < list.len() {
+                prop_assert_eq!(chain.position(&list[cut].id), Some(cut));
+                chain.replace(cut, node(9999));
+                prop_assert_eq!(&chain[cut].id, "m9999");
+                prop_assert_eq!(&joined[cut].id, &list[cut].id);
+            }
+        }
+    }
+}

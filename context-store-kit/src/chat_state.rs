@@ -1,0 +1,238 @@
+//! One chat as plain data: what every operation of the storage seam does to it, without a backend.
+//!
+//! A [`ChatState`] is the reference for stores, and a shortcut for them: a backend that can keep
+//! one value per chat and replace it in a transaction reads the state, lets it do the work and
+//! writes it back as [bytes](ChatState::to_bytes); [`StateStore`](crate::StateStore) is the trait
+//! for that. That costs the whole chat for each write, so it suits small chats and first versions;
+//! a store that keeps rows decides the same things in its own terms, and `context-conformance`
+//! tells whether it does.
+//!
+//! Every method is synchronous, has no lock, and either does all of what it says or returns an
+//! error and has changed nothing.
+
+mod branches;
+mod bytes;
+mod commit;
+mod cut;
+mod listing;
+mod search;
+
+use std::collections::{BTreeMap, HashMap};
+
+use self::cut::Cut;
+use crate::check_chat_graph;
+use context_core::base::{CheckpointName, CommitKey, FragmentId, limits};
+use context_core::message::Placed;
+use context_core::store::{
+    Branch, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, Committed, Cursor,
+    Finding, Page, Revision, StoredFragment, Window,
+};
+use context_core::{BranchName, Chain, Error, MessageId, Result, Timestamp};
+
+/// One chat: its messages, branches, checkpoints and fragments.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{ChatRef, Message, Node, Timestamp};
+/// use context_store_kit::ChatState;
+/// use context_core::store::{ChainEnd, Chat, Commit, NewChat, Target, Window};
+///
+/// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
+/// let mut state = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);
+/// let mut commit = Commit::new(trip, Target::Extend { branch: "main".into(), expected: None }, now);
+/// commit.nodes.push(Arc::new(Node::new("a", Message::from("hi"), now)));
+/// assert!(state.commit(commit)?.committed().is_some());
+///
+/// let read = ChatState::from_bytes(state.to_bytes())?; // one value, for a store that keeps values
+/// let chain = read.chain(&ChainEnd::Branch("main".into()), &Window::Whole)?;
+/// assert_eq!((chain.len(), read.check()), (1, vec![]));
+/// # Ok::<(), context_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatState {
+    chat: Chat,
+    /// The how-manieth chat of the store it is.
+    number: u64,
+    /// Counts on with every operation that changes or removes stored messages.
+    changes: u64,
+    /// All messages; a parent comes before its children.
+    nodes: Vec<Placed>,
+    /// Where in `nodes` a message is.
+    index: HashMap<MessageId, usize>,
+    revisions: BTreeMap<MessageId, Vec<Revision>>,
+    /// In the order they were created. Which one is active, only `chat` says.
+    branches: Vec<Branch>,
+    checkpoints: BTreeMap<CheckpointName, Checkpoint>,
+    fragments: Vec<StoredFragment>,
+    /// What became of commits with a key: their digest and where they left the branch.
+    keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
+}
+
+impl ChatState {
+    /// A chat as it is created. `number` must be new in the store for every chat ever created: it
+    /// orders chats of the same moment, and tells a chat from one that had the same id and was
+    /// deleted.
+    pub fn new(chat: Chat, number: u64) -> Self {
+        let main = Branch::new(chat.active.clone(), None, 0, true, chat.created_at);
+        Self {
+            chat,
+            number,
+            changes: 0,
+            nodes: Vec::new(),
+            index: HashMap::new(),
+            revisions: BTreeMap::new(),
+            branches: vec![main],
+            checkpoints: BTreeMap::new(),
+            fragments: Vec::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    /// The chat itself.
+    pub fn chat(&self) -> &Chat {
+        &self.chat
+    }
+
+    /// The how-manieth chat of the store it is.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The chat as a listing shows it.
+    pub fn summary(&self) -> ChatSummary {
+        ChatSummary::new(self.chat.clone(), self.nodes.len() as u64, self.branches.len() as u64)
+    }
+
+    /// How much it holds.
+    pub fn size(&self) -> ChatSize {
+        let revisions = self.revisions.values().flatten().map(|revision| &revision.node);
+        let nodes = self.nodes.iter().map(|placed| &placed.node).chain(revisions);
+        let bytes =
+            nodes.map(|node| (node.id.as_str().len() + node.body().bytes().len()) as u64).sum();
+        ChatSize::new(self.nodes.len() as u64, bytes)
+    }
+
+    /// Changes title and metadata.
+    pub fn update(&mut self, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+        let mut chat = self.chat.clone();
+        patch.apply(&mut chat)?;
+        self.chat = chat;
+        self.touch(at);
+        Ok(self.chat.clone())
+    }
+
+    /// A chain of messages or the part of it that the window asks for.
+    pub fn chain(&self, end: &ChainEnd, window: &Window) -> Result<Chain> {
+        let head = match end {
+            ChainEnd::Branch(name) => self.branch("chain", name)?.head.as_ref(),
+            ChainEnd::Message(id) => Some(&self.placed("chain", id)?.node.id),
+        };
+        let edition = (self.number << 32) + self.changes;
+        let mut cut = Cut::of(window, edition);
+        let (mut nodes, mut next, mut skipped) = (Vec::new(), head, 0);
+        while let Some(id) = next {
+            let placed = self.placed("chain", id)?;
+            if cut.is_before(&placed.node) {
+                skipped = placed.depth + 1;
+                break;
+            }
+            nodes.push(placed.node.clone());
+            next = placed.parent.as_ref();
+        }
+        nodes.reverse();
+        Ok(Chain::from_nodes(skipped, nodes).with_edition(edition))
+    }
+
+    /// Messages by id: one slot per id.
+    pub fn messages(&self, ids: &[MessageId]) -> Vec<Option<Placed>> {
+        ids.iter().map(|id| self.find(id).cloned()).collect()
+    }
+
+    /// A page of all messages.
+    pub fn all_messages(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<Placed>> {
+        const OPERATION: &str = "all_messages";
+        limits::check_page(OPERATION, limit)?;
+        let start: usize = match after {
+            None => 0,
+            Some(cursor) => cursor.as_str().parse().map_err(|_| bad_cursor(OPERATION))?,
+        };
+        let items: Vec<_> = self.nodes.iter().skip(start).take(limit).cloned().collect();
+        let end = start.saturating_add(items.len());
+        Ok(Page { items, next: (end < self.nodes.len()).then(|| Cursor::new(end.to_string())) })
+    }
+
+    /// What a message was before it was amended, oldest first.
+    pub fn revisions(&self, message: &MessageId) -> Vec<Revision> {
+        self.revisions.get(message).cloned().unwrap_or_default()
+    }
+
+    /// The persisted fragments, in the order they were first put.
+    pub fn fragments(&self) -> &[StoredFragment] {
+        &self.fragments
+    }
+
+    /// Keeps fragments.
+    pub fn put_fragments(&mut self, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+        fragments.iter().try_for_each(|fragment| fragment.check("put_fragments"))?;
+        self.place_fragments(fragments.to_vec());
+        self.touch(at);
+        Ok(())
+    }
+
+    /// Forgets a fragment. False if there was none.
+    pub fn remove_fragment(&mut self, id: &FragmentId) -> bool {
+        let before = self.fragments.len();
+        self.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
+        self.fragments.len() < before
+    }
+
+    /// What of its graph is not as it must be.
+    pub fn check(&self) -> Vec<Finding> {
+        let checkpoints: Vec<_> = self.checkpoints.values().cloned().collect();
+        check_chat_graph(&self.chat, &self.nodes, &self.branches(), &checkpoints)
+    }
+
+    fn touch(&mut self, at: Timestamp) {
+        self.chat.updated_at = self.chat.updated_at.max(at);
+    }
+
+    fn place_fragments(&mut self, fragments: Vec<StoredFragment>) {
+        for new in fragments {
+            match self.fragments.iter_mut().find(|old| old.is_replaced_by(&new)) {
+                Some(old) => *old = new,
+                None => self.fragments.push(new),
+            }
+        }
+    }
+
+    fn branch(&self, operation: &'static str, name: &BranchName) -> Result<&Branch> {
+        let found = self.branches.iter().find(|branch| branch.name == *name);
+        found.ok_or_else(|| Error::not_found(operation, "branch", name))
+    }
+
+    fn find(&self, id: &MessageId) -> Option<&Placed> {
+        self.index.get(id).map(|&position| &self.nodes[position])
+    }
+
+    fn placed(&self, operation: &'static str, id: &MessageId) -> Result<&Placed> {
+        self.find(id).ok_or_else(|| Error::not_found(operation, "message", id))
+    }
+
+    /// The messages from a root to this one.
+    fn path(&self, end: Option<&MessageId>) -> Result<Vec<&Placed>> {
+        let mut next = end;
+        let mut path = Vec::new();
+        while let Some(id) = next {
+            let placed = self.placed("chain", id)?;
+            path.push(placed);
+            next = placed.parent.as_ref();
+        }
+        path.reverse();
+        Ok(path)
+    }
+}
+
+fn bad_cursor(operation: &'static str) -> Error {
+    Error::invalid(operation, "the cursor is not one of this listing")
+}

@@ -1,0 +1,133 @@
+//! Branches and checkpoints of a chat, and what becomes of messages that none of them reaches.
+
+use std::collections::HashSet;
+
+use super::ChatState;
+use context_core::base::{CheckpointName, limits};
+use context_core::store::{Branch, BranchDeletion, Checkpoint};
+use context_core::{BranchName, Error, MessageId, Result, Timestamp};
+
+impl ChatState {
+    /// The branches, in the order they were created.
+    pub fn branches(&self) -> Vec<Branch> {
+        let mut branches = self.branches.clone();
+        for branch in &mut branches {
+            branch.active = branch.name == self.chat.active;
+        }
+        branches
+    }
+
+    /// Makes a branch the active one.
+    pub fn activate_branch(&mut self, branch: &BranchName, at: Timestamp) -> Result<()> {
+        self.branch("activate_branch", branch)?;
+        self.chat.active = branch.clone();
+        self.touch(at);
+        Ok(())
+    }
+
+    /// Renames a branch.
+    pub fn rename_branch(
+        &mut self,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        const OPERATION: &str = "rename_branch";
+        limits::check_id(OPERATION, "branch", to.as_str())?;
+        self.branch(OPERATION, branch)?;
+        if branch != to && self.branch(OPERATION, to).is_ok() {
+            return Err(
+                Error::invalid(OPERATION, "another branch has this name").with("branch", to)
+            );
+        }
+        for renamed in self.branches.iter_mut().filter(|renamed| renamed.name == *branch) {
+            renamed.name = to.clone();
+        }
+        if self.chat.active == *branch {
+            self.chat.active = to.clone();
+        }
+        self.touch(at);
+        Ok(())
+    }
+
+    /// Deletes a branch that is where it is expected, and what nothing else reaches.
+    pub fn delete_branch(
+        &mut self,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion> {
+        const OPERATION: &str = "delete_branch";
+        let head = &self.branch(OPERATION, branch)?.head;
+        if head.as_ref() != expected {
+            return Ok(BranchDeletion::Conflict { actual: head.clone() });
+        }
+        if self.chat.active == *branch {
+            let message = "the active branch cannot be deleted; make another one active first";
+            return Err(Error::invalid(OPERATION, message).with("branch", branch));
+        }
+        self.branches.retain(|kept| kept.name != *branch);
+        self.touch(at);
+        Ok(BranchDeletion::Deleted { messages: self.prune() })
+    }
+
+    /// The checkpoints, by name.
+    pub fn checkpoints(&self) -> Vec<Checkpoint> {
+        self.checkpoints.values().cloned().collect()
+    }
+
+    /// Points a checkpoint at a message.
+    pub fn set_checkpoint(
+        &mut self,
+        name: &CheckpointName,
+        message: &MessageId,
+        at: Timestamp,
+    ) -> Result<Checkpoint> {
+        const OPERATION: &str = "set_checkpoint";
+        limits::check_id(OPERATION, "checkpoint", name.as_str())?;
+        self.placed(OPERATION, message)?;
+        let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
+        if self.checkpoints.insert(name.clone(), checkpoint.clone()).is_some() {
+            self.prune();
+        }
+        self.touch(at);
+        Ok(checkpoint)
+    }
+
+    /// Deletes a checkpoint. False if there was none.
+    pub fn delete_checkpoint(&mut self, name: &CheckpointName) -> bool {
+        let deleted = self.checkpoints.remove(name).is_some();
+        if deleted {
+            self.prune();
+        }
+        deleted
+    }
+
+    /// Removes messages that no branch and no checkpoint reaches. Returns how many.
+    fn prune(&mut self) -> u64 {
+        let heads = self.branches.iter().filter_map(|branch| branch.head.as_ref());
+        let marks = self.checkpoints.values().map(|checkpoint| &checkpoint.message);
+        let mut reached = HashSet::with_capacity(self.nodes.len());
+        for end in heads.chain(marks) {
+            let mut next = Some(end);
+            while let Some(id) = next.filter(|id| reached.insert((*id).clone())) {
+                next = self.find(id).and_then(|placed| placed.parent.as_ref());
+            }
+        }
+        let before = self.nodes.len();
+        self.nodes.retain(|placed| reached.contains(&placed.node.id));
+        let pruned = (before - self.nodes.len()) as u64;
+        if pruned > 0 {
+            self.revisions.retain(|id, _| reached.contains(id));
+            self.reindex();
+            self.changes += 1;
+        }
+        pruned
+    }
+
+    pub(super) fn reindex(&mut self) {
+        let positions = self.nodes.iter().enumerate();
+        self.index =
+            positions.map(|(position, placed)| (placed.node.id.clone(), position)).collect();
+    }
+}

@@ -1,0 +1,211 @@
+//! A chat as one value: a header in JSON, then the packed nodes, revisions and fragment bodies it
+//! counts.
+//!
+//! Version 2 of the layout: `u32` CRC-32 of all that follows, `u32` length of the header
+//! (little-endian), header, nodes ([`pack`]), revisions ([`pack`]), bodies of fragments one behind
+//! the other.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::ChatState;
+use crate::pack;
+use context_core::base::{CheckpointName, CommitKey, FragmentId};
+use context_core::message::Placed;
+use context_core::store::{Branch, Chat, Checkpoint, Committed, NewChat, Revision, StoredFragment};
+use context_core::{
+    BranchName, ChatRef, Encoded, Error, ErrorKind, MessageId, Metadata, Result, Timestamp,
+};
+
+const VERSION: u32 = 2;
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    v: u32,
+    chat: ChatRef,
+    title: Option<String>,
+    metadata: Metadata,
+    active: BranchName,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    number: u64,
+    changes: u64,
+    /// For each node, which one it follows.
+    parents: Vec<Option<usize>>,
+    nodes: usize,
+    /// For each revision, when it was replaced.
+    replaced: Vec<Timestamp>,
+    revisions: usize,
+    branches: Vec<(BranchName, Option<MessageId>, u64, Timestamp)>,
+    checkpoints: Vec<(CheckpointName, MessageId, Timestamp)>,
+    fragments: Vec<FragmentHeader>,
+    keys: Vec<KeyHeader>,
+}
+
+/// A key, the digest of its commit, and where that left which branch.
+type KeyHeader = (CommitKey, [u8; 32], Option<BranchName>, Option<MessageId>);
+
+#[derive(Serialize, Deserialize)]
+struct FragmentHeader {
+    id: Option<FragmentId>,
+    kind: String,
+    version: u16,
+    metadata: Metadata,
+    bytes: usize,
+}
+
+impl ChatState {
+    /// The chat as bytes, to be kept as one value.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut nodes = Vec::new();
+        self.nodes.iter().for_each(|placed| pack::pack(&placed.node, &mut nodes));
+        let parent =
+            |placed: &Placed| placed.parent.as_ref().and_then(|id| self.index.get(id)).copied();
+        let mut revisions = Vec::new();
+        let all = || self.revisions.values().flatten();
+        all().for_each(|revision| pack::pack(&revision.node, &mut revisions));
+        let fragment = |fragment: &StoredFragment| FragmentHeader {
+            id: fragment.id.clone(),
+            kind: fragment.body.kind().to_owned(),
+            version: fragment.body.version(),
+            metadata: fragment.metadata.clone(),
+            bytes: fragment.body.bytes().len(),
+        };
+        let header = Header {
+            v: VERSION,
+            chat: self.chat.chat.clone(),
+            title: self.chat.title.clone(),
+            metadata: self.chat.metadata.clone(),
+            active: self.chat.active.clone(),
+            created_at: self.chat.created_at,
+            updated_at: self.chat.updated_at,
+            number: self.number,
+            changes: self.changes,
+            parents: self.nodes.iter().map(parent).collect(),
+            nodes: nodes.len(),
+            replaced: all().map(|revision| revision.replaced_at).collect(),
+            revisions: revisions.len(),
+            branches: self
+                .branches
+                .iter()
+                .map(|branch| {
+                    (branch.name.clone(), branch.head.clone(), branch.length, branch.created_at)
+                })
+                .collect(),
+            checkpoints: self
+                .checkpoints
+                .values()
+                .map(|point| (point.name.clone(), point.message.clone(), point.created_at))
+                .collect(),
+            fragments: self.fragments.iter().map(fragment).collect(),
+            keys: self
+                .keys
+                .iter()
+                .map(|(key, (digest, at))| {
+                    (key.clone(), *digest, at.branch.clone(), at.head.clone())
+                })
+                .collect(),
+        };
+        let header = serde_json::to_vec(&header).expect("text keys and valid raw values");
+        let mut out = Vec::with_capacity(8 + header.len() + nodes.len() + revisions.len());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&u32::try_from(header.len()).unwrap_or(u32::MAX).to_le_bytes());
+        for part in [&header, &nodes, &revisions] {
+            out.extend_from_slice(part);
+        }
+        self.fragments.iter().for_each(|fragment| out.extend_from_slice(fragment.body.bytes()));
+        let sum = crc32fast::hash(&out[4..]);
+        out[..4].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. Bodies are slices of `bytes`.
+    ///
+    /// [`ErrorKind::Corrupt`] if it cannot be what was written, [`ErrorKind::Unsupported`] if a
+    /// newer version wrote it.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        let mut rest = Rest(bytes.into());
+        let sum = rest.take(4)?;
+        if sum != crc32fast::hash(&rest.0).to_le_bytes()[..] {
+            return Err(corrupt("checksum"));
+        }
+        let length = rest.take(4)?;
+        let length = u32::from_le_bytes(length[..].try_into().map_err(|_| corrupt("cut short"))?);
+        let header = rest.take(usize::try_from(length).map_err(|_| corrupt("cut short"))?)?;
+        let header: Header = serde_json::from_slice(&header)
+            .map_err(|error| corrupt("header").with_source(error))?;
+        if header.v > VERSION {
+            let error = Error::new(ErrorKind::Unsupported, OPERATION, "written by a newer version");
+            return Err(error.with("version", header.v).with("known", VERSION));
+        }
+        let unpack = |bytes: Bytes| {
+            pack::unpack(&bytes).map_err(|error| corrupt("nodes").with_source(error))
+        };
+        let nodes = unpack(rest.take(header.nodes)?)?;
+        let revisions = unpack(rest.take(header.revisions)?)?;
+        if nodes.len() != header.parents.len() || revisions.len() != header.replaced.len() {
+            return Err(corrupt("number of messages"));
+        }
+        let mut placed: Vec<Placed> = Vec::with_capacity(nodes.len());
+        for (node, parent) in nodes.into_iter().zip(header.parents) {
+            let parent = match parent {
+                None => None,
+                Some(parent) => Some(placed.get(parent).ok_or_else(|| corrupt("parents"))?),
+            };
+            let (id, depth) =
+                (parent.map(|p| p.node.id.clone()), parent.map_or(0, |p| p.depth + 1));
+            placed.push(Placed::new(node, id, depth));
+        }
+        let mut chat = Chat::new(NewChat {
+            title: header.title,
+            metadata: header.metadata,
+            ..NewChat::new(header.chat, header.created_at)
+        });
+        chat.active = header.active;
+        chat.updated_at = header.updated_at;
+        let mut state = Self::new(chat, header.number);
+        state.changes = header.changes;
+        state.nodes = placed;
+        state.reindex();
+        for (node, at) in revisions.into_iter().zip(header.replaced) {
+            state.revisions.entry(node.id.clone()).or_default().push(Revision::new(node, at));
+        }
+        let branch = |(name, head, length, at)| Branch::new(name, head, length, false, at);
+        state.branches = header.branches.into_iter().map(branch).collect();
+        for branch in &mut state.branches {
+            branch.active = branch.name == state.chat.active;
+        }
+        let point = |(name, message, at): (CheckpointName, _, _)| {
+            (name.clone(), Checkpoint::new(name, message, at))
+        };
+        state.checkpoints = header.checkpoints.into_iter().map(point).collect::<BTreeMap<_, _>>();
+        for FragmentHeader { id, kind, version, metadata, bytes } in header.fragments {
+            let body = Encoded::new(kind, version, rest.take(bytes)?);
+            state.fragments.push(StoredFragment { id, metadata, body });
+        }
+        let key = |(key, digest, branch, head)| (key, (digest, Committed::new(branch, head)));
+        state.keys = header.keys.into_iter().map(key).collect();
+        Ok(state)
+    }
+}
+
+const OPERATION: &str = "read";
+
+fn corrupt(what: &'static str) -> Error {
+    Error::new(ErrorKind::Corrupt, OPERATION, "a stored chat is not what was written")
+        .with("part", what)
+}
+
+/// What is still to be read.
+struct Rest(Bytes);
+
+impl Rest {
+    fn take(&mut self, n: usize) -> Result<Bytes> {
+        if n > self.0.len() {
+            return Err(corrupt("cut short"));
+        }
+        Ok(self.0.split_to(n))
+    }
+}

@@ -1,0 +1,24 @@
+//! Parts that stores share: a chat as plain data, the words and ranking of full-text search, packed
+//! runs of messages, and checksums.
+//!
+//! A store that keeps one value per chat implements [`StateStore`]. A store that keeps rows uses the
+//! same decisions and forms one by one.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`search`] | words, folding, phrases, ranking, snippets |
+//! | [`pack`] | many messages in one run of bytes, each with its checksum |
+//! | [`checksum`] | checksums of other stored values, bound to their owner |
+
+mod chat_state;
+mod check;
+pub mod checksum;
+mod memory_words;
+pub mod pack;
+pub mod search;
+mod state;
+
+pub use chat_state::ChatState;
+pub use check::check_chat_graph;
+pub use memory_words::MemoryWords;
+pub use state::{StateBacked, StateStore};

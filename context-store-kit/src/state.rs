@@ -1,0 +1,152 @@
+//! Stores that keep each chat as one value: three calls to write, the rest is here.
+
+mod seam;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::ChatState;
+use context_core::base::limits;
+use context_core::store::{CheckReport, Cursor, Erasure, Page};
+use context_core::{CancelSignal, ChatRef, Result, UserId};
+
+/// A backend that can keep one value per chat and replace it in a transaction. Who implements this
+/// has [`HistoryStore`](context_core::store::HistoryStore), [`FragmentStore`](context_core::store::FragmentStore) and
+/// [`SearchStore`](context_core::store::SearchStore), and returns itself from [`Store`](context_core::Store)'s methods.
+///
+/// What a call means is decided by [`ChatState`], so there is nothing to get wrong but the
+/// transaction. The price: a write costs the whole chat, a listing or a search all chats of the
+/// user. A backend that should not pay it implements the traits themselves.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::sync::{Arc, Mutex};
+///
+/// use async_trait::async_trait;
+/// use context_core::{ChatRef, Result, Store, UserId};
+/// use context_store_kit::ChatState;
+/// use context_core::store::{Durability, FragmentStore, HistoryStore, StoreInfo};
+/// use context_store_kit::StateStore;
+///
+/// #[derive(Debug, Default)]
+/// struct Chats {
+///     chats: Mutex<(BTreeMap<ChatRef, Arc<ChatState>>, u64)>,
+/// }
+///
+/// #[async_trait]
+/// impl StateStore for Chats {
+///     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
+///         Ok(self.chats.lock().expect("no change panics").0.get(chat).cloned())
+///     }
+///
+///     async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>> {
+///         let chats = self.chats.lock().expect("no change panics");
+///         let theirs = chats.0.iter().filter(|(chat, _)| user.is_none_or(|user| chat.user == *user));
+///         Ok(theirs.map(|(_, state)| Arc::clone(state)).collect())
+///     }
+///
+///     async fn change<T, F>(&self, chat: &ChatRef, change: F) -> Result<T>
+///     where
+///         T: Send + 'static,
+///         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
+///     {
+///         let (chats, created) = &mut *self.chats.lock().expect("no change panics");
+///         let mut state = chats.get(chat).map(|state| ChatState::clone(state));
+///         let done = change(&mut state, created)?;
+///         match state {
+///             Some(state) => chats.insert(chat.clone(), Arc::new(state)),
+///             None => chats.remove(chat),
+///         };
+///         Ok(done)
+///     }
+/// }
+///
+/// #[derive(Debug, Default)]
+/// struct MyStore(StateBacked<Chats>);
+///
+/// impl Store for MyStore {
+///     fn info(&self) -> StoreInfo {
+///         StoreInfo::new("mine", Durability::Process, false)
+///     }
+///
+///     fn history(&self) -> &dyn HistoryStore {
+///         &self.0
+///     }
+///
+///     fn fragments(&self) -> &dyn FragmentStore {
+///         &self.0
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait StateStore: Send + Sync {
+    /// A chat, if there is one.
+    async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>>;
+
+    /// All chats of a user, or of everybody, as one consistent state and in any order.
+    async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>>;
+
+    /// Changes one chat in one transaction that no other write comes between: reads the chat, or
+    /// finds that there is none, lets `change` work on it and keeps what it leaves there, which may
+    /// be nothing. If it returns an error nothing is kept.
+    ///
+    /// `change` is also given the number of chats ever created in the whole store. It is 0 in a new
+    /// store, `change` counts it up, and it is kept in the same transaction. It must never go back:
+    /// it tells a chat from one that had the same id and was deleted.
+    ///
+    /// `change` is quick, does no I/O and is `'static`, so that it can be moved to a thread where
+    /// blocking is allowed. A caller may drop the future at any time: what began there goes on to
+    /// its end, or leaves nothing.
+    async fn change<T, F>(&self, chat: &ChatRef, change: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static;
+
+    /// What [`Maintenance::check`](context_core::store::Maintenance::check) asks of the chats.
+    async fn check_states(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        for state in self.states(None).await? {
+            cancel.check("check")?;
+            report.findings.extend(state.check());
+            report.messages += state.size().messages;
+            report.chats += 1;
+        }
+        Ok(report)
+    }
+
+    /// What [`Maintenance::users`](context_core::store::Maintenance::users) lists.
+    async fn users_of_states(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        limits::check_page("users", limit)?;
+        let all = self.states(None).await?;
+        let behind = |user: &&UserId| after.is_none_or(|after| user.as_str() > after.as_str());
+        let users: BTreeSet<_> =
+            all.iter().map(|state| &state.chat().chat.user).filter(behind).collect();
+        let items: Vec<_> = users.iter().take(limit).map(|user| UserId::clone(user)).collect();
+        let next =
+            items.last().filter(|_| users.len() > limit).map(|last| Cursor::new(last.as_str()));
+        Ok(Page { items, next })
+    }
+
+    /// What [`Maintenance::erase_user`](context_core::store::Maintenance::erase_user) does to the chats. Traces
+    /// in what the backend has freed are for the caller to clear.
+    async fn erase_states(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        const OPERATION: &str = "erase_user";
+        limits::check_id(OPERATION, "user", user.as_str())?;
+        cancel.check(OPERATION)?;
+        let mut erased = Erasure::default();
+        for state in self.states(Some(user)).await? {
+            cancel.check(OPERATION)?;
+            let taken = self.change(&state.chat().chat, |chat, _| Ok(chat.take())).await?;
+            erased.chats += u64::from(taken.is_some());
+            erased.messages += taken.map_or(0, |state| state.size().messages);
+        }
+        erased.remaining = self.states(Some(user)).await?.len() as u64;
+        Ok(erased)
+    }
+}
+
+/// The history, fragments and search of a store that keeps each chat as one value.
+#[derive(Clone, Debug, Default)]
+pub struct StateBacked<S>(pub S);
