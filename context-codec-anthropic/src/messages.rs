@@ -42,12 +42,12 @@
 //!   text, at an address or in a file. Audio is left out.
 //! * Blocks of server tools go back in pairs. A use without result waits only at the end of an
 //!   answer that was paused, or while the application answers calls that the tool made.
-//! * [Cache marks](context_core::model::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of tools, of
-//!   the system prompt, of the whole body and those that parts [carry](CACHE_KEY) included; the
-//!   wanted ones count more than the carried ones, the last ones more than the first. `Auto` marks
-//!   the system prompt (or the last tool) and the last two messages of the user. Where a block
-//!   cannot carry one, the nearest before it does. Marks of an hour stand in front of those of five
-//!   minutes.
+//! * [Cache marks](context_core::model::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of
+//!   tools, of the system prompt, of the whole body and those that parts [carry](CACHE_KEY)
+//!   included; the wanted ones count more than the carried ones, the last ones more than the first.
+//!   `Auto` marks the system prompt (or the last tool) and the last two messages of the user. Where
+//!   a block cannot carry one, the nearest before it does. Marks of an hour stand in front of those
+//!   of five minutes.
 //!
 //! What is left out or changed is told in diagnostics.
 //!

@@ -46,7 +46,7 @@ pub fn lift_answer(body: &Json) -> Result<Answer, WireError> {
     Ok(AnswerStream::answer(&stream))
 }
 
-/// Begins to read an answer that comes in events.
+/// Creates a parser for a streamed answer.
 pub fn answer_stream() -> Box<dyn AnswerStream> {
     Box::<stream::InteractionStream>::default()
 }

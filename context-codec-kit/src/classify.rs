@@ -12,17 +12,17 @@ use context_core::ModelError;
 use context_core::base::secrets;
 use context_core::model::ModelErrorCode;
 
-/// How much of the provider's words is shown, in characters.
+/// Maximum length of the shown provider message, in characters.
 const LONGEST_MESSAGE: usize = 500;
-/// How much of the provider's own code is shown, in characters.
+/// Maximum length of the shown provider code, in characters.
 const LONGEST_CODE: usize = 100;
 
-/// Reads a status and a body of a provider, of a proxy in front of it, or the words of a failed
-/// connection.
+/// Classifies an error from an HTTP status and a body of a provider or of a proxy in front of
+/// it, or from the message of a failed connection.
 ///
-/// Every body is read: JSON of any provider, also cut off or wrapped into strings by proxies,
-/// pages, plain words. Of a long one the first 48 KiB and the last 16 KiB are looked at. Keys
-/// that a provider repeats are masked.
+/// Any body is accepted: JSON of any provider, even truncated or wrapped into strings by
+/// proxies, HTML pages, plain text. Of a long body the first 48 KiB and the last 16 KiB are
+/// examined. API keys that a provider repeats are masked.
 ///
 /// ```
 /// use context_core::ModelError;
@@ -38,7 +38,7 @@ const LONGEST_CODE: usize = 100;
 pub fn classify(provider: &str, status: Option<u16>, body: &str) -> ModelError {
     let body = body::Body::read(body);
     let words = pattern::fold(&body.words);
-    // A stream is answered with 200 before it fails; then the body knows.
+    // A stream starts with status 200 before it fails. The body has the real status then.
     let told =
         status.filter(|status| *status >= 400).or(body.status).or_else(|| told_status(&words));
     let verdict = wording::classify(&body, &words, told);
@@ -54,16 +54,16 @@ pub fn classify(provider: &str, status: Option<u16>, body: &str) -> ModelError {
         error.retryable = false;
         error.helped_by_compaction = true;
     }
-    // Who trusts the wrong certificate trusts it later too.
+    // An invalid certificate stays invalid, so a retry does not help.
     if error.code == ModelErrorCode::Network && pattern::says(&words, "certificate") {
         error.retryable = false;
     }
-    // Conflicts pass.
+    // A conflict is temporary.
     error.retryable |= told == Some(409);
     error
 }
 
-/// A status that stands in words only, as a failed call is printed.
+/// Parses a status that occurs only in the text, as in the message of a failed call.
 fn told_status(words: &str) -> Option<u16> {
     const FRONTS: [&str; 6] = [
         "error code: #",
@@ -82,7 +82,7 @@ fn told_status(words: &str) -> Option<u16> {
         .filter(|status| (400..600).contains(status))
 }
 
-/// Words on one line, cut behind so many characters.
+/// Joins the words into one line and truncates it to this many characters.
 fn shortened(text: &str, longest: usize) -> String {
     let mut out = String::new();
     for word in text.split_whitespace() {

@@ -1,28 +1,28 @@
-//! The one repair of a history before it is sent: what every provider demands, done the same way
-//! for all of them.
+//! Normalization of a history before it is sent: one repair for the requirements of all providers.
 //!
-//! Providers refuse requests whose calls and results do not stand together, that hold empty texts,
-//! or that begin or end with the wrong role. Histories become like that by themselves: a run is
-//! aborted, a window is cut, two writers race, a user interrupts. [`normalize`] makes of any
-//! history one that is taken, and says what it did.
+//! Providers refuse requests with unmatched calls and results, with blank texts, or with the wrong
+//! first or last role. Such histories arise in practice: a run is aborted, a window is cut, two
+//! writers race, a user interrupts. [`normalize`] turns any history into a valid one and reports
+//! every repair.
 //!
-//! What holds afterwards:
+//! Guarantees of the result:
 //!
-//! * Every call has exactly one result, in messages of [`Role::Tool`] (or at the front of a message
-//!   of the user) right behind the message that calls. Where ids repeat, calls and results are
-//!   paired by position; of several results for one call the first that is no error counts. Results
-//!   without calls are left out, calls without results are answered or removed, as [`Unanswered`]
-//!   says. Ids are unique and such as the provider takes.
-//! * No text is blank, no message without anything the provider can carry, no message nothing but
-//!   thoughts unless the assistant goes on behind it.
-//! * Behind the system messages in front comes a message of the user, and the assistant has the
-//!   last word only where [`HistoryRules`] allow it.
+//! * Every call has exactly one result, in messages of [`Role::Tool`] (or at the beginning of a
+//!   user message) right after the calling message. If ids repeat, calls and results are paired by
+//!   position. Of several results for one call, the first that is not an error counts. Results
+//!   without calls are left out. Calls without results are answered or removed, according to
+//!   [`Unanswered`]. Ids are unique and legal for the provider.
+//! * There is no blank text, no message without a part that the provider can carry, and no message
+//!   with only reasoning unless another assistant message follows.
+//! * The first message after leading system messages is a user message. The last message is an
+//!   assistant message only where [`HistoryRules`] allow it.
 //!
-//! It is deterministic (ids it must invent come from positions), idempotent, and leaves a valid
-//! history alone, in the same allocation. What it makes of the beginning of a history does not
-//! depend on what follows, once calls have their results: so a prompt cache survives.
+//! Normalization is deterministic (invented ids derive from positions) and idempotent. A valid
+//! history is returned unchanged, in the same allocation. Once calls have their results, the output
+//! for the beginning of a history does not depend on later messages, so the prompt cache stays
+//! valid.
 //!
-//! It does not know wire forms: how parts, media and keys are written is a codec's business.
+//! Wire forms are not considered here: codecs write parts, media and keys.
 
 mod names;
 mod pairs;
@@ -39,42 +39,44 @@ use context_core::ModelRequest;
 use context_core::model::Unanswered;
 use context_core::{Diagnostic, Message, Part, Role};
 
-/// What a provider demands of a history as a whole, beyond what all demand. Begin with
-/// [`HistoryRules::new`], the least there is.
+/// The requirements of a provider, beyond those that all providers share. [`HistoryRules::new`] is
+/// the most permissive set.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HistoryRules {
-    /// Whether system messages may stand behind others. If not, those become messages of the user
-    /// that say what they are; the ones in front stay and are the codec's to hoist.
+    /// Whether system messages may follow other messages. If not, they become user messages that
+    /// are marked as system text. Leading system messages are kept, and the codec moves them to
+    /// their place.
     pub system_anywhere: bool,
-    /// Whether the assistant may have the last word although the request is no prefill.
+    /// Whether an assistant message may be last although the request is not a prefill.
     pub assistant_last: bool,
-    /// Whether the assistant may have the last word if the request is a prefill.
+    /// Whether an assistant message may be last if the request is a prefill.
     pub prefill: bool,
-    /// Whether neighbours of one role must be one message. Tools speak for the user here.
+    /// Whether adjacent messages of one role must be merged. Tool messages count as user messages.
     pub alternate: bool,
-    /// Whether the id of a call may have any character. If not: ASCII letters, digits, `_` and `-`.
+    /// Whether call ids may contain any character. If not: ASCII letters, digits, `_` and `-`.
     pub any_id: bool,
-    /// How many characters the id of a call may have.
+    /// Maximum length of a call id in characters.
     pub max_id_len: usize,
-    /// How many characters the name of a tool may have.
+    /// Maximum length of a tool name in characters.
     pub max_name_len: usize,
-    /// Which characters the name of a tool may have besides ASCII letters, digits, `_` and `-`.
+    /// Characters allowed in tool names in addition to ASCII letters, digits, `_` and `-`.
     pub name_characters: &'static str,
-    /// Whether the name of a tool must begin with a letter or `_`.
+    /// Whether a tool name must begin with a letter or `_`.
     pub name_begins_with_letter: bool,
-    /// Whether a part has a place in a message of this role. A message none of whose parts has one
-    /// is left out; parts beside others are the codec's to leave out.
+    /// Whether a part can be sent in a message of this role. A message without any such part is
+    /// left out. Codecs leave out unsupported parts next to others.
     pub carries: fn(Role, &Part) -> bool,
 }
 
 impl HistoryRules {
-    /// What follows a last word of the assistant that may not be the last.
+    /// The text of the user message that is appended after a final assistant message that must not
+    /// be last.
     pub const CONTINUATION: &str = "Continue.";
-    /// What comes before a first word of the assistant.
+    /// The text of the user message that is inserted before a first assistant message.
     pub const OPENING: &str = "[the conversation begins with the assistant]";
 
-    /// The least: whatever some provider allows is allowed.
+    /// Creates the most permissive rules, which allow everything that some provider allows.
     pub const fn new() -> Self {
         Self {
             system_anywhere: true,
@@ -90,8 +92,8 @@ impl HistoryRules {
         }
     }
 
-    /// The name under which a tool is sent: the same in calls, which are repaired here, and in the
-    /// list of tools, which a codec writes.
+    /// Returns the name under which a tool is sent. The same in calls, which are repaired here, and
+    /// in the list of tools, which a codec writes.
     pub fn tool_name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         names::name(name, self)
     }
@@ -103,33 +105,34 @@ impl Default for HistoryRules {
     }
 }
 
-/// Whether some provider has a place for a part.
+/// Returns whether some provider can carry a part.
 fn is_for_models(_: Role, part: &Part) -> bool {
     !matches!(part, Part::Data(_) | Part::Unknown(_))
 }
 
-/// A history as a provider takes it.
+/// A normalized history.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Normalized<'a> {
-    /// The messages: the ones given, if nothing had to be done. Those that stay as they are, are
+    /// The messages. Borrowed if nothing had to be changed; otherwise unchanged messages are
     /// shared.
     pub messages: Cow<'a, [Arc<Message>]>,
-    /// What was done. Paths name messages by their position in what was given.
+    /// The repairs. Paths name messages by their position in the input.
     pub diagnostics: Vec<Diagnostic>,
-    /// For each message the position of the one it was made of; none as long as they are the same.
+    /// For each message the position of its input message. `None` while output and input are equal.
     origins: Option<Vec<usize>>,
 }
 
 impl Normalized<'_> {
-    /// Which of the given messages the one at `index` was made of, or was put beside.
+    /// Returns the position of the input message that the message at `index` was made from or was
+    /// inserted next to.
     pub fn origin(&self, index: usize) -> usize {
         self.origins.as_ref().and_then(|origins| origins.get(index).copied()).unwrap_or(index)
     }
 }
 
-/// Makes a history valid: see [`HistoryRules`] and [`Unanswered`] for what is done and what can be
-/// chosen. A `prefill` is a history whose last message, of the assistant, is the beginning of the
+/// Normalizes a history. [`HistoryRules`] and [`Unanswered`] describe the repairs and the options.
+/// A `prefill` is a history whose last message, an assistant message, is the beginning of the
 /// answer.
 ///
 /// ```

@@ -1,8 +1,7 @@
-//! The difference between two JSON values, as a JSON value.
+//! Differences between JSON values, as JSON values.
 //!
-//! Values are compared as JSON values, except that a number is the text it was written in: `1`,
-//! `1.0` and `1e0` are kept apart, because a reader elsewhere may keep them apart. The order of
-//! keys says nothing.
+//! Values are compared as JSON values, except for numbers, which are compared as text: `1`, `1.0`
+//! and `1e0` differ, because another reader may distinguish them. Key order is ignored.
 
 use serde_json::value::RawValue;
 
@@ -10,10 +9,11 @@ use crate::wire::{Entries, Key, array, from_map, null, object};
 use context_core::Json;
 use context_core::base::JsonMap;
 
-/// How deep two values are compared; what lies deeper is kept whole. Wire forms end well before.
+/// Maximum depth of the comparison. Deeper values are replaced as a whole. Wire forms are far less
+/// deep.
 const MAX_DEPTH: usize = 32;
 
-/// What turns one JSON value into another. As JSON: `{"set": value}`,
+/// A patch that turns one JSON value into another. Its JSON form is `{"set": value}`,
 /// `{"gone": [key, …], "keys": {key: patch, …}}` or `{"items": {index: patch, …}}`.
 ///
 /// ```
@@ -31,40 +31,41 @@ const MAX_DEPTH: usize = 32;
 pub struct JsonPatch(Json);
 
 impl JsonPatch {
-    /// The patch that turns `from` into `to`; nothing if they are the same.
+    /// Returns the patch that turns `from` into `to`. `None` if they are equal.
     pub fn between(from: &Json, to: &Json) -> Option<Self> {
         Self::between_raw(from.as_raw(), to.as_raw())
     }
 
-    /// The same of values that stand elsewhere.
+    /// Like [`between`](Self::between), for borrowed values.
     pub fn between_raw(from: &RawValue, to: &RawValue) -> Option<Self> {
         diff(from, to, 0).map(Self)
     }
 
-    /// The value with this patch; nothing if the patch does not fit it, or is none.
+    /// Applies the patch to a value. Returns `None` if the patch is malformed or does not fit the
+    /// value.
     pub fn apply(&self, value: &Json) -> Option<Json> {
         patched(value, &self.0, 0)
     }
 
-    /// The JSON form.
+    /// Returns the JSON form.
     pub fn as_json(&self) -> &Json {
         &self.0
     }
 
-    /// The JSON form.
+    /// Returns the JSON form.
     pub fn into_json(self) -> Json {
         self.0
     }
 }
 
 impl From<Json> for JsonPatch {
-    /// The patch of a JSON form, which is looked into when it is applied.
+    /// Creates a patch from its JSON form, which is validated when it is applied.
     fn from(json: Json) -> Self {
         Self(json)
     }
 }
 
-/// The patch that turns `from` into `to`; nothing if they are the same.
+/// Returns the patch that turns `from` into `to`. `None` if they are equal.
 fn diff(from: &RawValue, to: &RawValue, depth: usize) -> Option<Json> {
     if from.get() == to.get() {
         return None;
@@ -125,12 +126,12 @@ fn items(value: &RawValue) -> Result<Vec<&RawValue>, serde_json::Error> {
     serde_json::from_str(value.get())
 }
 
-/// The text of a string that is Unicode text: half a surrogate pair is not.
+/// Returns the text of a string that is valid Unicode. A lone surrogate is not.
 fn plain_text(value: &RawValue) -> Option<Key<'_>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// The value with a patch; nothing if the patch does not fit.
+/// Applies a patch to a value. `None` if the patch does not fit.
 fn patched(value: &Json, patch: &Json, depth: usize) -> Option<Json> {
     if depth > MAX_DEPTH + 1 {
         return None;

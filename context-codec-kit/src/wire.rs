@@ -1,9 +1,8 @@
-//! For authors of codecs: reading and building JSON objects whose values stay as they were written,
-//! and telling whether a message still fits its source.
+//! Tools for authors of codecs: parsing and building JSON objects whose values keep their original
+//! text, and checking whether a message still matches its source.
 //!
-//! Values are read one level at a time and never through a tree: numbers keep their digits, and a
-//! hostile depth costs nothing because nobody walks it. What a provider's keys mean is not here;
-//! each codec knows its own.
+//! Values are parsed one level at a time and never as a tree. So numbers keep their digits, and
+//! deeply nested input costs nothing. The meaning of keys is up to each codec.
 
 mod media;
 mod raw;
@@ -26,50 +25,50 @@ use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::model::WireError;
 use context_core::{Diagnostic, Json, Message, ModelRequest};
 
-/// A message read from the wire.
+/// A message that was lifted from its wire form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct Lifted {
     /// The message.
     pub message: Message,
-    /// What could not be understood; it was kept.
+    /// Content that could not be parsed. It was kept.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Lifted {
-    /// A message and what should be known of it.
+    /// Creates a lifted message from a message and diagnostics.
     pub fn new(message: Message, diagnostics: Vec<Diagnostic>) -> Self {
         Self { message, diagnostics }
     }
 }
 
-/// A message in wire form.
+/// A message in its wire form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct Lowered {
-    /// The objects the form has for it: several where it has one for each result or item, none
-    /// where nothing of the message has a form.
+    /// The objects that represent the message: several if the form has one for each result or item,
+    /// none if the form can represent no part of the message.
     pub messages: Vec<Json>,
-    /// What the form cannot hold; it was left out.
+    /// Content that the form cannot represent. It was left out.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Lowered {
-    /// Objects and what should be known of them.
+    /// Creates a lowered message from objects and diagnostics.
     pub fn new(messages: Vec<Json>, diagnostics: Vec<Diagnostic>) -> Self {
         Self { messages, diagnostics }
     }
 }
 
-/// Reads a type that borrows from the text and stands at `path`. Fast: only a text that does not
-/// fit is read a second time, to say where.
+/// Deserializes a type that borrows from the text. `path` is the position of the text. Only a text
+/// that does not match is parsed a second time, to locate the error.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Result<T, WireError> {
     serde_json::from_str(text).map_err(|source| {
         let mut reader = serde_json::Deserializer::from_str(text);
         let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
-            // The value fits; something stands behind it.
+            // The value is valid, but followed by other text.
             return unreadable(path, source);
         };
         let within = error.path().to_string();
@@ -82,7 +81,7 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Result<T, Wire
     })
 }
 
-/// The items of the list that stands at `path`.
+/// Returns the items of the list at `path`.
 pub fn list(json: &Json, path: &str) -> Result<Vec<Json>, WireError> {
     if kind(json) != "a list" {
         return Err(wrong_type(json, path, "a list"));
@@ -90,7 +89,7 @@ pub fn list(json: &Json, path: &str) -> Result<Vec<Json>, WireError> {
     json.parse().map_err(|source| unreadable(path, source))
 }
 
-/// The error of a value of another type than the form allows.
+/// Creates the error for a value whose type the form does not allow.
 pub fn wrong_type(json: &Json, path: &str, expected: &'static str) -> WireError {
     WireError::WrongType { path: path.to_owned(), expected, found: kind(json) }
 }
@@ -99,12 +98,12 @@ fn unreadable(path: &str, source: serde_json::Error) -> WireError {
     WireError::Unreadable { path: path.to_owned(), source }
 }
 
-/// What a value is, for people.
+/// Returns a human-readable name of a value's type.
 pub fn kind(json: &Json) -> &'static str {
     kind_of(json.as_str())
 }
 
-/// What a value is, by its text.
+/// Returns the type of a value from its text.
 fn kind_of(json: &str) -> &'static str {
     match json.trim_start().as_bytes().first() {
         Some(b'{') => "an object",
@@ -116,8 +115,8 @@ fn kind_of(json: &str) -> &'static str {
     }
 }
 
-/// The text of a string. Half a surrogate pair, which JSON can write and text cannot hold, becomes
-/// U+FFFD.
+/// Returns the text of a string. A lone surrogate, which JSON can represent and UTF-8 cannot,
+/// becomes U+FFFD.
 pub fn text(json: &Json) -> Option<String> {
     text_of_str(json.as_str())
 }
@@ -132,8 +131,7 @@ fn text_of_str(json: &str) -> Option<String> {
     })
 }
 
-/// A string that is read even where it holds half a surrogate pair: that becomes U+FFFD. For fields
-/// of forms.
+/// A string in which lone surrogates are replaced by U+FFFD. For fields of deserialized types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossyText(pub String);
 
@@ -147,7 +145,7 @@ impl<'de> Deserialize<'de> for LossyText {
     }
 }
 
-/// Whether `original` is `compact` with nothing more than white space between its tokens.
+/// Returns whether `original` equals `compact` except for white space between tokens.
 pub fn same_but_for_space(compact: &str, original: &str) -> bool {
     if compact.len() >= original.len() {
         return compact == original;
@@ -166,8 +164,8 @@ pub fn same_but_for_space(compact: &str, original: &str) -> bool {
     left.next().is_none()
 }
 
-/// Whether `json` is one string as it would be written here: with an escape only where one is
-/// needed, and the shortest. For short ways to the answer that a text stands as it was read.
+/// Returns whether `json` is a single string with only the short escapes. Used to skip comparisons,
+/// because such a text is written as it was read.
 pub fn is_plain_string(json: &str) -> bool {
     let Some(mut inner) = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) else {
         return false;
@@ -199,42 +197,42 @@ impl Visitor<'_> for Lossy {
     }
 }
 
-/// An object of these entries, in this order.
+/// Creates an object from entries, in order.
 pub fn object<'a>(entries: impl IntoIterator<Item = (&'a str, Json)>) -> Json {
     let map: JsonMap = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     from_map(&map)
 }
 
-/// The object of a map.
+/// Creates an object from a map.
 pub fn from_map(map: &JsonMap) -> Json {
     Json::from_serialize(map).expect("text keys and JSON values")
 }
 
-/// A list of these items.
+/// Creates a list.
 pub fn array(items: &[Json]) -> Json {
     Json::from_serialize(items).expect("JSON values")
 }
 
-/// Null.
+/// Returns null.
 pub fn null() -> Json {
     static NULL: LazyLock<Json> = LazyLock::new(|| Value::Null.into());
     NULL.clone()
 }
 
-/// True.
+/// Returns true.
 pub fn truth() -> Json {
     static TRUE: LazyLock<Json> = LazyLock::new(|| Value::Bool(true).into());
     TRUE.clone()
 }
 
-/// Whether two messages have the same role and parts: whether what was kept about the source of the
-/// one still fits the other.
+/// Returns whether two messages have the same role and parts, so that data kept about the source of
+/// one still applies to the other.
 pub fn says_the_same(a: &Message, b: &Message) -> bool {
     a.role == b.role && a.parts == b.parts
 }
 
-/// Whether two requests have the same settings: tools, choice, form and length of the answer,
-/// temperature, and what is in their metadata under these keys.
+/// Returns whether two requests have the same settings: tools, tool choice, output schema, output
+/// limit, temperature, and the metadata under these keys.
 pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool {
     a.tools == b.tools
         && a.tool_choice == b.tool_choice
@@ -244,8 +242,8 @@ pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool 
         && keys.iter().all(|key| a.metadata.get(key) == b.metadata.get(key))
 }
 
-/// What to say if a message no longer fits what is kept about its source under `key`: it was
-/// written without.
+/// Returns the diagnostic for a message that no longer matches the source data under `key` and was
+/// written without it.
 pub fn outdated(key: &str) -> Diagnostic {
     let said = "changed since it was read: written without what only its source said";
     Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, said)

@@ -23,7 +23,8 @@ pub struct Case {
 pub(crate) type Run = fn(&Lab) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 
 /// What a store must be able to do for a case. A store that lacks it is not asked; a store that
-/// claims it in [`StoreInfo`](context_core::store::StoreInfo) and whose subject does not offer it fails.
+/// claims it in [`StoreInfo`](context_core::store::StoreInfo) and whose subject does not offer it
+/// fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requires {

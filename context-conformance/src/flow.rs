@@ -18,7 +18,7 @@ impl Desk {
         self.store.streams().ok_or_else(|| Stop::Skip("no streams".to_owned()))
     }
 
-    /// A stream that waits for its writer.
+    /// Creates a queued stream.
     pub(crate) async fn queue(&self, id: &str) -> Checked<StoredStream> {
         let created = self.streams()?.create_stream(&self.chat, &id.into(), self.at()).await?;
         written(format!("creating {id}"), created)

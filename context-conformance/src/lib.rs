@@ -1,6 +1,6 @@
 //! Proves that a store keeps the contract of [`context_core::Store`], a renderer that of
-//! [`context_core::Renderer`], a codec that of [`context_core::model::ModelCodec`], a policy that of
-//! [`context_core::CompactionPolicy`], and a memory that of [`context_core::MemoryProvider`]. A
+//! [`context_core::Renderer`], a codec that of [`context_core::model::ModelCodec`], a policy that
+//! of [`context_core::CompactionPolicy`], and a memory that of [`context_core::MemoryProvider`]. A
 //! dev-dependency, never more.
 //!
 //! # Prove your store

@@ -63,8 +63,8 @@ pub struct MemoryClaims {
     pub captures: bool,
     /// What it recalls says its name, its scope, its source and its time.
     pub attributed: bool,
-    /// It keeps within [`max_tokens`](context_core::memory::RecallQuery::max_tokens), by eight bytes a
-    /// token at the most.
+    /// It keeps within [`max_tokens`](context_core::memory::RecallQuery::max_tokens), by eight
+    /// bytes a token at the most.
     pub budgeted: bool,
     /// Scores never rise from one memory to the next.
     pub ranked: bool,

@@ -24,8 +24,8 @@
 //! assert_eq!(simulator.log()[1].cache_read, 0);
 //! ```
 //!
-//! It is a [`LanguageModel`](context_core::model::LanguageModel) too. It reads no clock and draws no
-//! randomness: ids are counted, and the same requests in the same order get the same replies.
+//! It is a [`LanguageModel`](context_core::model::LanguageModel) too. It reads no clock and draws
+//! no randomness: ids are counted, and the same requests in the same order get the same replies.
 //!
 //! # What the words tell
 //!

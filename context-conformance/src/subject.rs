@@ -37,7 +37,8 @@ pub trait Subject: Send + Sync + 'static {
     /// Another handle to the store of an opened namespace, with connections of its own, while the
     /// first is in use.
     ///
-    /// `None` is only right for a store that is not [`shared`](context_core::store::StoreInfo::shared).
+    /// `None` is only right for a store that is not
+    /// [`shared`](context_core::store::StoreInfo::shared).
     async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>>;
 
     /// Where the store of a namespace is, for another process to [open](Self::open_at): a path, a

@@ -35,7 +35,7 @@ pub struct Violation {
     pub path: String,
     /// The rule.
     pub rule: Rule,
-    /// For people.
+    /// A human-readable message.
     pub message: String,
 }
 

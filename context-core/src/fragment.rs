@@ -1,12 +1,12 @@
 //! Fragments: named pieces of context.
 //!
-//! A *context* fragment is rendered into the system prompt; a *message* fragment becomes a node of
+//! A *context* fragment is rendered into the system prompt. A *message* fragment becomes a node of
 //! the message graph. Both are built by plain functions ([`role`], [`hint`], [`fragment`],
-//! [`user`], [`assistant`], [`last_assistant_message`]), cloned for the price of a reference count,
-//! and never changed in place.
+//! [`user`], [`assistant`], [`last_assistant_message`]). Fragments are immutable, and cloning
+//! shares their data.
 //!
-//! A fragment invents nothing: a message fragment without an id gets one from the engine's
-//! [`IdGenerator`](crate::IdGenerator), not here.
+//! Fragments do not generate ids: a message fragment without an id gets one from the engine's
+//! [`IdGenerator`](crate::IdGenerator).
 
 pub(crate) mod build;
 pub(crate) mod codec;
@@ -33,27 +33,27 @@ pub use render::{Arrangement, Form, Piece, Pieces, RenderError};
 use crate::base::FragmentId;
 use crate::{Encoded, FragmentData, Message, Metadata};
 
-/// Where a fragment goes.
+/// The destination of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FragmentKind {
-    /// Into the system prompt.
+    /// The system prompt.
     Context,
-    /// Into the message graph.
+    /// The message graph.
     Message,
 }
 
-/// A message whose place is only known when it is resolved or saved.
+/// A message whose position is determined by a resolve or a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LazyMessage {
-    /// Replaces the newest assistant message, see [`last_assistant_message`].
+    /// Replaces the newest assistant message; see [`last_assistant_message`].
     LastAssistant {
         /// The new text.
         text: Arc<str>,
     },
 }
 
-/// What a fragment holds.
+/// The content of a fragment.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FragmentContent {
@@ -61,23 +61,23 @@ pub enum FragmentContent {
     Data(FragmentData),
     /// A message.
     Message(Arc<Message>),
-    /// A message whose place is decided later.
+    /// A message whose position is determined later.
     Lazy(LazyMessage),
-    /// A stored form no codec is registered for, kept byte for byte.
+    /// A stored form without a registered codec, kept byte for byte.
     Unknown(Encoded),
 }
 
-/// Why a fragment is not what it was taken for.
+/// An error of a fragment that does not have the expected content.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
-    /// A message fragment holds plain data, so nothing says what message it is.
+    /// A message fragment holds plain data instead of a message.
     #[error("message fragment {name:?} holds no message")]
     MissingCodec {
-        /// The fragment's name.
+        /// The name of the fragment.
         name: String,
     },
-    /// A fragment without a name.
+    /// The fragment has no name.
     #[error("a fragment needs a name")]
     MissingName,
 }
@@ -107,12 +107,12 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// A context fragment of `data`.
+    /// Creates a context fragment from `data`.
     pub fn new(name: impl Into<Arc<str>>, data: impl Into<FragmentData>) -> Self {
         Self::from_content(name, FragmentKind::Context, FragmentContent::Data(data.into()))
     }
 
-    /// A fragment of any content.
+    /// Creates a fragment from any content.
     pub fn from_content(
         name: impl Into<Arc<str>>,
         kind: FragmentKind,
@@ -131,34 +131,34 @@ impl Fragment {
         }
     }
 
-    /// Gives the fragment an id. A context fragment replaces a persisted one of the same id; a
-    /// message with the id of a stored message is an edit of it.
+    /// Sets the id. A context fragment replaces a persisted one with the same id. A message
+    /// fragment with the id of a stored message edits that message.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<FragmentId>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Keeps the fragment with the chat when the engine saves. Messages are kept anyway.
+    /// Persists the fragment with the chat when the engine saves. Messages are always persisted.
     #[must_use]
     pub fn persisted(mut self) -> Self {
         self.persist = true;
         self
     }
 
-    /// Marks what it holds as data that somebody else wrote: a web page, a file, the answer of a
-    /// tool. Every renderer shows the mark, and none lets such data end its place or look like
-    /// structure of the prompt. It holds for everything inside.
+    /// Marks the content as untrusted: data from a third party, such as a web page, a file, or the
+    /// output of a tool. Every renderer shows the mark and keeps such data from breaking out of its
+    /// element or looking like structure of the prompt. The mark covers all nested content.
     ///
-    /// A mark is no protection by itself: it tells the model, and keeps the data where it belongs.
+    /// The mark alone is no protection: it informs the model and confines the data to its element.
     #[must_use]
     pub fn untrusted(mut self) -> Self {
         self.untrusted = true;
         self
     }
 
-    /// The same fragment with other data; a message fragment and one of an unknown kind stay as
-    /// they are.
+    /// Replaces the data. Message fragments and fragments of an unknown kind are returned
+    /// unchanged.
     #[must_use]
     pub fn with_data(mut self, data: impl Into<FragmentData>) -> Self {
         if matches!(self.content, FragmentContent::Data(_)) {
@@ -167,7 +167,7 @@ impl Fragment {
         self
     }
 
-    /// Names the codec that stores this fragment, by its kind. Without one it is stored as a free
+    /// Sets the codec that stores the fragment, by kind. Without one it is stored as a free
     /// fragment.
     #[must_use]
     pub fn with_codec(mut self, kind: impl Into<Arc<str>>) -> Self {
@@ -175,29 +175,29 @@ impl Fragment {
         self
     }
 
-    /// Adds metadata, which is never rendered.
+    /// Sets the metadata, which is never rendered.
     #[must_use]
     pub fn with_metadata(mut self, metadata: impl Into<Metadata>) -> Self {
         self.metadata = metadata.into();
         self
     }
 
-    /// The name: the tag or heading the fragment is rendered under, or a message's role.
+    /// Returns the name: the tag or heading of a rendered fragment, or the role of a message.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the fragment goes.
+    /// Returns the destination of the fragment.
     pub fn kind(&self) -> FragmentKind {
         self.kind
     }
 
-    /// What the fragment holds.
+    /// Returns the content.
     pub fn content(&self) -> &FragmentContent {
         &self.content
     }
 
-    /// The data to render, if it holds data.
+    /// Returns the data to render, if the fragment holds data.
     pub fn data(&self) -> Option<&FragmentData> {
         match &self.content {
             FragmentContent::Data(data) => Some(data),
@@ -205,8 +205,8 @@ impl Fragment {
         }
     }
 
-    /// The message it holds. An error for a message fragment that holds plain data; nothing for a
-    /// context fragment and for a lazy message, whose place is not decided yet.
+    /// Returns the message. Fails for a message fragment that holds plain data. `None` for a
+    /// context fragment, and for a lazy message, whose position is not determined yet.
     pub fn message(&self) -> Result<Option<&Arc<Message>>, FragmentError> {
         match &self.content {
             FragmentContent::Message(message) => Ok(Some(message)),
@@ -217,43 +217,43 @@ impl Fragment {
         }
     }
 
-    /// The id, if it has one.
+    /// Returns the id, if there is one.
     pub fn id(&self) -> Option<&FragmentId> {
         self.id.as_ref()
     }
 
-    /// The kind of the codec that stores it, if one was named.
+    /// Returns the kind of the codec that stores the fragment, if one was set.
     pub fn codec(&self) -> Option<&str> {
         self.codec.as_deref()
     }
 
-    /// Metadata, never rendered.
+    /// Returns the metadata, which is never rendered.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Whether it becomes a node of the message graph.
+    /// Returns whether the fragment becomes a node of the message graph.
     pub fn is_message(&self) -> bool {
         self.kind == FragmentKind::Message
     }
 
-    /// Whether it is kept with the chat.
+    /// Returns whether the fragment is persisted with the chat.
     pub fn is_persisted(&self) -> bool {
         self.persist
     }
 
-    /// Whether what it holds is data that somebody else wrote.
+    /// Returns whether the content is marked as untrusted.
     pub fn is_untrusted(&self) -> bool {
         self.untrusted
     }
 
-    /// Whether its place is only decided when it is resolved or saved.
+    /// Returns whether the position of the message is determined by a resolve or a save.
     pub fn is_lazy(&self) -> bool {
         matches!(self.content, FragmentContent::Lazy(_))
     }
 
-    /// Whether both say the same under the same name: what makes a persisted fragment without an id
-    /// be kept once.
+    /// Returns whether both fragments have the same name, kind and content. Persisting a fragment
+    /// without an id skips duplicates by this rule.
     pub fn same_content(&self, other: &Self) -> bool {
         self.name == other.name
             && self.kind == other.kind
@@ -281,14 +281,14 @@ impl Drop for Fragment {
 }
 
 impl From<Message> for Fragment {
-    /// A message fragment, named after the role.
+    /// Creates a message fragment with the role as its name.
     fn from(message: Message) -> Self {
         Self::from(Arc::new(message))
     }
 }
 
 impl From<Arc<Message>> for Fragment {
-    /// The same of a message that others hold as well.
+    /// Creates a message fragment from a shared message.
     fn from(message: Arc<Message>) -> Self {
         let name = message.role.as_str();
         Self::from_content(name, FragmentKind::Message, FragmentContent::Message(message))

@@ -1,6 +1,6 @@
-//! The seam of memories: what is worth remembering comes back before a turn, and is kept behind it.
+//! The interface of memories: recall before a turn, capture after it.
 //!
-//! Where records of memories are kept is another seam,
+//! Records are stored through another interface,
 //! [`MemoryRecordStore`](crate::store::MemoryRecordStore).
 
 mod forget;

@@ -1,13 +1,13 @@
-//! Messages: what was said, by whom, in parts.
+//! Messages: a role and content in parts.
 //!
-//! A message is provider-neutral and has no id of its own: its place in the graph has one
+//! A message is provider-neutral and has no id of its own. Its node in the graph has the id
 //! ([`Node::id`](crate::Node::id)), so a stored id and a body can never disagree.
 //!
 //! # JSON form, version 1
 //!
-//! `{"role": "assistant", "parts": [{"type": "text", "text": "…"}, …], "metadata": {…}}`; each part
-//! has a `type` and the fields of its struct here, fields that say nothing are left out. A part of
-//! a type that this version does not know is kept as it was written.
+//! `{"role": "assistant", "parts": [{"type": "text", "text": "…"}, …], "metadata": {…}}`. Each part
+//! has a `type` and the fields of its struct in this module. Empty fields are left out. A part of
+//! an unknown type is kept as it was written.
 
 pub(crate) mod chain;
 pub mod graph;
@@ -31,13 +31,13 @@ use serde::{Deserialize, Serialize};
 use crate::base::CodecError;
 use crate::{Encoded, Metadata, Part, ToolCall, ToolResult};
 
-/// Whether a text has nothing to read, as the strictest of providers sees it: white space, and the
-/// four separators that some languages take for it.
+/// Returns whether a text is blank for the strictest provider: white space, and the four separators
+/// that some languages treat as white space.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'))
 }
 
-/// Who speaks.
+/// The role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -52,7 +52,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -74,23 +74,23 @@ impl fmt::Display for Role {
 /// ```
 /// use context_core::{Message, Part, Role};
 ///
-/// let asked = Message::from("What is on fire?"); // the user's
+/// let asked = Message::from("What is on fire?"); // a user message
 /// let look = Part::tool_call("call_1", "list_alerts", serde_json::json!({"open": true}));
 /// let called = Message::new(Role::Assistant, [Part::text("I look."), look]);
 /// let answered = Message::new(Role::Tool, [Part::tool_result("call_1", "2 alerts")]);
 ///
 /// assert!(asked.is_request() && !answered.is_request());
 /// assert_eq!(called.plain_text(), "I look.");
-/// assert_eq!(Message::decode(&called.encode())?, called); // as it is stored
+/// assert_eq!(Message::decode(&called.encode())?, called); // the stored form
 /// # Ok::<(), context_core::base::CodecError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the author.
     pub role: Role,
-    /// What is said, in order. None at all is a placeholder that is still to be filled.
+    /// The content, in order. A message without parts is a placeholder that is filled later.
     pub parts: Vec<Part>,
-    /// Facts beside the content.
+    /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
 }
@@ -98,48 +98,48 @@ pub struct Message {
 impl Message {
     /// The kind under which messages are stored.
     pub const KIND: &'static str = "message";
-    /// The version of the JSON form that is written. Older ones are read.
+    /// The written version of the JSON form. Older versions can be read.
     pub const VERSION: u16 = 1;
 
-    /// A message of these parts.
+    /// Creates a message from parts.
     pub fn new(role: Role, parts: impl IntoIterator<Item = Part>) -> Self {
         Self { role, parts: parts.into_iter().collect(), metadata: Metadata::default() }
     }
 
-    /// A message of one text.
+    /// Creates a message from one text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self::new(role, [Part::text(text)])
     }
 
-    /// What tools answer: a message of the role [`Tool`](Role::Tool) with these results.
+    /// Creates a message of the role [`Tool`](Role::Tool) with these results.
     pub fn tool(results: impl IntoIterator<Item = ToolResult>) -> Self {
         Self::new(Role::Tool, results.into_iter().map(Part::ToolResult))
     }
 
-    /// The same message, spoken by `role`.
+    /// Replaces the role.
     #[must_use]
     pub fn with_role(mut self, role: Role) -> Self {
         self.role = role;
         self
     }
 
-    /// The same message with other metadata.
+    /// Replaces the metadata.
     #[must_use]
     pub fn with_metadata(mut self, metadata: impl Into<Metadata>) -> Self {
         self.metadata = metadata.into();
         self
     }
 
-    /// The metadata key of a message that no person wrote although its role is the user's, such as
-    /// a reminder between two steps of the model. It is no turn of the conversation.
+    /// The metadata key of a message with the user's role that no person wrote, such as a reminder
+    /// between two steps of the model. Such a message is not a turn of the conversation.
     pub const SYNTHETIC: &'static str = "synthetic";
 
-    /// Whether it is [marked](Self::SYNTHETIC) as written by no person.
+    /// Returns whether the message is marked as [synthetic](Self::SYNTHETIC).
     pub fn is_synthetic(&self) -> bool {
         self.metadata.get(Self::SYNTHETIC).is_some()
     }
 
-    /// The same message, marked under a key such as [`SYNTHETIC`](Self::SYNTHETIC).
+    /// Marks the message with a key such as [`SYNTHETIC`](Self::SYNTHETIC).
     #[must_use]
     pub fn marked(mut self, key: &str) -> Self {
         self.metadata = self.metadata.with(key, serde_json::Value::Bool(true));
@@ -153,13 +153,13 @@ impl Message {
     /// [synthetic](Self::SYNTHETIC) too.
     pub const GAP: &'static str = "gap";
 
-    /// Whether it stands for earlier messages.
+    /// Returns whether the message is a checkpoint, which replaces earlier messages.
     pub fn is_checkpoint(&self) -> bool {
         self.metadata.get(Self::CHECKPOINT).is_some()
     }
 
-    /// Whether the user asks for something: a message of the user's role that a person wrote, with
-    /// content other than results of tools.
+    /// Returns whether this is a request of the user: a message with the user's role that a person
+    /// wrote, with content other than tool results.
     pub fn is_request(&self) -> bool {
         let says = |part: &Part| match part {
             Part::Text(text) => !is_blank(&text.text),
@@ -169,12 +169,12 @@ impl Message {
         self.role == Role::User && !self.is_synthetic() && self.parts.iter().any(says)
     }
 
-    /// Whether it is still to be filled: it has no parts.
+    /// Returns whether the message is a placeholder, that is, has no parts.
     pub fn is_placeholder(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// What a person would read: the text parts, joined by line feeds. Borrowed when there is one.
+    /// Returns the text parts, joined by line feeds. Borrowed if there is only one.
     pub fn plain_text(&self) -> Cow<'_, str> {
         let mut texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.text.as_str()),
@@ -184,7 +184,7 @@ impl Message {
         texts.fold(Cow::Borrowed(first), |all, text| Cow::Owned(format!("{all}\n{text}")))
     }
 
-    /// The tools that the model calls in it, in order.
+    /// Returns an iterator over the tool calls, in order.
     ///
     /// ```
     /// use context_core::{Message, Part, Role};
@@ -203,7 +203,7 @@ impl Message {
         })
     }
 
-    /// The results of tools in it, in order.
+    /// Returns an iterator over the tool results, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),
@@ -211,18 +211,19 @@ impl Message {
         })
     }
 
-    /// Its hash, the same for equal messages in every process.
+    /// Returns the hash of the message. Equal messages have the same hash in every process.
     pub fn hash(&self) -> MessageHash {
         hash::of(self)
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Encoded {
         let bytes = serde_json::to_vec(self).expect("a message has text keys and valid raw values");
         Encoded::new(Self::shared_kind(), Self::VERSION, bytes)
     }
 
-    /// How the stored form of every message of this role begins, up to its first part.
+    /// Returns the beginning of the stored form of every message with this role, up to the first
+    /// part.
     pub(crate) fn body_start(role: Role) -> &'static [u8] {
         match role {
             Role::System => br#"{"role":"system","parts":["#,
@@ -232,40 +233,40 @@ impl Message {
         }
     }
 
-    /// One copy of the kind that nearly every node has.
+    /// Returns a shared copy of the kind that almost every node has.
     pub fn shared_kind() -> Arc<str> {
         static KIND: LazyLock<Arc<str>> = LazyLock::new(|| Message::KIND.into());
         Arc::clone(&KIND)
     }
 
-    /// Reads a stored form, of this version or an older one.
+    /// Parses a stored form of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
         let mut message: Self = serde_json::from_slice(encoded.bytes())
             .map_err(|error| CodecError::malformed(encoded, error))?;
-        // Read from JSON, a list has room for four, and most messages have one part and are kept
-        // for long.
+        // The JSON parser allocates room for four parts, but most messages have one, and they are
+        // kept for long.
         message.parts.shrink_to_fit();
         Ok(message)
     }
 }
 
 impl From<&str> for Message {
-    /// A user message of one text.
+    /// Creates a user message from one text.
     fn from(text: &str) -> Self {
         Self::text(Role::User, text)
     }
 }
 
 impl From<String> for Message {
-    /// A user message of one text.
+    /// Creates a user message from one text.
     fn from(text: String) -> Self {
         Self::text(Role::User, text)
     }
 }
 
 impl From<Vec<Part>> for Message {
-    /// A user message of these parts.
+    /// Creates a user message from parts.
     fn from(parts: Vec<Part>) -> Self {
         Self::new(Role::User, parts)
     }

@@ -1,8 +1,7 @@
-//! A call of a language model in a form that belongs to no provider: what is asked, what is
-//! answered, what goes wrong, and the seam of the codecs that translate it.
+//! Provider-neutral model calls: requests, answers, errors, and the traits of codecs and models.
 //!
-//! Nothing here sends anything. A codec turns a [`ModelRequest`] into a provider's body and the
-//! provider's answer into an [`Answer`]; who holds the connection is the caller.
+//! Nothing here sends anything. A codec lowers a [`ModelRequest`] to a provider's body and lifts
+//! the provider's response to an [`Answer`]. The caller owns the connection.
 
 pub(crate) mod answer;
 mod budget;

@@ -1,8 +1,8 @@
-//! The contract between an agent loop and what prepares its context.
+//! The contract between an agent loop and the runtime that prepares its context.
 //!
-//! Shaped as the contract of the first generation of such runtimes, in Rust's names: prepare for
-//! the model, apply tool results, recover from a model's error, capture the turn. A runtime calls
-//! no model; what needs one is handed to the loop as a decision or a
+//! The contract keeps the shape that earlier context runtimes have, with Rust names: prepare for
+//! the model, apply tool results, recover from a model error, capture the turn. A runtime calls no
+//! model. Work that needs a model is returned to the loop as a decision or as a
 //! [`SummaryTask`](crate::history::SummaryTask).
 
 mod context;
@@ -21,32 +21,32 @@ use crate::{Answer, ChatRef, Message, Result};
 
 /// Prepares the context of model calls.
 ///
-/// One runtime may serve any number of users and chats: each call says whose turn it is, and
-/// nothing of one user's is part of another's. A chat is told apart by its user and its id
-/// together.
+/// One runtime may serve any number of users and chats. Each call names its chat, and no data of
+/// one user reaches another user's calls. A chat is identified by its user and its id together.
 ///
-/// Implementors: every future may be dropped, and ends soon after its input's cancel signal is
-/// raised. Inputs are not changed; what is returned shares with them what stayed the same.
+/// Contract with implementors: a caller may drop any future, and a future ends soon after the
+/// cancel signal of its input is raised. Inputs are not modified. Outputs share the unchanged
+/// messages with them.
 #[async_trait]
 pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
-    /// What the model is to be sent.
+    /// Prepares the request for a model: messages, system prompt, tools and diagnostics.
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext>;
 
-    /// The history with results of tools behind it, cut to limits.
+    /// Appends tool results to the history, cut to the runtime's limits.
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput>;
 
-    /// What to do about an error. It ends: who follows decisions blindly makes a bounded number of
-    /// calls.
+    /// Decides how to recover from a model error. Recovery terminates: a caller that follows every
+    /// decision makes a bounded number of model calls.
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision>;
 
-    /// The model that is prepared for where an input names none, if there is one.
+    /// Returns the model that is used if an input names none, if the runtime has a default.
     fn default_model(&self) -> Option<&str> {
         None
     }
 
-    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in
-    /// it. `messages` are those that the context was prepared from, perhaps with more behind them.
-    /// If the answer is refused, nothing has happened.
+    /// Validates the model's answer to [`ModelContext::summary`] and returns the history with the
+    /// summary in it. `messages` are those that the context was prepared from, optionally followed
+    /// by newer ones. A refused answer changes nothing.
     fn accept_summary(
         &self,
         chat: &ChatRef,
@@ -58,23 +58,25 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
         Err(SummaryError::NotAsked)
     }
 
-    /// Hears that no model could be asked for a summary. Not to be told if it was only cancelled.
+    /// Reports that the summary could not be obtained from a model. Do not call it when the call
+    /// was only cancelled.
     fn summary_failed(&self, chat: &ChatRef) {
         let _ = chat;
     }
 
-    /// Learns from what a provider says the last prepared request of a chat had.
+    /// Learns from the token usage that the provider reported for the last prepared request of a
+    /// chat.
     fn observe_usage(&self, chat: &ChatRef, usage: &Usage) {
         let _ = (chat, usage);
     }
 
-    /// Whether [`capture_turn`](Self::capture_turn) does anything.
+    /// Returns whether [`capture_turn`](Self::capture_turn) has any effect.
     fn captures_turns(&self) -> bool {
         false
     }
 
-    /// Hands a turn that ended to the memory, if there is one. Advisory: what goes wrong is not
-    /// returned as an error.
+    /// Passes a finished turn to the memory, if there is one. Capture is advisory: failures are
+    /// returned as diagnostics, not as an error.
     async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<crate::Diagnostic>> {
         let _ = input;
         Ok(Vec::new())

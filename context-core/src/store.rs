@@ -1,4 +1,5 @@
-//! The storage seam: what a backend implements and what its callers may rely on.
+//! The storage interface: the traits that a backend implements, and the guarantees that callers may
+//! rely on.
 
 mod blob;
 mod chat;
@@ -39,46 +40,45 @@ pub use trajectory::{
 };
 pub use walk::{KeyOrder, PageWalk};
 
-/// What survives what, once a write has returned.
+/// The failures that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Gone with the process.
+    /// Writes are lost when the process ends.
     Process,
-    /// Survives this process; the newest writes may go with the server that keeps them, if it
+    /// Writes survive this process. The newest writes may be lost if the server that keeps them
     /// crashes.
     Server,
-    /// Survives a crash of the process, and of the server if there is one; the newest writes may go
-    /// with a loss of power.
+    /// Writes survive a crash of the process, and of the server if there is one. The newest writes
+    /// may be lost in a power failure.
     ProcessCrash,
-    /// Survives a loss of power.
+    /// Writes survive a power failure.
     PowerLoss,
 }
 
-/// What a store says about itself.
+/// The properties of an opened store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreInfo {
-    /// The backend, such as `sqlite`.
+    /// The name of the backend, such as `sqlite`.
     pub name: &'static str,
-    /// What survives what.
+    /// The failures that an acknowledged write survives.
     pub durability: Durability,
     /// Whether several processes may use the same store at once.
     pub shared: bool,
-    /// Whether what people said is encrypted before it reaches the backend. Such a store cannot
-    /// search.
+    /// Whether content is encrypted before it reaches the backend. Such a store cannot search.
     pub encrypted: bool,
-    /// What an operator should know before relying on it, one sentence.
+    /// One sentence that an operator should read before relying on the store.
     pub warning: Option<&'static str>,
 }
 
 impl StoreInfo {
-    /// A store of this name.
+    /// Creates the description of a store with this name.
     pub fn new(name: &'static str, durability: Durability, shared: bool) -> Self {
         Self { name, durability, shared, encrypted: false, warning: None }
     }
 
-    /// With something an operator should know.
+    /// Sets the warning for the operator.
     #[must_use]
     pub fn warning(mut self, warning: Option<&'static str>) -> Self {
         self.warning = warning;
@@ -86,86 +86,88 @@ impl StoreInfo {
     }
 }
 
-/// A backend: it bundles abilities, each a trait of its own, split where the need for consistency
-/// changes. [`HistoryStore`] and [`FragmentStore`] are required; optional abilities are returned as
-/// `Option<&dyn …>`, so that the flag *is* the implementation.
+/// A storage backend. A store bundles abilities, one trait each, split where the consistency
+/// requirements change. [`HistoryStore`] and [`FragmentStore`] are required. Optional abilities are
+/// returned as `Option<&dyn …>`, so that an announced ability is always an implemented one.
 ///
 /// # Contract with implementors
 ///
 /// * **Scope.** Every call names a user and a chat. A chat of another user does not exist:
-///   [`ErrorKind::NotFound`] for the one is indistinguishable from that for the other. Two users
-///   may use the same chat id.
-/// * **One transaction.** [`HistoryStore::commit`] writes everything of a commit or nothing, and
-///   checks and acts under one guard. A future that is dropped half-way leaves all of it or none of
-///   it.
-/// * **Durable when it returns**, as far as [`StoreInfo::durability`] says.
-/// * **Refuse before writing.** Call [`limits`](crate::base::limits) first. An error is of the right
-///   [`ErrorKind`](crate::ErrorKind), says whether to retry, and, like `Debug`, never
-///   shows a secret or content.
-/// * **No clock, no ids.** Times and ids come in with the call.
-/// * **Bytes are bytes.** Bodies come back exactly as they went in, whatever they hold.
+///   [`ErrorKind::NotFound`] is the same for a foreign chat and for a missing one. Two users may
+///   use the same chat id.
+/// * **One transaction.** [`HistoryStore::commit`] writes all of a commit or nothing, and evaluates
+///   its conditions and writes in one transaction. A future that is dropped half-way leaves all of
+///   the commit or none of it.
+/// * **Durable on return**, as far as [`StoreInfo::durability`] promises.
+/// * **Refuse before writing.** Call the checks in [`limits`](crate::base::limits) first. An error
+///   has the right [`ErrorKind`](crate::ErrorKind) and says whether to retry. Neither errors nor
+///   `Debug` output show secrets or content.
+/// * **No clock, no id generation.** Timestamps and ids are arguments of the call.
+/// * **Bodies are opaque bytes.** A body is returned exactly as it was written, whatever bytes it
+///   holds.
 ///
 /// # Contract with callers
 ///
-/// * Conflicts are outcomes, not errors: look at them.
-/// * Give a commit that you may repeat a [`key`](crate::store::Commit::key), or let it extend a branch
-///   with new messages, whose ids do the same.
+/// * Conflicts are outcomes, not errors. Match on the outcome.
+/// * Give a commit that may be repeated a [`key`](crate::store::Commit::key), or let it extend a
+///   branch with new messages, whose ids make it idempotent, too.
 /// * A handle is cheap to clone behind `Arc` and may be used from any number of tasks.
 ///
 /// [`ErrorKind::NotFound`]: crate::ErrorKind::NotFound
 ///
 /// # Where to begin
 ///
-/// A backend that can keep one value per chat implements [`StateStore`], three calls, and has the
-/// required abilities and search from that; `examples/custom-store` is such a store, whole. One
-/// that keeps rows implements the traits themselves. `context-conformance` proves either.
+/// A backend that can keep one value per chat implements the three methods of [`StateStore`] and
+/// derives the required abilities and search from it. `examples/custom-store` is a complete store
+/// of this kind. A backend that keeps rows implements the traits themselves. `context-conformance`
+/// tests either.
 #[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
-    /// What it is and what it promises.
+    /// Returns the store's name and guarantees.
     fn info(&self) -> StoreInfo;
 
-    /// Chats, messages, branches, checkpoints.
+    /// Returns the ability for chats, messages, branches and checkpoints.
     fn history(&self) -> &dyn HistoryStore;
 
-    /// Persisted context fragments.
+    /// Returns the ability for persisted context fragments.
     fn fragments(&self) -> &dyn FragmentStore;
 
-    /// Full-text search.
+    /// Returns the full-text search ability, if the store has it.
     fn search(&self) -> Option<&dyn SearchStore> {
         None
     }
 
-    /// Bytes too large to stand in a message.
+    /// Returns the ability for blobs, which are too large for a message, if the store has it.
     fn blobs(&self) -> Option<&dyn BlobStore> {
         None
     }
 
-    /// Answers in flight.
+    /// Returns the ability for streams of answers in flight, if the store has it.
     fn streams(&self) -> Option<&dyn StreamStore> {
         None
     }
 
-    /// What happened in runs of agents.
+    /// Returns the ability for trajectories of agent runs, if the store has it.
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         None
     }
 
-    /// Records of memories.
+    /// Returns the ability for memory records, if the store has it.
     fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         None
     }
 
-    /// Looking after the store as a whole.
+    /// Returns the maintenance ability for the store as a whole, if the store has it.
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
     }
 
-    /// Waits for calls that are under way, then gives back what the store holds of the outside:
-    /// connections, files, locks. Everything that was acknowledged is kept.
+    /// Waits for calls in progress, then releases the store's external resources: connections,
+    /// files, locks. Acknowledged writes are kept.
     ///
-    /// Every clone of the handle is closed with it. A later call fails with an error that is not
-    /// worth a retry; closing again does nothing. A store that holds nothing of the outside has
-    /// nothing to do here and may go on working, which is the default.
+    /// Closes every clone of the handle. Later calls fail with an error that is not worth a retry.
+    /// Closing again does nothing. The default does nothing: a store without external resources may
+    /// go on working after it is closed.
     async fn close(&self) -> Result<()> {
         Ok(())
     }

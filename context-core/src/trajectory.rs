@@ -1,27 +1,28 @@
-//! Trajectories: what happened in a run of an agent, why, and from which data.
+//! Trajectories: records of the steps of an agent run, their causes and their data.
 //!
-//! A session of a user has *rounds*, one for each question. Of each round, each agent (the main one
-//! is agent 0, sub-agents count from 1) has a [`Round`]: a directed acyclic graph of typed nodes.
-//! Computation nodes are the question, what was concluded, what was done, what was answered; data
-//! nodes are what was found or made. [`Trajectory`] lays the rounds of one agent side by side and
-//! bridges them.
+//! A session of a user consists of *rounds*, one for each question. In each round, each agent (the
+//! main agent is agent 0, sub-agents count from 1) has a [`Round`]: a directed acyclic graph of
+//! typed nodes. Computation nodes are queries, conclusions, actions and responses. Data nodes are
+//! what was found or made. A [`Trajectory`] combines the rounds of one agent into one graph and
+//! connects them with bridges.
 //!
 //! # Two relations
 //!
-//! * The **flow** orders nodes: an edge leads from what came before to what followed. It is
-//!   acyclic, within a round because a change that would close a cycle is refused, between rounds
-//!   because only bridges lead from one to the next, and they are derived from the order of rounds.
-//! * A **reference** ([`edge::REFERS_TO`]) says that an action read data that is on record already,
-//!   maybe of an earlier round. It takes no part in the order.
+//! * The **flow** orders nodes: an edge leads from an earlier node to a later one. The flow is
+//!   acyclic. Within a round, a change that would close a cycle is refused. Between rounds, only
+//!   bridges lead from one round to the next, and they are derived from the order of rounds.
+//! * A **reference** ([`edge::REFERS_TO`]) states that an action read data that is already
+//!   recorded, possibly in an earlier round. References do not affect the order.
 //!
-//! # How a change is made
+//! # Changes
 //!
-//! Every call that changes a [`Round`] checks everything first and leaves the round untouched if it
-//! refuses. What it did it returns as [`Change`]s, which a
-//! [`TrajectoryStore`](crate::store::TrajectoryStore) keeps and [`RoundRecord::apply`] does again to the
-//! record of a round.
+//! Every method that changes a [`Round`] checks all conditions first and leaves the round unchanged
+//! if it refuses. It returns its effect as [`Change`]s, which a
+//! [`TrajectoryStore`](crate::store::TrajectoryStore) stores and [`RoundRecord::apply`] replays on
+//! the record of a round.
 //!
-//! What is not here: files, times, ids that are made up. Who records is `context-trajectory`.
+//! This module does no I/O, reads no clock and generates no ids. The crate `context-trajectory`
+//! records.
 
 mod body;
 mod change;

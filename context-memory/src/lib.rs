@@ -30,11 +30,11 @@
 //!
 //! # To whom it belongs
 //!
-//! Every record is filed under a [`MemoryScope`](context_core::memory::MemoryScope), and comes back only
-//! where everything that scope names is named equally. [`Reach`] says how much of a turn's scope
-//! what is said in it is filed under: by default the project and the agent, so that it comes back
-//! in later sessions, and not in other projects. There is no wider scope to fall back to: a store
-//! that keeps no memories, and a scope that cannot be kept apart, are refused.
+//! Every record is filed under a [`MemoryScope`](context_core::memory::MemoryScope), and comes back
+//! only where everything that scope names is named equally. [`Reach`] says how much of a turn's
+//! scope what is said in it is filed under: by default the project and the agent, so that it comes
+//! back in later sessions, and not in other projects. There is no wider scope to fall back to: a
+//! store that keeps no memories, and a scope that cannot be kept apart, are refused.
 //!
 //! # What this crate does not do
 //!

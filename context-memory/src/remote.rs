@@ -22,8 +22,8 @@
 //!
 //! **Scopes.** A server echoes the scope it answered for, and files each memory under a scope of
 //! its own, which it says. A client refuses a reply for another scope, and a whole reply if one
-//! memory in it is not [visible](context_core::memory::MemoryScope::sees) from where it asked: who mixes up
-//! scopes once is not believed the rest.
+//! memory in it is not [visible](context_core::memory::MemoryScope::sees) from where it asked: who
+//! mixes up scopes once is not believed the rest.
 //!
 //! **Errors.** `{"error": {"kind", "message"}}` with a status of 400 or more. `kind` is the name of
 //! an [`ErrorKind`](context_core::ErrorKind), such as `invalid` (400), `not_found` (404),

@@ -3,8 +3,8 @@
 //!
 //! An [`Endpoint`] says where a service is and who one is to it. An [`HttpModel`] is a
 //! [`LanguageModel`](context_core::model::LanguageModel) there, an [`HttpEmbedder`] an
-//! [`Embedder`](context_core::model::Embedder). What is said on the wire is the business of the codecs,
-//! how it gets there that of [`context_http`].
+//! [`Embedder`](context_core::model::Embedder). What is said on the wire is the business of the
+//! codecs, how it gets there that of [`context_http`].
 //!
 //! | | path | service |
 //! |---|---|---|

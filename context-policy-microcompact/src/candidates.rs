@@ -7,7 +7,7 @@ use context_core::{Message, Part, Role};
 
 use crate::options::Keep;
 
-/// Where a part is: its message and its position there.
+/// The position of a part: its message, and its index in the message.
 pub(crate) type Place = (usize, usize);
 
 /// The results that may be shortened, and the first that stays.

@@ -33,8 +33,9 @@
 //! ```
 //!
 //! What it does not do: decide when (whoever calls does, with
-//! [`Plan::price`](context_core::history::Plan::price)), keep the whole result somewhere (results too large
-//! at once are spilled before they enter a conversation), touch what the model has not read yet.
+//! [`Plan::price`](context_core::history::Plan::price)), keep the whole result somewhere (results
+//! too large at once are spilled before they enter a conversation), touch what the model has not
+//! read yet.
 //!
 //! All old results are shortened in one plan, whatever the goal asks: each change of an old message
 //! makes the provider read again all that follows it, so one large change is cheaper than many

@@ -6,10 +6,10 @@
 //! are. What tools produced goes before what a user attached.
 //!
 //! [`StripImages`] is a [`CompactionPolicy`](context_core::CompactionPolicy), which makes room, and
-//! a [`RecoveryPolicy`](context_core::history::RecoveryPolicy), which answers a provider that refuses images
-//! or a request of too many bytes. Where a provider names limits, only what is beyond them goes; an
-//! image that is too large is scaled down instead if the application gives a [`Rescale`]. Nothing
-//! here decodes an image: sizes are read from the first bytes.
+//! a [`RecoveryPolicy`](context_core::history::RecoveryPolicy), which answers a provider that
+//! refuses images or a request of too many bytes. Where a provider names limits, only what is
+//! beyond them goes; an image that is too large is scaled down instead if the application gives a
+//! [`Rescale`]. Nothing here decodes an image: sizes are read from the first bytes.
 //!
 //! ```
 //! use std::sync::Arc;

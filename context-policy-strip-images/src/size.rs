@@ -77,7 +77,7 @@ fn base64(image: &Media) -> Option<Cow<'_, str>> {
 
 fn longest_edge(data: &str) -> Option<u64> {
     let text = data.as_bytes();
-    // Four characters are three bytes.
+    // Four characters encode three bytes.
     let head = &text[..text.len().min(HEAD) / 4 * 4];
     let size = imagesize::blob_size(&BASE64.decode(head).ok()?).ok()?;
     u64::try_from(size.width.max(size.height)).ok()

@@ -113,7 +113,7 @@ pub struct Question {
 }
 
 impl Facts {
-    /// Whether there are none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

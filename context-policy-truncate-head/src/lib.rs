@@ -8,8 +8,8 @@
 //! is no dead end.
 //!
 //! [`TruncateHead`] is a [`CompactionPolicy`](context_core::CompactionPolicy) and a
-//! [`RecoveryPolicy`](context_core::history::RecoveryPolicy). It neither summarises nor chooses by content,
-//! and it does not say when to cut.
+//! [`RecoveryPolicy`](context_core::history::RecoveryPolicy). It neither summarises nor chooses by
+//! content, and it does not say when to cut.
 //!
 //! ```
 //! use std::sync::Arc;

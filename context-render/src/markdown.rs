@@ -261,7 +261,7 @@ impl Writer<'_> {
         }
         out.push_str("- ");
         if level >= MAX_INDENTED_LEVELS {
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             let _ = write!(out, "(level {}) ", level + 1);
         }
     }
@@ -293,7 +293,7 @@ impl Writer<'_> {
             }
             Scalar::Number(number) => {
                 out.push_str(place.lead());
-                // Writing to a string cannot fail.
+                // Writing to a string never fails.
                 let _ = write!(out, "{number}");
                 return;
             }

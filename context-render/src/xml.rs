@@ -230,7 +230,7 @@ impl<'a> Visitor<'a> for Writer<'a> {
             }
             Scalar::Text(text) => push_text(&mut self.out, text),
             Scalar::Bool(value) => self.out.push_str(if value { "true" } else { "false" }),
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             Scalar::Number(number) => _ = write!(self.out, "{number}"),
         }
         self.out.push_str("</");

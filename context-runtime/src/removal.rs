@@ -203,7 +203,7 @@ pub enum RemainingKind {
 }
 
 impl RemainingKind {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",

@@ -1,14 +1,14 @@
-//! One chat as plain data: what every operation of the storage seam does to it, without a backend.
+//! One chat as plain data: the semantics of all storage operations, independent of a backend.
 //!
-//! A [`ChatState`] is the reference for stores, and a shortcut for them: a backend that can keep
-//! one value per chat and replace it in a transaction reads the state, lets it do the work and
-//! writes it back as [bytes](ChatState::to_bytes); [`StateStore`](crate::StateStore) is the trait
-//! for that. That costs the whole chat for each write, so it suits small chats and first versions;
-//! a store that keeps rows decides the same things in its own terms, and `context-conformance`
-//! tells whether it does.
+//! A [`ChatState`] is the reference implementation for stores, and a shortcut: a backend that can
+//! keep one value per chat and replace it in a transaction reads the state, applies the operation
+//! and writes the state back as [bytes](ChatState::to_bytes); see the trait
+//! [`StateStore`](context_store_kit::StateStore). Each write then costs time in the size of the
+//! chat, so this suits small chats and first versions. A store that keeps rows implements the same
+//! semantics itself, and `context-conformance` tests it.
 //!
-//! Every method is synchronous, has no lock, and either does all of what it says or returns an
-//! error and has changed nothing.
+//! Every method is synchronous and takes no lock. It either has its full effect, or returns an
+//! error and changes nothing.
 
 mod branches;
 mod bytes;
@@ -29,7 +29,7 @@ use context_core::store::{
 };
 use context_core::{BranchName, Chain, Error, MessageId, Result, Timestamp};
 
-/// One chat: its messages, branches, checkpoints and fragments.
+/// One chat with its messages, branches, checkpoints and fragments.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,27 +52,27 @@ use context_core::{BranchName, Chain, Error, MessageId, Result, Timestamp};
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatState {
     chat: Chat,
-    /// The how-manieth chat of the store it is.
+    /// The ordinal number of the chat in the store.
     number: u64,
-    /// Counts on with every operation that changes or removes stored messages.
+    /// Number of operations that changed or removed stored messages.
     changes: u64,
-    /// All messages; a parent comes before its children.
+    /// All messages. A parent comes before its children.
     nodes: Vec<Placed>,
-    /// Where in `nodes` a message is.
+    /// The index in `nodes` of each message.
     index: HashMap<MessageId, usize>,
     revisions: BTreeMap<MessageId, Vec<Revision>>,
-    /// In the order they were created. Which one is active, only `chat` says.
+    /// In creation order. Only `chat` knows the active branch.
     branches: Vec<Branch>,
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     fragments: Vec<StoredFragment>,
-    /// What became of commits with a key: their digest and where they left the branch.
+    /// The digests and results of commits with a key.
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
 }
 
 impl ChatState {
-    /// A chat as it is created. `number` must be new in the store for every chat ever created: it
-    /// orders chats of the same moment, and tells a chat from one that had the same id and was
-    /// deleted.
+    /// Creates the state of a new chat. `number` must be unique among all chats ever created in the
+    /// store. It orders chats with equal timestamps, and distinguishes a chat from a deleted one
+    /// with the same id.
     pub fn new(chat: Chat, number: u64) -> Self {
         let main = Branch::new(chat.active.clone(), None, 0, true, chat.created_at);
         Self {
@@ -89,22 +89,22 @@ impl ChatState {
         }
     }
 
-    /// The chat itself.
+    /// Returns the chat.
     pub fn chat(&self) -> &Chat {
         &self.chat
     }
 
-    /// The how-manieth chat of the store it is.
+    /// Returns the ordinal number of the chat in the store.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The chat as a listing shows it.
+    /// Returns the chat as listings show it.
     pub fn summary(&self) -> ChatSummary {
         ChatSummary::new(self.chat.clone(), self.nodes.len() as u64, self.branches.len() as u64)
     }
 
-    /// How much it holds.
+    /// Returns the size of the chat.
     pub fn size(&self) -> ChatSize {
         let revisions = self.revisions.values().flatten().map(|revision| &revision.node);
         let nodes = self.nodes.iter().map(|placed| &placed.node).chain(revisions);
@@ -122,7 +122,7 @@ impl ChatState {
         Ok(self.chat.clone())
     }
 
-    /// A chain of messages or the part of it that the window asks for.
+    /// Returns a chain, or the part of it that the window asks for.
     pub fn chain(&self, end: &ChainEnd, window: &Window) -> Result<Chain> {
         let head = match end {
             ChainEnd::Branch(name) => self.branch("chain", name)?.head.as_ref(),
@@ -144,12 +144,12 @@ impl ChatState {
         Ok(Chain::from_nodes(skipped, nodes).with_edition(edition))
     }
 
-    /// Messages by id: one slot per id.
+    /// Returns messages by id: one slot per id.
     pub fn messages(&self, ids: &[MessageId]) -> Vec<Option<Placed>> {
         ids.iter().map(|id| self.find(id).cloned()).collect()
     }
 
-    /// A page of all messages.
+    /// Returns a page of all messages.
     pub fn all_messages(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<Placed>> {
         const OPERATION: &str = "all_messages";
         limits::check_page(OPERATION, limit)?;
@@ -162,17 +162,17 @@ impl ChatState {
         Ok(Page { items, next: (end < self.nodes.len()).then(|| Cursor::new(end.to_string())) })
     }
 
-    /// What a message was before it was amended, oldest first.
+    /// Returns the earlier revisions of a message, oldest first.
     pub fn revisions(&self, message: &MessageId) -> Vec<Revision> {
         self.revisions.get(message).cloned().unwrap_or_default()
     }
 
-    /// The persisted fragments, in the order they were first put.
+    /// Returns the persisted fragments, in the order in which they were first put.
     pub fn fragments(&self) -> &[StoredFragment] {
         &self.fragments
     }
 
-    /// Keeps fragments.
+    /// Stores fragments.
     pub fn put_fragments(&mut self, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
         fragments.iter().try_for_each(|fragment| fragment.check("put_fragments"))?;
         self.place_fragments(fragments.to_vec());
@@ -180,14 +180,14 @@ impl ChatState {
         Ok(())
     }
 
-    /// Forgets a fragment. False if there was none.
+    /// Removes a fragment. Returns false if it did not exist.
     pub fn remove_fragment(&mut self, id: &FragmentId) -> bool {
         let before = self.fragments.len();
         self.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
         self.fragments.len() < before
     }
 
-    /// What of its graph is not as it must be.
+    /// Returns the violated invariants of the graph.
     pub fn check(&self) -> Vec<Finding> {
         let checkpoints: Vec<_> = self.checkpoints.values().cloned().collect();
         check_chat_graph(&self.chat, &self.nodes, &self.branches(), &checkpoints)
@@ -219,7 +219,7 @@ impl ChatState {
         self.find(id).ok_or_else(|| Error::not_found(operation, "message", id))
     }
 
-    /// The messages from a root to this one.
+    /// Returns the messages from the root to this one.
     fn path(&self, end: Option<&MessageId>) -> Result<Vec<&Placed>> {
         let mut next = end;
         let mut path = Vec::new();

@@ -8,9 +8,9 @@ use context_core::base::sealed;
 use context_core::message::{Placed, graph};
 use context_core::store::{Branch, Chat, Checkpoint, Finding};
 
-/// Checks the graph of one chat: ids are unique, parents exist and come first, depths count, no
-/// cycles, bodies can be read, heads and checkpoints point at messages, the active branch exists,
-/// every message is reached by a branch or a checkpoint.
+/// Checks the graph of one chat: ids are unique, parents exist and come first, depths are
+/// consistent, there are no cycles, bodies can be decoded, heads and checkpoints point to messages,
+/// the active branch exists, and a branch or a checkpoint reaches every message.
 pub fn check_chat_graph(
     chat: &Chat,
     nodes: &[Placed],
@@ -42,7 +42,7 @@ pub fn check_chat_graph(
         if by_id.insert(&placed.node.id, placed).is_some() {
             report(&about, "stored twice".to_owned());
         }
-        // What is sealed, only the layer that sealed it can judge.
+        // Only the encrypting layer can check sealed bodies.
         if placed.node.role().is_some() && placed.node.body().kind() != sealed::KIND {
             match placed.node.message() {
                 Err(error) => report(&about, error.to_string()),

@@ -1,11 +1,10 @@
-//! Checksums of stored values, bound to what the value belongs to.
+//! Checksums of stored values, bound to the owner of the value.
 //!
-//! [`pack`](crate::pack) has a checksum in every record. Everything else that a store keeps gets
-//! one from here: a [`Checksum`] begins with the kind of the thing and takes its names (chat, id,
-//! number) and its content, so that a value that was moved to another row, or to a column that is
-//! not its own, does not pass.
+//! Every record of [`pack`](context_store_kit::pack) has a checksum. For all other stored values
+//! there is [`Checksum`]. It covers the kind of the thing, its names (chat, id, number) and its
+//! content, so that a value that was moved to another row or column fails the check.
 //!
-//! A store keeps the number in a column of its own, or behind the bytes of a value:
+//! A store keeps the number in a column of its own, or appends it to the bytes of a value:
 //!
 //! ```
 //! use context_store_kit::checksum::Checksum;
@@ -17,60 +16,60 @@
 //! assert!(place().bytes(b"Hello").check(kept).is_ok());
 //! assert!(place().bytes(b"Jello").check(kept).is_err());
 //!
-//! // Behind the bytes.
+//! // Appended to the bytes.
 //! let sealed = place().seal(b"Hello".to_vec());
 //! assert_eq!(place().open(&sealed.into())?, "Hello");
 //! # Ok::<_, context_store_kit::checksum::ChecksumError>(())
 //! ```
 //!
-//! A checksum finds damage. It keeps nobody from changing a value on purpose.
+//! A checksum detects damage. It does not protect against deliberate changes.
 
 use bytes::Bytes;
 use crc32fast::Hasher;
 
-/// How many bytes [`Checksum::seal`] adds.
+/// Number of bytes that [`Checksum::seal`] appends.
 pub const SEAL_BYTES: usize = 4;
 
-/// A value that is not what was written, or not where it was written.
+/// The checksum of a value that was damaged or moved does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the checksum differs")]
 pub struct ChecksumError;
 
-/// A CRC-32 over fields. Each field counts with its type and its length, so `"ab", "c"` is not
-/// `"a", "bc"`.
+/// A CRC-32 over typed fields. The type and the length of each field are included, so `"ab", "c"`
+/// differs from `"a", "bc"`.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Checksum(Hasher);
 
 impl Checksum {
-    /// Begins the checksum of a thing of this kind: usually the name of its table or key.
+    /// Starts the checksum of a thing of this kind, usually the name of its table or key.
     pub fn of(kind: &str) -> Self {
         Self(Hasher::new()).text(kind)
     }
 
-    /// Takes a number.
+    /// Adds a number.
     pub fn int(mut self, value: i64) -> Self {
         self.0.update(&headed(b'i', value.to_le_bytes()));
         self
     }
 
-    /// Takes fields that were put together before.
+    /// Adds fields that were concatenated before.
     pub fn fields(mut self, fields: &Fields) -> Self {
         self.0.update(&fields.0);
         self
     }
 
-    /// Takes a text.
+    /// Adds a text.
     pub fn text(self, value: &str) -> Self {
         self.field(b't', value.as_bytes())
     }
 
-    /// Takes bytes.
+    /// Adds bytes.
     pub fn bytes(self, value: &[u8]) -> Self {
         self.field(b'b', value)
     }
 
-    /// Takes a text or that there is none.
+    /// Adds a text or its absence.
     pub fn optional_text(self, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(value),
@@ -78,7 +77,7 @@ impl Checksum {
         }
     }
 
-    /// Takes a number or that there is none.
+    /// Adds a number or its absence.
     pub fn optional_int(self, value: Option<i64>) -> Self {
         match value {
             Some(value) => self.int(value),
@@ -86,24 +85,24 @@ impl Checksum {
         }
     }
 
-    /// Takes that there is no value.
+    /// Adds the absence of a value.
     pub fn none(mut self) -> Self {
         self.0.update(b"n");
         self
     }
 
-    /// Returns the checksum of all that was taken.
+    /// Returns the checksum of all added fields.
     #[must_use]
     pub fn value(self) -> u32 {
         self.0.finalize()
     }
 
-    /// Compares the checksum of all that was taken with one that was kept.
+    /// Compares the checksum of all added fields with a stored one.
     pub fn check(self, kept: u32) -> Result<(), ChecksumError> {
         if self.value() == kept { Ok(()) } else { Err(ChecksumError) }
     }
 
-    /// Takes bytes and returns them with the checksum behind them.
+    /// Adds bytes and returns them with the checksum appended.
     #[must_use]
     pub fn seal(self, mut content: Vec<u8>) -> Vec<u8> {
         let sum = self.bytes(&content).value();
@@ -111,7 +110,8 @@ impl Checksum {
         content
     }
 
-    /// Returns the bytes that [`seal`](Self::seal) was given, without copying them.
+    /// Checks the checksum and returns the bytes that were given to [`seal`](Self::seal), without
+    /// copying them.
     pub fn open(self, sealed: &Bytes) -> Result<Bytes, ChecksumError> {
         let (content, sum) = sealed.split_last_chunk::<SEAL_BYTES>().ok_or(ChecksumError)?;
         self.bytes(content).check(u32::from_le_bytes(*sum))?;
@@ -125,13 +125,13 @@ impl Checksum {
     }
 }
 
-/// Fields as a [`Checksum`] takes them, put together first: for rows that are read by the thousand,
-/// since many short pieces take several times as long as one.
+/// Concatenated fields for a [`Checksum`]. Useful for rows that are read by the thousand, because
+/// hashing many short pieces takes several times as long as hashing one.
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<u8>);
 
 impl Fields {
-    /// Takes none any more; its memory is used again.
+    /// Removes all fields and keeps the allocation.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -147,7 +147,7 @@ impl Fields {
         self.0.extend_from_slice(value.as_bytes());
     }
 
-    /// Adds that there is no value.
+    /// Adds the absence of a value.
     pub fn none(&mut self) {
         self.0.push(b'n');
     }

@@ -1,8 +1,8 @@
 //! Parts that stores share: a chat as plain data, the words and ranking of full-text search, packed
 //! runs of messages, and checksums.
 //!
-//! A store that keeps one value per chat implements [`StateStore`]. A store that keeps rows uses the
-//! same decisions and forms one by one.
+//! A store that keeps one value per chat implements [`StateStore`]. A store that keeps rows uses
+//! the same decisions and forms one by one.
 //!
 //! | module | holds |
 //! |---|---|

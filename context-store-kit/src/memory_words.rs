@@ -1,17 +1,16 @@
 //! Counting the words of a memory record.
 
-/// How often words that are looked for are in the words of a record: what stores without an index
-/// of their own rank by.
+/// Counts of the query's words in one record. Stores without an index rank by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryWords {
-    /// How many words the record has.
+    /// Number of words in the record.
     pub length: u64,
-    /// How often each of the words that are looked for is there.
+    /// Number of occurrences of each query word in the record.
     pub counts: Vec<u32>,
 }
 
 impl MemoryWords {
-    /// Counts these words in those of a record.
+    /// Counts the wanted words among a record's words.
     pub fn count(wanted: &[String], words: &str) -> Self {
         let mut counts = vec![0; wanted.len()];
         let mut length = 0;
@@ -24,7 +23,7 @@ impl MemoryWords {
         Self { length, counts }
     }
 
-    /// Whether one of them is there.
+    /// Returns whether the record has at least one of the words.
     pub fn is_hit(&self) -> bool {
         self.counts.iter().any(|count| *count > 0)
     }

@@ -1,13 +1,13 @@
-//! The packed form: several nodes in one run of bytes.
+//! The packed form of nodes: several nodes in one byte string.
 //!
-//! Reading a chain costs by the row, hardly by the byte, so stores keep runs of nodes in one value.
-//! Packed runs can be put behind each other and are again a packed run; a reader slices the bodies
-//! out without copying. Using this form is a store's choice, not a duty.
+//! Reading a chain costs time per row, and hardly any per byte, so stores keep runs of nodes in one
+//! value. Concatenated packed runs are a packed run again. Readers slice the bodies without copying
+//! them. Stores may use this form, but need not.
 //!
 //! A record, little-endian, version 2 of the layout:
 //!
 //! ```text
-//! u32 CRC-32 of all that follows  u32 length of what follows
+//! u32 CRC-32 of all other fields  u32 length of the fields after it
 //! u8 kind (0 system, 1 user, 2 assistant, 3 tool, 4 boundary; +128: counted)
 //! u8 length of the body's kind (0: "message")              u16 body version
 //! u32 revision                    u32 tokens (0 if not counted)
@@ -15,10 +15,10 @@
 //! id, body's kind, body
 //! ```
 //!
-//! Every function that reads compares the checksum of each record it passes. Version 1 is the same
-//! without the checksum. [`upgrade`] reads it and nothing else does: which layout a run has is said
-//! by the version of the schema that it is kept in, never by its bytes, so that damage cannot
-//! choose the unchecked one.
+//! Every public function that reads version 2, except [`id_of`], compares the checksum of each
+//! record it visits. Version 1 of the layout has no checksums, and only [`upgrade`] reads it. The
+//! version of a store's schema determines the layout of a run, never the bytes themselves, so that
+//! damage cannot select the layout without checksums.
 
 use std::sync::{Arc, LazyLock};
 
@@ -29,40 +29,40 @@ use context_core::Chain;
 use context_core::message::{LazyRun, NodeKind};
 use context_core::{Encoded, Message, MessageId, Node, Role, Timestamp};
 
-/// The bytes of the checksum in front of a record.
+/// Length of the checksum before a record, in bytes.
 const SUM: usize = 4;
-/// The bytes from the length to the length of the id.
+/// Length of the fields from the length to the id's length, in bytes.
 const HEADER: usize = 26;
-/// Set in the kind of a node that was counted.
+/// The flag in the kind of a node with a token count.
 const COUNTED: u8 = 128;
 
-/// Packed bytes that are not what was written.
+/// An error of packed bytes that are damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("packed nodes are broken at byte {offset}: {fault}")]
 pub struct UnpackError {
-    /// At which byte the record begins that is broken, from 0.
+    /// The offset of the damaged record in bytes.
     pub offset: usize,
-    /// The way in which it is broken.
+    /// The kind of damage.
     pub fault: UnpackFault,
 }
 
-/// The way in which a record is broken.
+/// The kind of damage of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnpackFault {
-    /// Lengths that do not fit, a kind that is none, an id that is no text.
+    /// Inconsistent lengths, an unknown kind, or an id that is not UTF-8.
     #[error("no record begins there")]
     Frame,
-    /// A checksum that is not that of the record.
+    /// The checksum does not match the record.
     #[error("the checksum differs")]
     Checksum,
-    /// More or fewer records than there must be.
+    /// The number of records is not the expected one.
     #[error("it has another number of records")]
     Count,
 }
 
-/// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 and records 4
-/// GiB: [`limits`](context_core::base::limits) keeps nodes far below.
+/// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 bytes and
+/// records 4 GiB. [`limits`](crate::base::limits) keeps nodes far below.
 pub fn pack(node: &Node, out: &mut Vec<u8>) {
     let body = node.body();
     let kind = if body.kind() == Message::KIND { "" } else { body.kind() };
@@ -93,12 +93,12 @@ pub fn pack_all<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Vec<u8> {
     out
 }
 
-/// Reads a packed run. The bodies are slices of `bytes`.
+/// Unpacks a run. The bodies are slices of `bytes`.
 pub fn unpack(bytes: &Bytes) -> Result<Vec<Arc<Node>>, UnpackError> {
     nodes(bytes, Layout::Checked)
 }
 
-/// Reads a run that [`count`] has passed, without comparing its checksums again.
+/// Unpacks a run that [`count`] has checked, without comparing its checksums again.
 fn unpack_counted(bytes: &Bytes) -> Vec<Arc<Node>> {
     nodes(bytes, Layout::Counted).expect("counted when the chain was made")
 }
@@ -108,14 +108,14 @@ fn unpack_counted(bytes: &Bytes) -> Vec<Arc<Node>> {
 pub struct PackedRun {
     /// The packed nodes.
     pub bytes: Bytes,
-    /// How many of them to take; `usize::MAX` for all.
+    /// Number of nodes to take. `usize::MAX` for all.
     pub take: usize,
-    /// Whether there must be just as many.
+    /// Whether the run must have exactly `take` nodes.
     pub is_whole: bool,
 }
 
-/// Returns a chain of packed runs, behind `skipped` other nodes. Checks frames and checksums now and
-/// reads the nodes when one of them is looked at.
+/// Returns a chain of packed runs, behind `skipped` other nodes. Checks frames and checksums now
+/// and reads the nodes when one of them is looked at.
 pub fn chain(
     skipped: u64,
     runs: impl IntoIterator<Item = PackedRun>,
@@ -130,7 +130,7 @@ pub fn chain(
     Ok(Chain::from_lazy(skipped, lazy.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Counts the nodes of a packed run, checking all that [`unpack`] checks.
+/// Counts the nodes of a packed run, with the same checks as [`unpack`].
 pub fn count(bytes: &[u8]) -> Result<usize, UnpackError> {
     let (mut n, mut offset) = (0, 0);
     while offset < bytes.len() {
@@ -140,8 +140,8 @@ pub fn count(bytes: &[u8]) -> Result<usize, UnpackError> {
     Ok(n)
 }
 
-/// Cuts a packed run before its `n`th node, without copying. Behind the end there is nothing to cut
-/// off. The nodes before the cut are checked.
+/// Splits a packed run before its `n`th node, without copying. If there are fewer nodes, the second
+/// part is empty. The nodes before the split are checked.
 pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> {
     let mut offset = 0;
     for _ in 0..n {
@@ -154,7 +154,7 @@ pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> 
 }
 
 /// Returns the id of the `n`th node of a packed run, from 0. Checks frames only: for runs whose
-/// checksums are compared by [`count`].
+/// checksums [`count`] has compared.
 pub fn id_of(bytes: &[u8], n: usize) -> Result<MessageId, UnpackError> {
     let mut offset = 0;
     for _ in 0..n {
@@ -163,8 +163,7 @@ pub fn id_of(bytes: &[u8], n: usize) -> Result<MessageId, UnpackError> {
     Ok(Record::read(bytes, offset, Layout::Counted)?.id())
 }
 
-/// Writes a run of version 1 of the layout as one of version 2: for a store that brings older data
-/// up to date.
+/// Converts a run from version 1 of the layout to version 2, for stores that migrate older data.
 pub fn upgrade(bytes: &[u8]) -> Result<Vec<u8>, UnpackError> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 64);
     let mut offset = 0;
@@ -178,9 +177,10 @@ pub fn upgrade(bytes: &[u8]) -> Result<Vec<u8>, UnpackError> {
     Ok(out)
 }
 
-/// The checksum of a record.
+/// Returns the checksum of a record.
 fn sum_of(record: &[u8]) -> [u8; SUM] {
-    /// Made once: finding out what the processor can do is a tenth of the work on a short record.
+    /// Created once, because detecting the processor's features takes a tenth of the time of a
+    /// short record.
     static BLANK: LazyLock<Hasher> = LazyLock::new(Hasher::new);
 
     let mut hasher = BLANK.clone();
@@ -199,10 +199,10 @@ fn nodes(bytes: &Bytes, layout: Layout) -> Result<Vec<Arc<Node>>, UnpackError> {
     Ok(nodes)
 }
 
-/// How a record is to be read.
+/// The layout of a record, and the checks to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// With a checksum, which is compared.
+    /// With a checksum to compare.
     Checked,
     /// With a checksum that was compared before.
     Counted,
@@ -241,7 +241,7 @@ struct Record<'a> {
     end: usize,
 }
 
-/// Whether bytes are text. Most are short and ASCII, which is known without making one of them.
+/// Returns whether bytes are UTF-8. Most are short and ASCII, which is cheaper to check.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
@@ -260,7 +260,7 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// Reads the record whose length is at `offset`.
+    /// Reads the record whose length field is at `offset`.
     fn try_read(bytes: &'a [u8], offset: usize) -> Option<Self> {
         let header: &[u8; HEADER] = bytes.get(offset..)?.first_chunk()?;
         let length = u32::from_le_bytes(*header.first_chunk()?) as usize;
@@ -274,7 +274,7 @@ impl<'a> Record<'a> {
         (is_text && body <= end).then_some(Self { kind, header, id, body_kind, body, end })
     }
 
-    /// Its id, which [`is_text`] has seen.
+    /// Returns the id, which [`is_text`] has checked.
     fn id(&self) -> MessageId {
         MessageId::from(&*String::from_utf8_lossy(self.id))
     }

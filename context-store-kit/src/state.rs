@@ -1,4 +1,5 @@
-//! Stores that keep each chat as one value: three calls to write, the rest is here.
+//! Stores that keep each chat as one value. A backend implements three methods; this module derives
+//! the rest.
 
 mod seam;
 
@@ -12,13 +13,15 @@ use context_core::base::limits;
 use context_core::store::{CheckReport, Cursor, Erasure, Page};
 use context_core::{CancelSignal, ChatRef, Result, UserId};
 
-/// A backend that can keep one value per chat and replace it in a transaction. Who implements this
-/// has [`HistoryStore`](context_core::store::HistoryStore), [`FragmentStore`](context_core::store::FragmentStore) and
-/// [`SearchStore`](context_core::store::SearchStore), and returns itself from [`Store`](context_core::Store)'s methods.
+/// A backend that can keep one value per chat and replace it in a transaction. An implementor gets
+/// [`HistoryStore`](crate::store::HistoryStore), [`FragmentStore`](crate::store::FragmentStore) and
+/// [`SearchStore`](crate::store::SearchStore), and returns itself from [`Store`](crate::Store)'s
+/// methods.
 ///
-/// What a call means is decided by [`ChatState`], so there is nothing to get wrong but the
-/// transaction. The price: a write costs the whole chat, a listing or a search all chats of the
-/// user. A backend that should not pay it implements the traits themselves.
+/// [`ChatState`] implements the meaning of each call, so an implementor has to get only the
+/// transaction right. The cost: a write costs time in the size of the chat, a listing or a search
+/// in the size of all chats of the user. A backend that cannot afford this implements the traits
+/// themselves.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -82,29 +85,29 @@ use context_core::{CancelSignal, ChatRef, Result, UserId};
 /// ```
 #[async_trait]
 pub trait StateStore: Send + Sync {
-    /// A chat, if there is one.
+    /// Returns a chat, if it exists.
     async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>>;
 
-    /// All chats of a user, or of everybody, as one consistent state and in any order.
+    /// Returns all chats of a user, or of all users, as one consistent snapshot and in any order.
     async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>>;
 
-    /// Changes one chat in one transaction that no other write comes between: reads the chat, or
-    /// finds that there is none, lets `change` work on it and keeps what it leaves there, which may
-    /// be nothing. If it returns an error nothing is kept.
+    /// Changes one chat in one serialized transaction. Reads the chat (`None` if it does not
+    /// exist), calls `change` with it, and stores the value that `change` leaves there; `None`
+    /// deletes the chat. If `change` returns an error, nothing is stored.
     ///
-    /// `change` is also given the number of chats ever created in the whole store. It is 0 in a new
-    /// store, `change` counts it up, and it is kept in the same transaction. It must never go back:
-    /// it tells a chat from one that had the same id and was deleted.
+    /// The second argument of `change` is the number of chats ever created in the whole store. It
+    /// is 0 in a new store, `change` increments it, and it is stored in the same transaction. It
+    /// must never decrease: it distinguishes a chat from a deleted one with the same id.
     ///
-    /// `change` is quick, does no I/O and is `'static`, so that it can be moved to a thread where
-    /// blocking is allowed. A caller may drop the future at any time: what began there goes on to
-    /// its end, or leaves nothing.
+    /// `change` is fast, does no I/O and is `'static`, so that it can be moved to a thread that may
+    /// block. A caller may drop the future at any time: a started transaction then either completes
+    /// or leaves no effect.
     async fn change<T, F>(&self, chat: &ChatRef, change: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static;
 
-    /// What [`Maintenance::check`](context_core::store::Maintenance::check) asks of the chats.
+    /// Implements [`Maintenance::check`](crate::store::Maintenance::check) for the chats.
     async fn check_states(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         for state in self.states(None).await? {
@@ -116,7 +119,7 @@ pub trait StateStore: Send + Sync {
         Ok(report)
     }
 
-    /// What [`Maintenance::users`](context_core::store::Maintenance::users) lists.
+    /// Implements [`Maintenance::users`](crate::store::Maintenance::users).
     async fn users_of_states(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         limits::check_page("users", limit)?;
         let all = self.states(None).await?;
@@ -129,8 +132,8 @@ pub trait StateStore: Send + Sync {
         Ok(Page { items, next })
     }
 
-    /// What [`Maintenance::erase_user`](context_core::store::Maintenance::erase_user) does to the chats. Traces
-    /// in what the backend has freed are for the caller to clear.
+    /// Implements [`Maintenance::erase_user`](crate::store::Maintenance::erase_user) for the chats.
+    /// The caller clears traces in space that the backend has freed.
     async fn erase_states(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         const OPERATION: &str = "erase_user";
         limits::check_id(OPERATION, "user", user.as_str())?;

@@ -9,9 +9,9 @@
 //!
 //! Readable for whoever reads the backend: ids of users, chats, messages, fragments and streams;
 //! names of branches, checkpoints and commit keys; roles, times, counts of tokens, sizes; keys of
-//! metadata; and numbers that are [added](context_core::store::ChatPatch::add) to metadata, with the names
-//! of their fields, since the backend adds them. Of trajectories: labels, kinds, ids and authors of
-//! nodes; names of edges; names of fields; yes or no; links to messages;
+//! metadata; and numbers that are [added](context_core::store::ChatPatch::add) to metadata, with
+//! the names of their fields, since the backend adds them. Of trajectories: labels, kinds, ids and
+//! authors of nodes; names of edges; names of fields; yes or no; links to messages;
 //! [measures](context_core::trajectory::Measures), the names of models and errors among them; names
 //! of steps and of their params; states, times and counts.
 //!

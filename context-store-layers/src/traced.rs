@@ -27,8 +27,8 @@ use crate::offer::forward_store;
 /// # Fields
 ///
 /// Each span has `operation` (the name without `context.store.`), `store`
-/// ([`StoreInfo::name`](context_core::store::StoreInfo)) and `outcome`; a call whose future is dropped has
-/// no outcome. A call that fails has the outcome `error`, `error.kind`
+/// ([`StoreInfo::name`](context_core::store::StoreInfo)) and `outcome`; a call whose future is
+/// dropped has no outcome. A call that fails has the outcome `error`, `error.kind`
 /// ([`ErrorKind::as_str`](context_core::ErrorKind::as_str)) and `error.retry` (`never`, `safe`,
 /// `after_refresh`), and nothing of what came back.
 ///

@@ -1,4 +1,4 @@
-//! Context fragments that are kept with a chat.
+//! Persisted context fragments of a chat.
 
 use bytes::Bytes;
 use context_core::base::FragmentId;

@@ -43,14 +43,14 @@
 //! * **Memories** ([`Store::memories`](context_core::Store::memories)): writers of one user come
 //!   one after another, and what is written is found at once. How rare a word is comes from
 //!   counters, so it is exact in a scope of any size. Above
-//!   [`EXACT_MEMORY_POSTINGS`](context_core::base::limits::EXACT_MEMORY_POSTINGS) a search reads up to
-//!   1,000 records that have all words, or half of them, and so on until there are two, then 2,000
-//!   places of single words, the rarest first, always the newest first. The index holds hashes of
-//!   64 bits, not words.
+//!   [`EXACT_MEMORY_POSTINGS`](context_core::base::limits::EXACT_MEMORY_POSTINGS) a search reads up
+//!   to 1,000 records that have all words, or half of them, and so on until there are two, then
+//!   2,000 places of single words, the rarest first, always the newest first. The index holds
+//!   hashes of 64 bits, not words.
 //! * **Any text** may be an id, a name or a title, with any character in it: they are kept as
 //!   bytes. (By hand, read them with `convert_from(id, 'UTF8')`.)
-//! * [`Chat::updated_at`](context_core::store::Chat::updated_at) never goes backwards, whatever clocks
-//!   say.
+//! * [`Chat::updated_at`](context_core::store::Chat::updated_at) never goes backwards, whatever
+//!   clocks say.
 //!
 //! # Deployment
 //!
@@ -115,17 +115,19 @@
 //! holds an escaped NUL or half a surrogate pair, which is shown as U+2400 or U+FFFD, or is very
 //! deep, which is not shown. The store itself reads what was written, from a column that holds such
 //! rows whole. The tables are for reading: a row that is changed by hand may contradict that
-//! column, or the head of its round, which the [check](context_core::store::Maintenance::check) finds.
+//! column, or the head of its round, which the [check](context_core::store::Maintenance::check)
+//! finds.
 //!
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes,
 //!   and what it forked from is looked at again.
 //! * PostgreSQL keeps deleted rows until they are vacuumed.
-//!   [Erasing](context_core::store::Maintenance::erase_user) vacuums, as far as nobody reads an older
-//!   state; what is then left in free space, [`vacuum`](context_core::store::Maintenance::vacuum) clears
-//!   by writing the tables anew, for which it locks one after the other. Both need the owner's
-//!   role. Write-ahead logs, replicas and backups are the operator's.
+//!   [Erasing](context_core::store::Maintenance::erase_user) vacuums, as far as nobody reads an
+//!   older state; what is then left in free space,
+//!   [`vacuum`](context_core::store::Maintenance::vacuum) clears by writing the tables anew, for
+//!   which it locks one after the other. Both need the owner's role. Write-ahead logs, replicas and
+//!   backups are the operator's.
 //!
 //! # Upgrades
 //!

@@ -129,7 +129,7 @@ pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
     Ok(StoredFragment { id, metadata, body: Encoded::new(kind, version, value.slice(end..)) })
 }
 
-/// The fragments, in the order they were first put.
+/// Lists the fragments in the order in which they were first put.
 pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
     let key = shared.keys.chat(chat);
     for _ in 0..ATTEMPTS {

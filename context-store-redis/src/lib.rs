@@ -86,8 +86,8 @@
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes.
-//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) take what they remove out of
-//!   memory at once. It leaves the server's files with their next rewriting (`BGREWRITEAOF`,
+//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) take what they remove
+//!   out of memory at once. It leaves the server's files with their next rewriting (`BGREWRITEAOF`,
 //!   `BGSAVE`), which a user of the store may not start.
 //! * Erasing looks at all keys of the store, so that nothing is left that a list forgot. A mark
 //!   without content, a number under a hash of the names, stays for an hour where a chat was.

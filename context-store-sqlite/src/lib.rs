@@ -44,8 +44,8 @@
 //!   scope.
 //! * **Damage is an error.** Every row that content is kept in has a checksum, which reading
 //!   compares; a chain is compared with its branch's head, a list with how many were counted, the
-//!   schema with what was made. [`Maintenance::check`](context_core::store::Maintenance::check) compares
-//!   all of them.
+//!   schema with what was made. [`Maintenance::check`](context_core::store::Maintenance::check)
+//!   compares all of them.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A
 //!   handle reads what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read
@@ -58,8 +58,8 @@
 //!   processes of one machine may share it; a writer waits up to
 //!   [`busy_timeout`](SqliteConfig::busy_timeout), then gets an `Unavailable` error that is safe to
 //!   retry.
-//! * [`backup`](context_core::store::Maintenance::backup) copies it while it is in use. A plain copy needs
-//!   the `-wal` file beside it and nobody writing.
+//! * [`backup`](context_core::store::Maintenance::backup) copies it while it is in use. A plain
+//!   copy needs the `-wal` file beside it and nobody writing.
 //! * Every connection is a thread: one that writes and up to [`readers`](SqliteConfig::readers)
 //!   that read. Waiting for the disk or for another process never blocks a thread of the runtime.
 //! * A file of a version without full text gets its index when it is opened, unless it is not
@@ -68,25 +68,25 @@
 //! * Words of what was changed or deleted are not found any more at once; their bytes leave the
 //!   index in time, and with [`vacuum`](context_core::store::Maintenance::vacuum) and
 //!   [`erase_user`](context_core::store::Maintenance::erase_user) for certain.
-//! * [`Chat::updated_at`](context_core::store::Chat::updated_at) never goes backwards, whatever clocks
-//!   say.
+//! * [`Chat::updated_at`](context_core::store::Chat::updated_at) never goes backwards, whatever
+//!   clocks say.
 //!
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes,
 //!   and what it forked from is looked at again.
-//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) overwrite what they free and
-//!   empty the write-ahead log, as far as nobody reads an older state: a redaction then leaves that
-//!   to later, erasing says so. Copies that earlier writes have left in unused pages are cleared by
-//!   [`vacuum`](context_core::store::Maintenance::vacuum), which erasing includes. It needs as much room
-//!   beside the file as the file takes.
+//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) overwrite what they free
+//!   and empty the write-ahead log, as far as nobody reads an older state: a redaction then leaves
+//!   that to later, erasing says so. Copies that earlier writes have left in unused pages are
+//!   cleared by [`vacuum`](context_core::store::Maintenance::vacuum), which erasing includes. It
+//!   needs as much room beside the file as the file takes.
 //! * A blob goes with the last chat that refers to it, in the same transaction. What it took is
-//!   used again; its bytes are cleared by [`vacuum`](context_core::store::Maintenance::vacuum) and by
-//!   erasing.
+//!   used again; its bytes are cleared by [`vacuum`](context_core::store::Maintenance::vacuum) and
+//!   by erasing.
 //! * What is forgotten of memories is overwritten and taken out of the log at once, as a redaction
 //!   is; copies that earlier writes have left are cleared by
-//!   [`vacuum`](context_core::store::Maintenance::vacuum) and by erasing. The index of memories holds
-//!   numbers that stand for words, never the words.
+//!   [`vacuum`](context_core::store::Maintenance::vacuum) and by erasing. The index of memories
+//!   holds numbers that stand for words, never the words.
 //! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages
 //!   goes in a second, with full text in some more; other writers wait for it.
 //!
@@ -111,8 +111,8 @@
 //!   processes one does it.
 //! * A step adds to what is there and moves it; it never changes what a message says. Every release
 //!   reads the files of all earlier ones, opened to write. There is no way back: make a
-//!   [`backup`](context_core::store::Maintenance::backup) with the older program first, and stop it, since
-//!   it does not know the new schema.
+//!   [`backup`](context_core::store::Maintenance::backup) with the older program first, and stop
+//!   it, since it does not know the new schema.
 //! * A newer file is refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported)
 //!   and not touched.
 //!

@@ -64,7 +64,7 @@ impl Vocabulary {
         }
     }
 
-    /// How many tokens the text is.
+    /// Counts the tokens of a text.
     pub fn count(self, text: &str) -> u64 {
         let loaded = match self {
             Self::O200kBase => &*O200K_BASE,

@@ -248,7 +248,7 @@ impl OpenRound {
         .await
     }
 
-    /// Adds an edge between two nodes of this round. Without a name, it is what can be inferred.
+    /// Adds an edge between two nodes of this round. Without a name, the name is inferred.
     pub async fn connect(
         &self,
         from: NodeId,
@@ -301,7 +301,7 @@ impl OpenRound {
         self.flush().await
     }
 
-    /// What is to be done.
+    /// Returns the workflow queues.
     pub fn queues(&self) -> Queues {
         self.round().queues().clone()
     }

@@ -34,7 +34,7 @@ impl OpenOptions {
         self
     }
 
-    /// Says which node called the agent.
+    /// Sets the node that called the agent.
     #[must_use]
     pub fn parent(mut self, parent: ParentNode) -> Self {
         self.parent = Some(parent);

@@ -21,9 +21,9 @@
 //! Nothing else, and nothing of another round: what a round began with was not made by the round
 //! before. Of files, those below the working folder, or the folders that [`HostPreviews`] names:
 //! what else a tool has named is described without its content. Keys are
-//! [masked](context_core::base::secrets) in all of it, and in the answer, and so are values that are
-//! secrets by their name. All of it stands as texts in one JSON object, which no content can end:
-//! to the model it is data, and the system prompt says so.
+//! [masked](context_core::base::secrets) in all of it, and in the answer, and so are values that
+//! are secrets by their name. All of it stands as texts in one JSON object, which no content can
+//! end: to the model it is data, and the system prompt says so.
 //!
 //! What is not here: when portraits are made. Whoever runs the agent calls [`Portraits::schedule`]
 //! as often as it likes, and [`Portraits::await_all`] once at the end.

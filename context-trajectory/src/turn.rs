@@ -28,7 +28,7 @@ pub struct Turn {
     pub calls: Vec<TurnCall>,
     /// Which nodes it follows; all endpoints, if none is named.
     pub after: Vec<NodeId>,
-    /// The messages it stands for.
+    /// The messages that the node represents.
     pub messages: Vec<MessageLink>,
     /// What it took.
     pub measures: Measures,
@@ -49,7 +49,7 @@ pub struct TurnCall {
     pub params: Json,
     /// Why it cannot be made, if it cannot: its result.
     pub invalid: Option<Arc<str>>,
-    /// The messages it stands for.
+    /// The messages that the node represents.
     pub messages: Vec<MessageLink>,
 }
 

@@ -42,7 +42,7 @@ struct BranchRecord<'a> {
     /// Its newest message.
     head: Option<&'a str>,
     messages: u64,
-    /// Whether it is the one that is worked on.
+    /// Whether this is the active branch.
     active: bool,
     created_at: String,
 }

@@ -43,15 +43,15 @@ struct EraseRecord<'a> {
     user: &'a str,
     /// Chats that were erased.
     chats: u64,
-    /// Messages that were erased, on all branches.
+    /// Number of erased messages, on all branches.
     messages: u64,
     /// Blobs that were erased.
     blobs: u64,
     /// Streams that were erased.
     streams: u64,
-    /// Rounds of trajectories that were erased.
+    /// Number of erased trajectory rounds.
     rounds: u64,
-    /// Records of memories that were erased.
+    /// Number of erased memory records.
     memories: u64,
     /// Records of this user that were found afterwards.
     remaining: u64,

@@ -103,7 +103,7 @@ struct PrepareRecord<'a> {
     breakdown: &'a Breakdown,
     #[serde(flatten)]
     estimate: &'a Estimate,
-    /// What was repaired, and what the form cannot hold.
+    /// Repairs, and content that the form cannot represent.
     diagnostics: &'a [Diagnostic],
 }
 

@@ -51,11 +51,11 @@ struct ShowRecord<'a> {
     nodes: Vec<NodeRecord>,
 }
 
-/// A node that stands for a message.
+/// A node that represents a message.
 #[derive(Serialize)]
 struct NodeRecord {
     session: String,
-    /// The agent, 0 for the main one.
+    /// The calling agent, 0 for the main one.
     agent: u32,
     /// Round and number, as in `0.3`.
     node: String,

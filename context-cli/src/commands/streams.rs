@@ -95,7 +95,7 @@ struct StreamRecord<'a> {
     run: u32,
     chunks: u64,
     bytes: u64,
-    /// What went wrong, if it failed.
+    /// The error, if the stream failed.
     error: Option<&'a str>,
     created_at: String,
     /// When somebody asked to cancel it.

@@ -9,7 +9,7 @@ use crate::text::{clean, count};
 pub(crate) fn graphviz(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "digraph chat {\n  node [shape=box, style=rounded];\n".to_owned();
-    // Writing to a string does not fail.
+    // Writing to a string never fails.
     for (i, piece) in boxes.iter().enumerate() {
         let _ = match piece {
             Piece::Hidden(n) => {

@@ -10,7 +10,7 @@ use crate::text::{clean, count};
 pub(crate) fn mermaid(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "flowchart TD\n".to_owned();
-    // Writing to a string does not fail.
+    // Writing to a string never fails.
     for (i, piece) in boxes.iter().enumerate() {
         let _ = match piece {
             Piece::Hidden(n) => writeln!(text, "  n{i}([\"{}\"])", count(*n, "message")),

@@ -92,7 +92,7 @@ pub(super) enum Body<'a> {
     Opaque(Cow<'a, Json>),
 }
 
-/// Where the bytes of media are.
+/// The location of media bytes.
 #[derive(Debug, serde::Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum Source<'a> {
@@ -113,7 +113,7 @@ pub(super) enum Source<'a> {
     },
 }
 
-/// What a tool is called with.
+/// The input of a tool call.
 #[derive(Debug, serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum Input<'a> {

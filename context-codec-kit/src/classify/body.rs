@@ -1,6 +1,6 @@
-//! What the body of an error says, whoever wrote it.
+//! Parsing of error bodies of all providers.
 //!
-//! | who | form |
+//! | provider | form |
 //! |---|---|
 //! | Anthropic | `{"type":"error","error":{"type":…,"message":…}}` |
 //! | OpenAI and most others | `{"error":{"message":…,"type":…,"code":…,"param":…}}` |
@@ -11,9 +11,8 @@
 //! | proxies | any of these as a string in `message` or `metadata.raw`, or printed by Python behind words |
 //! | gateways | HTML, or plain text |
 //!
-//! Bodies are scanned rather than parsed: what is found in one that is cut off in the middle still
-//! counts, and no depth of nesting costs anything but its length. What a body repeats of the
-//! request is passed over.
+//! Bodies are scanned rather than parsed. So a truncated body still yields what it contains, and
+//! nesting costs no more than its length. Echoes of the request are skipped.
 
 mod scan;
 
@@ -22,38 +21,38 @@ use std::time::Duration;
 use self::scan::{Scanner, Value};
 use super::duration;
 
-/// How much of a body is looked at: its beginning, where all providers say what is wrong, and its
-/// end.
+/// The examined part of a body: its beginning, where all providers report the error, and its end.
 const HEAD: usize = 48 << 10;
 const TAIL: usize = 16 << 10;
 
-/// How many words are kept in all, in bytes, and of a single string its beginning and its end.
+/// Limits in bytes on the collected text, in total and for the beginning and end of a single
+/// string.
 const WORDS: usize = 16 << 10;
 const STRING_HEAD: usize = 6 << 10;
 const STRING_TAIL: usize = 2 << 10;
 
-/// How many times a body may stand as a string in another.
+/// Maximum number of levels of bodies that are strings inside other bodies.
 const LEVELS: usize = 4;
 
-/// What a body says.
+/// The contents of an error body.
 #[derive(Debug, Default)]
 pub(super) struct Body {
-    /// The words for people.
+    /// The message for people.
     pub(super) message: String,
-    /// All words that say what is wrong.
+    /// All text that describes the error.
     pub(super) words: String,
-    /// Codes and types as they were written, the outermost first and of one level the most telling
-    /// first.
+    /// Codes and types as written, the outermost level first, and the most specific first within a
+    /// level.
     pub(super) codes: Vec<String>,
-    /// The status that a body repeats.
+    /// The status that the body repeats.
     pub(super) status: Option<u16>,
-    /// How long to wait.
+    /// The time to wait before a retry.
     pub(super) retry_after: Option<Duration>,
-    /// Counts under keys of their own.
+    /// Counts that have keys of their own.
     pub(super) counts: Vec<(Count, u64)>,
 }
 
-/// What a count counts.
+/// The meaning of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Window,
@@ -77,13 +76,13 @@ impl Body {
             }
             texts = nested;
         }
-        // What is nested deeper than anyone writes is words.
+        // Text nested deeper than any real body is treated as plain words.
         texts.iter().for_each(|text| reader.add_words(text));
         reader.into_body()
     }
 }
 
-/// The beginning and the end of a long text.
+/// Returns the beginning and the end of a long text.
 fn excerpt(text: &str, head: usize, tail: usize) -> String {
     if text.len() <= head + tail {
         return text.to_owned();
@@ -98,7 +97,7 @@ fn excerpt(text: &str, head: usize, tail: usize) -> String {
     format!("{} … {}", &text[..front], &text[back..])
 }
 
-/// Words that may become the message: the deepest level first, then the better key.
+/// A candidate for the message. The deepest level is preferred, then the best key.
 #[derive(Debug)]
 struct Candidate {
     level: usize,
@@ -122,7 +121,7 @@ impl Reader {
         }
         let outside = scanner.outside();
         self.add_words(outside);
-        // A body of plain words; those around a structure only introduce it.
+        // A body of plain text. Text around a structure only introduces the structure.
         let rank = if scanner.found_structure() { 5 } else { 0 };
         self.suggest(outside, level, rank, 0);
     }
@@ -168,7 +167,7 @@ impl Reader {
         let text = text.trim();
         if !text.is_empty() {
             let text = excerpt(text, STRING_HEAD, STRING_TAIL);
-            // Words that say nothing come after all others.
+            // Generic messages come after all others.
             let rank = if says_nothing(&text) { 4 } else { rank };
             self.candidates.push(Candidate { level, rank, depth, text });
         }
@@ -201,11 +200,11 @@ impl Reader {
     }
 }
 
-/// How well a key tells what is wrong, if at all; lower is better.
+/// Returns how well a key's value describes the error, if at all. Lower is better.
 fn message_rank(key: &str) -> Option<u8> {
     Some(match key {
         "message" | "msg" | "errormessage" | "errormsg" => 0,
-        // No key: the whole body is a string or a list of them.
+        // An empty key: the whole body is a string or a list of strings.
         "" | "error" | "detail" | "errordescription" | "raw" => 1,
         "details" | "param" | "cause" | "errors" | "hint" | "info" => 2,
         "title" | "description" | "reason" => 3,
@@ -213,7 +212,7 @@ fn message_rank(key: &str) -> Option<u8> {
     })
 }
 
-/// How well a key tells the provider's code, if at all; lower is better.
+/// Returns how well a key's value names the provider's code, if at all. Lower is better.
 fn code_rank(key: &str) -> Option<u8> {
     Some(match key {
         "code" | "errorcode" => 0,
@@ -224,7 +223,7 @@ fn code_rank(key: &str) -> Option<u8> {
     })
 }
 
-/// The unit of a key that says how long to wait, in milliseconds.
+/// Returns the unit in milliseconds of a key that holds a time to wait.
 fn retry_unit(key: &str) -> Option<f64> {
     match key {
         "retrydelay" | "retryafter" | "retryafterseconds" | "retryafters" | "retryin" => {
@@ -244,7 +243,7 @@ fn count(key: &str) -> Option<Count> {
     }
 }
 
-/// Whether words only say that something is wrong, as a proxy does that puts the reason elsewhere.
+/// Returns whether a message is generic, as from a proxy that reports the reason elsewhere.
 fn says_nothing(text: &str) -> bool {
     const EMPTY: [&str; 6] = [
         "error",
@@ -258,7 +257,7 @@ fn says_nothing(text: &str) -> bool {
     EMPTY.iter().any(|empty| plain.eq_ignore_ascii_case(empty))
 }
 
-/// Whether a string may be a body, or words in front of one.
+/// Returns whether a string may contain a body.
 fn holds_body(text: &str) -> bool {
     text.match_indices('{')
         .take(8)
@@ -270,7 +269,7 @@ fn may_hold_body(key: &str) -> bool {
         || matches!(key, "" | "body" | "response" | "responsebody" | "data" | "content")
 }
 
-/// Reads a page: its title, or its message, or else its text.
+/// Parses an HTML or XML page: its title, its message, or else its text.
 fn page(text: &str) -> Option<Body> {
     const LONGEST_TITLE: usize = 300;
     let lower = text.to_ascii_lowercase();

@@ -1,8 +1,8 @@
-//! The codes and types that providers give their errors.
+//! Error codes and types of providers.
 
 use context_core::model::ModelErrorCode as Code;
 
-/// Codes that mean one thing, without case and signs and without `error` or `exception` at the end.
+/// Unambiguous codes, normalized: lower case, no punctuation, no `error` or `exception` at the end.
 pub(super) const TELLING: [(Code, &[&str]); 9] = [
     (
         Code::ContextOverflow,
@@ -121,7 +121,7 @@ pub(super) const TELLING: [(Code, &[&str]); 9] = [
     ),
 ];
 
-/// Codes that may mean anything of their kind.
+/// General codes, which cover any error of their class.
 pub(super) const GENERAL: [(Code, &[&str]); 7] = [
     (
         Code::RateLimit,
@@ -171,14 +171,14 @@ pub(super) const GENERAL: [(Code, &[&str]); 7] = [
     (Code::ModelNotFound, &["resourcenotfound"]),
 ];
 
-/// What a code as it was written means by a table.
+/// Looks a code up in a table.
 pub(super) fn lookup(table: &[(Code, &[&str])], code: &str) -> Option<Code> {
     let code = plain(code);
     table.iter().find(|(_, codes)| codes.contains(&code.as_str())).map(|(code, _)| *code)
 }
 
-/// A code without case and signs, without the name space in front and the address behind that
-/// Amazon writes, and without `error` or `exception` at its end.
+/// Normalizes a code: lower case, no punctuation, no `error` or `exception` at the end, and neither
+/// the namespace before the code nor the URL after it that Amazon writes.
 pub(super) fn plain(code: &str) -> String {
     let code = code.rsplit('#').next().unwrap_or(code);
     let code = code.split([':', ' ']).next().unwrap_or(code);

@@ -1,11 +1,11 @@
-//! How long to wait, as providers write it: `34.4s`, `1m30s`, `250ms`, `6h0m0s`, `20 seconds`.
+//! Parsing of durations as providers write them: `34.4s`, `1m30s`, `250ms`, `6h0m0s`, `20 seconds`.
 
 use std::time::Duration;
 
-/// Nobody waits longer; a greater number is a mistake.
+/// Maximum duration. A larger number is taken for a mistake.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// The duration at the beginning of a text and how many bytes it takes.
+/// Parses the duration at the start of a text, and returns its length in bytes.
 pub(super) fn read(text: &str) -> Option<(Duration, usize)> {
     let (mut milliseconds, mut at) = (0.0, 0);
     loop {
@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Option<(Duration, usize)> {
         let spaces = after.len() - after.trim_start_matches(' ').len();
         let word = &after[spaces..];
         let letters = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
-        // Once there is one, what follows must be written closely.
+        // After the first component, the others must follow without a space.
         let read = rest[..digits].parse::<f64>().ok().zip(unit(&word[..letters]));
         match read.filter(|_| at == 0 || spaces == 0) {
             Some((number, unit)) => {
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Option<(Duration, usize)> {
     }
 }
 
-/// A number of units, each so many milliseconds.
+/// Converts a number of units, each this many milliseconds long.
 pub(super) fn of(number: &str, unit: f64) -> Option<Duration> {
     within(number.parse::<f64>().ok()? * unit)
 }
@@ -40,14 +40,14 @@ fn within(milliseconds: f64) -> Option<Duration> {
         .map(rounded)
 }
 
-/// To whole milliseconds, upwards: what a float adds behind them means nothing, and to wait too
-/// short fails.
+/// Rounds up to whole milliseconds. Digits below are floating-point noise, and too short a wait
+/// fails.
 fn rounded(wait: Duration) -> Duration {
     let micros = (wait.as_nanos() + 500) / 1_000;
     Duration::from_millis(u64::try_from(micros.div_ceil(1_000)).unwrap_or(u64::MAX))
 }
 
-/// A unit in milliseconds.
+/// Returns a unit in milliseconds.
 fn unit(word: &str) -> Option<f64> {
     Some(match word.to_ascii_lowercase().as_str() {
         "ms" | "millisecond" | "milliseconds" => 1.0,

@@ -1,7 +1,7 @@
-//! Wordings that tell numbers, and what the numbers are.
+//! Wordings that contain numbers, and the meaning of the numbers.
 //!
-//! For each kind of number the first wording counts that occurs, so narrow wordings stand before
-//! wide ones.
+//! For each kind of number the first matching wording counts, so specific wordings come before
+//! general ones.
 
 use super::body::{Body, Count};
 use super::duration;
@@ -9,23 +9,23 @@ use super::pattern::captures;
 use context_core::ModelError;
 use context_core::model::ImageLimits;
 
-/// What a number in a wording is.
+/// The meaning of a number in a wording.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fact {
-    /// Nothing that is needed.
+    /// A number that is not needed.
     Other,
     Window,
     Input,
-    /// Input and output that was asked for.
+    /// Input plus requested output.
     Total,
-    /// Output that was asked for.
+    /// Requested output.
     Asked,
     MaxOutput,
-    /// One more than the most output.
+    /// The exclusive upper bound of the output.
     OutputEnd,
     Available,
     ImageCount,
-    /// One more than the most images.
+    /// The exclusive upper bound of the number of images.
     ImageEnd,
     ImageBytes,
     ImagePixels,
@@ -41,7 +41,7 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("exceed context limit: # + # > #", &[Input, Asked, Window]),
     ("prompt is too long: # tokens > # maximum", &[Input, Window]),
     ("max tokens: # > #, which is the maximum", &[Asked, MaxOutput]),
-    // OpenAI and all who took over its words; the second half differs.
+    // OpenAI and providers with its wordings. Their second halves differ.
     ("maximum context length is # tokens", &[Window]),
     ("maximum context length of # tokens", &[Window]),
     ("maximum context length is #", &[Window]),
@@ -121,7 +121,7 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("inputs must have less than # tokens. given: #", &[Window, Input]),
     ("validation error: max tokens must be <= #", &[MaxOutput]),
     ("maximum allowed input length of # tokens", &[Window]),
-    // llama.cpp and what is built on it.
+    // llama.cpp and servers based on it.
     ("request (# tokens) exceeds the available context size (# tokens)", &[Input, Window]),
     ("request (# tokens) exceeds the available context size (#)", &[Input, Window]),
     ("keep the first # tokens when context", &[Input]),
@@ -130,7 +130,7 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("requested tokens (#) exceed context window of #", &[Total, Window]),
     // Cohere.
     ("cannot exceed # - received #", &[Window, Total]),
-    // Anyone.
+    // Any provider.
     ("context window of # tokens", &[Window]),
     ("context window is # tokens", &[Window]),
     ("context window (# tokens)", &[Window]),
@@ -160,7 +160,7 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("image*max*size*: # pixels", &[ImagePixels]),
 ];
 
-/// More wordings for images, which name the thing twice in any order.
+/// More image wordings, which name the image and the limit in any order.
 const MORE: [(&str, &[Fact]); 10] = [
     ("images*limit of #", &[ImageCount]),
     ("image exceeds @ maximum", &[ImageBytes]),
@@ -174,7 +174,7 @@ const MORE: [(&str, &[Fact]); 10] = [
     ("image*max*# px", &[ImagePixels]),
 ];
 
-/// Wordings in front of how long to wait.
+/// Wordings that precede a time to wait.
 const WAITS: [&str; 6] =
     ["try again in ", "retry in ", "retry after ", "retry-after: ", "try again after ", "wait "];
 
@@ -205,14 +205,14 @@ impl Found {
             ImageBytes => (&mut self.images.bytes, value),
             ImagePixels => (&mut self.images.pixels, value),
         };
-        // Nothing has room for nothing, but nothing may be left.
+        // Only the available room can be zero.
         if value > 0 || fact == Available {
             place.get_or_insert(value);
         }
     }
 }
 
-/// Fills in what the folded words and the counts of a body tell.
+/// Fills in the numbers from the folded text and the counts of a body.
 pub(super) fn read(error: &mut ModelError, words: &str, body: &Body) {
     let mut found = Found::default();
     for (count, value) in &body.counts {
@@ -228,8 +228,8 @@ pub(super) fn read(error: &mut ModelError, words: &str, body: &Body) {
             found.set(*fact, value);
         }
     }
-    // What was asked for is known better in all than in parts: tools and functions are counted
-    // apart.
+    // The total minus the requested output is more accurate than the input alone, because providers
+    // count tools and functions separately.
     let input = match (found.total, found.asked) {
         (Some(total), Some(asked)) => {
             total.checked_sub(asked).filter(|input| *input > 0).or(found.input)

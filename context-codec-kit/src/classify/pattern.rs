@@ -1,18 +1,18 @@
-//! Wordings with holes, matched over folded text.
+//! Patterns with placeholders, matched against folded text.
 //!
-//! Folding makes one wording of many: lower case, no quotes or back-ticks, one space where there
-//! were several, `_` as a space, digits without group separators, and one name for the many names
-//! of the output limit. A pattern is written in folded form. In it `#` is a whole number, `@` a
-//! size in bytes such as `5 mb`, and `*` a gap.
+//! Folding unifies spellings: lower case, no quotes or back-ticks, single spaces, `_` as a space,
+//! digits without group separators, and one name for the many names of the output limit. Patterns
+//! are written in folded form. In a pattern `#` matches a whole number, `@` a size in bytes such as
+//! `5 mb`, and `*` a gap.
 
-/// How far apart the ends of a gap may be, in bytes.
+/// Maximum length of a gap in bytes.
 const GAP: usize = 120;
 
-/// How long a number may be, in bytes: twenty digits in groups are 26. Zeros in front add nothing
-/// to its value, so only this ends them.
+/// Maximum length of a number in bytes; twenty digits in groups take 26. Leading zeros do not
+/// change the value, so only this limit bounds them.
 const LONGEST_NUMBER: usize = 40;
 
-/// The names that providers give the output limit, folded, longest first.
+/// Names of the output limit at various providers, folded, longest first.
 const OUTPUT_LIMIT: [&str; 8] = [
     "max completion tokens",
     "max tokens to sample",
@@ -24,7 +24,7 @@ const OUTPUT_LIMIT: [&str; 8] = [
     "maxtokens",
 ];
 
-/// The folded form of a text.
+/// Returns the folded form of a text.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -32,8 +32,7 @@ pub(super) fn fold(text: &str) -> String {
         let number = out.ends_with(|last: char| last.is_ascii_digit());
         match c {
             '`' | '"' | '\'' | '\\' | '‘' | '’' | '“' | '”' | '«' | '»' => {}
-            // Between digits it groups them. Whether three follow is looked at when the number is
-            // read.
+            // A digit group separator. The number parser checks that three digits follow.
             '_' if number && chars.peek().is_some_and(char::is_ascii_digit) => {}
             '_' => push_space(&mut out),
             '，' => out.push(','),
@@ -58,12 +57,12 @@ fn push_space(out: &mut String) {
     }
 }
 
-/// Whether the pattern occurs in the folded text.
+/// Returns whether the pattern occurs in the folded text.
 pub(super) fn says(text: &str, pattern: &str) -> bool {
     captures(text, pattern).is_some()
 }
 
-/// What stands in the holes where the pattern occurs first.
+/// Returns the numbers of the pattern's first match.
 pub(super) fn captures(text: &str, pattern: &str) -> Option<Vec<u64>> {
     let first = pattern.split(['#', '@', '*']).next().unwrap_or_default();
     if first.is_empty() {
@@ -72,9 +71,9 @@ pub(super) fn captures(text: &str, pattern: &str) -> Option<Vec<u64>> {
     text.match_indices(first).find_map(|(at, _)| starts(text, at, pattern))
 }
 
-/// What stands in the holes if the pattern begins at `at`.
+/// Returns the numbers if the pattern matches at `at`.
 fn starts(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
-    // A number begins where its first digit is, not in its middle.
+    // A number starts at its first digit, not in the middle.
     let inside = |at: usize| text[..at].ends_with(|c: char| c.is_ascii_digit());
     if pattern.starts_with(['#', '@']) && inside(at) {
         return None;
@@ -102,7 +101,7 @@ fn starts(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
     Some(found)
 }
 
-/// How long the gap is in front of what follows it.
+/// Returns the length of the gap before the next element of the pattern.
 fn gap(rest: &str, pattern: &str) -> Option<usize> {
     let mut end = GAP.min(rest.len());
     while !rest.is_char_boundary(end) {
@@ -115,7 +114,7 @@ fn gap(rest: &str, pattern: &str) -> Option<usize> {
     }
     match pattern.chars().next() {
         Some('#') => window.find(|c: char| c.is_ascii_digit()),
-        // A size has a unit; other numbers stand in the gap.
+        // A size has a unit. Numbers without a unit belong to the gap.
         Some('@') => window
             .char_indices()
             .filter(|(at, c)| {
@@ -127,7 +126,7 @@ fn gap(rest: &str, pattern: &str) -> Option<usize> {
     }
 }
 
-/// A whole number such as `200000`, `200,000` or `128k`, and how many bytes it takes.
+/// Parses a whole number such as `200000`, `200,000` or `128k`, and returns its length in bytes.
 fn whole(text: &str) -> Option<(u64, usize)> {
     let (value, length) = digits(text)?;
     let after = &text[length..];
@@ -141,8 +140,8 @@ fn whole(text: &str) -> Option<(u64, usize)> {
     Some((value.checked_mul(factor)?, length + letters))
 }
 
-/// Digits and the separators that group them by three. No more than a number may have: each group
-/// is a place where one begins.
+/// Parses digits with separators in groups of three. The length is limited, because every group is
+/// a possible start of a number.
 fn digits(text: &str) -> Option<(u64, usize)> {
     let bytes = text.as_bytes();
     let (mut value, mut at) = (0_u64, 0);
@@ -159,13 +158,13 @@ fn digits(text: &str) -> Option<(u64, usize)> {
     None
 }
 
-/// Whether exactly three digits follow.
+/// Returns whether exactly three digits follow.
 fn groups(after: &[u8]) -> bool {
     let count = after.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
     count == 3
 }
 
-/// A number with a unit of bytes. Providers who say MB mean 1,048,576 bytes.
+/// Parses a number with a byte unit. Providers mean 1,048,576 bytes by MB.
 fn size(text: &str) -> Option<(u64, usize)> {
     const UNITS: [(&str, u64); 8] = [
         ("bytes", 1),
@@ -178,7 +177,7 @@ fn size(text: &str) -> Option<(u64, usize)> {
         ("b", 1),
     ];
     let (value, mut length) = digits(text)?;
-    // A fraction is dropped: a limit may be told a little too low, never too high.
+    // Fractions are dropped: a limit may be reported slightly too low, never too high.
     if let Some(fraction) = text[length..].strip_prefix('.') {
         length +=
             1 + fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -1,9 +1,9 @@
-//! What of a history a provider refuses, where its words say so.
+//! Detection of refused reasoning and refused tool call pairs in provider messages.
 
 use super::pattern::says;
 use context_core::model::ModelErrorCode as Code;
 
-/// Folded wordings of signatures and seals of thoughts that are not taken.
+/// Folded wordings for refused signatures or encrypted reasoning.
 const THOUGHTS: [&str; 12] = [
     // Anthropic
     "signature in thinking block",
@@ -23,7 +23,7 @@ const THOUGHTS: [&str; 12] = [
     "property reasoning content is unsupported",
 ];
 
-/// Folded wordings of calls and results that do not stand together.
+/// Folded wordings for unmatched tool calls and results.
 const PAIRS: [&str; 16] = [
     // Anthropic, Amazon
     "tool use ids were found without tool result",
@@ -32,7 +32,7 @@ const PAIRS: [&str; 16] = [
     "tool use ids must be unique",
     "multiple tool result blocks with id",
     "number of tool result blocks*exceeds",
-    // OpenAI and all who took over its words
+    // OpenAI and providers with its wordings
     "role tool must be a response to",
     "tool calls must be followed by tool messages",
     "did not have response messages",
@@ -48,8 +48,8 @@ const PAIRS: [&str; 16] = [
     "tool call id*not found in previous tool calls",
 ];
 
-/// Whether the model's thoughts are refused, and whether calls and results are. Only a request that
-/// is not valid is refused for what stands in it.
+/// Returns whether reasoning is refused, and whether tool calls and results are. Only errors that
+/// may be about an invalid request qualify.
 pub(super) fn of(code: Code, words: &str) -> (bool, bool) {
     let invalid = matches!(code, Code::InvalidRequest | Code::Server | Code::Unknown);
     let said = |wordings: &[&str]| invalid && wordings.iter().any(|wording| says(words, wording));

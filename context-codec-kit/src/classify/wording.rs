@@ -1,16 +1,16 @@
-//! Which words and codes mean what.
+//! Classification of errors by wordings and codes.
 //!
-//! The order is: codes that mean one thing; words, the most telling first; codes that may mean
-//! anything of their kind; the status. Words stand before general codes because providers say
-//! `invalid_request_error` of everything, and before the status because an exhausted account is a
-//! 429, an image without a taker a 404 and a full window a 500 somewhere.
+//! The order of precedence is: unambiguous codes; wordings, the most specific first; general codes;
+//! the status. Wordings come before general codes because providers report `invalid_request_error`
+//! for everything. They come before the status because some provider reports an exhausted account
+//! as 429, an unsupported image as 404, or a full window as 500.
 
 use super::body::Body;
 use super::codes::{GENERAL, TELLING, lookup, plain};
 use super::pattern::says;
 use context_core::model::ModelErrorCode as Code;
 
-/// Folded wordings, the most telling first.
+/// Folded wordings, the most specific first.
 const WORDINGS: [(Code, &[&str]); 14] = [
     (
         Code::Billing,
@@ -152,7 +152,7 @@ const WORDINGS: [(Code, &[&str]); 14] = [
             "max tokens*range*[#, #]",
             "max tokens*range*from # to #",
             "maximum tokens you requested exceeds the model limit",
-            // What was to be written did not fit.
+            // The output did not fit.
             "model output limit was reached",
             "max tokens reached",
             "max tokens was reached",
@@ -361,7 +361,7 @@ const WORDINGS: [(Code, &[&str]); 14] = [
     ),
 ];
 
-/// Wordings of an account at its end that some providers also use for a rate.
+/// Wordings for an exhausted account that some providers also use for a rate limit.
 const QUOTA: [&str; 4] = [
     "exceeded your current quota",
     "check your plan and billing",
@@ -369,27 +369,28 @@ const QUOTA: [&str; 4] = [
     "monthly quota",
 ];
 
-/// A rate so low that this request never fits; waiting does not help, a shorter history does.
+/// Wordings for a request above the rate limit by itself. Waiting does not help, a shorter history
+/// does.
 const ABOVE_RATE: [&str; 2] = ["request too large", "reduce your message size"];
 
-/// What a body and a status mean.
+/// The result of classifying a body and a status.
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) code: Code,
-    /// Which of the codes said so, or is the best name for it.
+    /// The code that decided, or else the one that names the error best.
     pub(super) provider_code: Option<String>,
-    /// Whether the request alone is above a rate.
+    /// Whether the request exceeds a rate limit by itself.
     pub(super) above_rate: bool,
 }
 
-/// Classifies a body by its codes, its folded words and the status.
+/// Classifies a body by its codes, its folded text and the status.
 pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict {
     let telling = body.codes.iter().find_map(|code| Some((lookup(&TELLING, code)?, code)));
     let general = body.codes.iter().find_map(|code| Some((lookup(&GENERAL, code)?, code)));
     let rate = general.is_some_and(|(code, _)| code == Code::RateLimit) || status == Some(429);
     let above_rate = ABOVE_RATE.iter().any(|wording| says(words, wording))
         && (rate || says(words, "tokens per min"));
-    // Google calls a rate a quota; it says so by its code, or by telling when to come back.
+    // Google calls a rate limit a quota. Its code, or a time to wait, marks it as a rate limit.
     let resource = body.codes.iter().any(|code| plain(code) == "resourceexhausted");
     let quota =
         !resource && body.retry_after.is_none() && QUOTA.iter().any(|wording| says(words, wording));
@@ -406,8 +407,8 @@ pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict
     Verdict { code, provider_code, above_rate }
 }
 
-/// Whether a general code says more than the status. A provider that fails with a plain
-/// `invalid_request_error` and a status of its own means the status.
+/// Returns whether a general code is more specific than the status. If a provider reports a plain
+/// `invalid_request_error` with a specific status, the status decides.
 fn tells_more(code: Code, status: Option<u16>) -> bool {
     !matches!(
         (code, status),
@@ -418,7 +419,8 @@ fn tells_more(code: Code, status: Option<u16>) -> bool {
 fn by_words(words: &str, rate: bool) -> Option<Code> {
     let said = |wordings: &[&str]| wordings.iter().any(|wording| says(words, wording));
     let (code, _) = WORDINGS.iter().find(|(code, wordings)| {
-        // A rate of tokens is told in words of sizes: the provider's code or status knows better.
+        // Rate limits in tokens are worded like size limits, so the provider's code or status
+        // decides.
         let blurred = rate
             && matches!(code, Code::ContextOverflow)
             && said(&["per minute", "per day", "per min"]);

@@ -1,26 +1,27 @@
-//! Ids of calls and names of tools as a provider takes them.
+//! Normalization of call ids and tool names.
 //!
-//! An id that is allowed and new stays. Any other is made from it by rule, so that it is the same
-//! each time, and so that no two calls have one id.
+//! A legal, unused id is kept. Any other id is derived from the original by a fixed rule, so that
+//! it is the same each time, and so that no two calls share an id.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::HistoryRules;
 
-/// Hands out ids.
+/// An allocator of unique ids.
 #[derive(Debug, Default)]
 pub(super) struct Ids<'a> {
     used: HashSet<Cow<'a, str>>,
 }
 
 impl<'a> Ids<'a> {
-    /// For about so many calls.
+    /// Creates an allocator for about this many calls.
     pub(super) fn of(calls: usize) -> Self {
         Self { used: HashSet::with_capacity(calls) }
     }
 
-    /// The id under which a call is sent. `place` names a call that has none: its message and part.
+    /// Returns the id under which a call is sent. A call without an id gets one from its `place`,
+    /// that is, its message and part.
     pub(super) fn assign(
         &mut self,
         id: &'a str,
@@ -39,7 +40,7 @@ impl<'a> Ids<'a> {
         id
     }
 
-    /// The first of `id_2`, `id_3`, … that is free.
+    /// Returns the first free id of `id_2`, `id_3`, ….
     fn numbered(&self, id: &str, max: usize) -> Cow<'a, str> {
         let mut number = 2_usize;
         loop {
@@ -54,13 +55,13 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// Whether a call may be sent under its own id, if no other call has it.
+/// Returns whether a call may be sent under its own id, provided that no other call has it.
 pub(super) fn is_legal_id(id: &str, rules: &HistoryRules) -> bool {
     !id.trim_start().is_empty()
         && matches!(allowed(id, rules.any_id, "", rules.max_id_len), Cow::Borrowed(_))
 }
 
-/// The name under which a tool is called.
+/// Returns the legal name of a tool.
 pub(super) fn name<'a>(name: &'a str, rules: &HistoryRules) -> Cow<'a, str> {
     if name.trim().is_empty() {
         return Cow::Borrowed("unnamed");
@@ -74,8 +75,8 @@ pub(super) fn name<'a>(name: &'a str, rules: &HistoryRules) -> Cow<'a, str> {
     allowed(name, false, rules.name_characters, rules.max_name_len)
 }
 
-/// The text with `_` for what is not allowed. What is too long ends with a digest of the whole, so
-/// that two long texts with one beginning stay apart.
+/// Replaces illegal characters by `_`. A text that is too long is truncated and ends with a hash of
+/// the whole text, so that two long texts with the same beginning stay different.
 fn allowed<'a>(text: &'a str, any: bool, besides: &str, max: usize) -> Cow<'a, str> {
     let is_allowed =
         |c: char| any || c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || besides.contains(c);
@@ -92,7 +93,7 @@ fn allowed<'a>(text: &'a str, any: bool, besides: &str, max: usize) -> Cow<'a, s
     Cow::Owned(legal)
 }
 
-/// The first `max` characters.
+/// Returns the first `max` characters.
 fn cut(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
 }

@@ -1,4 +1,4 @@
-//! Which result answers which call.
+//! Matching of results with calls.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use context_core::message::is_blank;
 use context_core::{Message, Part, Role};
 
-/// Where a part is: its message and its position there.
+/// The position of a part: its message, and its index in the message.
 pub(super) type Place = (usize, usize);
 
 /// A call of the assistant.
@@ -17,39 +17,40 @@ pub(super) struct Call<'a> {
     pub(super) place: Place,
     pub(super) id: &'a str,
     pub(super) name: &'a str,
-    /// The result that answers it.
+    /// The position of its result.
     pub(super) result: Option<Place>,
 }
 
-/// What a part is to its history.
+/// The classification of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Something that is sent.
+    /// Content that is sent.
     Content,
-    /// A text without anything to read.
+    /// A blank text.
     Blank,
-    /// A call of the assistant, by its number.
+    /// A call of the assistant, by number.
     Call(usize),
-    /// A call of somebody else.
+    /// A call in a message of another role.
     StrayCall,
     /// The result of a call.
     Result(usize),
-    /// A result without a call before it, or one too many.
+    /// A result without a preceding call, or a redundant one.
     Orphan,
 }
 
-/// Calls in the order in which they stand, and the fate of every part.
+/// The calls in order, and the classification of every part.
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     pub(super) calls: Vec<Call<'a>>,
     fates: Vec<Fate>,
-    /// For each message, and behind the last, how many parts and how many calls come before it.
+    /// For each message, and at the end, the number of parts and calls before it.
     before: Vec<(usize, usize)>,
-    /// Whether two calls have one id.
+    /// Whether two calls have the same id.
     pub(super) repeats: bool,
 }
 
-/// The newest calls of one id: those the assistant made without anybody speaking in between.
+/// The newest calls with one id: those that the assistant made without a message of another role in
+/// between.
 #[derive(Debug)]
 struct Newest {
     breath: usize,
@@ -64,8 +65,8 @@ impl Newest {
 }
 
 impl<'a> Pairs<'a> {
-    /// Pairs by id, and where an id repeats by position: a result belongs to the newest calls of
-    /// its id that come before it, to the first of them without one.
+    /// Pairs by id, and if an id repeats, by position: a result belongs to the first call without a
+    /// result among the newest preceding calls with its id.
     pub(super) fn of(messages: &'a [Arc<Message>]) -> Self {
         let (calls, fates) = (Vec::new(), Vec::with_capacity(messages.len() * 2));
         let before = Vec::with_capacity(messages.len() + 1);
@@ -120,7 +121,7 @@ impl<'a> Pairs<'a> {
         let Some(newest) = calls else { return Fate::Orphan };
         let open = newest.calls().find(|call| self.calls[*call].result.is_none());
         let call = open.or_else(|| {
-            // A failed attempt that was repeated: what came of it in the end is what counts.
+            // A failed attempt that was repeated: the final result counts.
             let failed = |call: &usize| {
                 self.calls[*call].result.is_some_and(|result| is_error(messages, result))
             };
@@ -134,12 +135,12 @@ impl<'a> Pairs<'a> {
         Fate::Result(call)
     }
 
-    /// What the parts of a message are.
+    /// Returns the classification of a message's parts.
     pub(super) fn fates(&self, message: usize) -> &[Fate] {
         &self.fates[self.before[message].0..self.before[message + 1].0]
     }
 
-    /// The calls of a message.
+    /// Returns the calls of a message.
     pub(super) fn calls_of(&self, message: usize) -> Range<usize> {
         self.before[message].1..self.before[message + 1].1
     }

@@ -1,4 +1,4 @@
-//! What becomes of each part, and in which order messages come out.
+//! The treatment of each part, and the order of the output.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use context_core::base::DiagnosticCode;
 use context_core::model::Unanswered;
 use context_core::{Message, Metadata, Part, Role, ToolCall, ToolResult};
 
-/// Everything that is decided before the first message comes out.
+/// All decisions that precede the output.
 #[derive(Debug)]
 pub(super) struct Plan<'a, 'r> {
     given: &'a [Arc<Message>],
     rules: &'r HistoryRules,
     pairs: Pairs<'a>,
-    /// For each call how it is sent; none for one that is not.
+    /// For each call the form in which it is sent. `None` for a removed call.
     sent: Vec<Option<Sent<'a>>>,
 }
 
@@ -27,15 +27,15 @@ pub(super) struct Plan<'a, 'r> {
 struct Sent<'a> {
     id: Cow<'a, str>,
     name: Cow<'a, str>,
-    /// Whether it is sent under another name than it had, and its results with it.
+    /// Whether the id or the name differs from the original.
     is_renamed: bool,
 }
 
-/// Which parts of a message are asked for.
+/// The parts of a message to output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
     All,
-    /// All but results.
+    /// All parts except results.
     Others,
 }
 
@@ -52,7 +52,7 @@ impl<'a, 'r> Plan<'a, 'r> {
         let sent = pairs.calls.iter().map(|call| {
             let is_sent = call.result.is_some() || unanswered == Unanswered::Answer;
             is_sent.then(|| {
-                // Most histories have ids that are what they should be, and need no record of them.
+                // Most histories have legal, unique ids, and need no allocator.
                 let id = match is_regular {
                     true => Cow::Borrowed(call.id),
                     false => ids.assign(call.id, call.place, rules),
@@ -66,7 +66,7 @@ impl<'a, 'r> Plan<'a, 'r> {
         Self { given, rules, pairs, sent }
     }
 
-    /// The messages as they come out.
+    /// Produces the output.
     pub(super) fn carry_out(self, prefill: bool) -> Normalized<'a> {
         let mut sink = Sink::new(self.given, self.rules);
         let mut next = 0;
@@ -98,7 +98,7 @@ impl<'a, 'r> Plan<'a, 'r> {
         sink.finish(prefill)
     }
 
-    /// Says what happens to the calls and results of a message, and to what is blank in it.
+    /// Reports the treatment of the calls, results and blank texts of a message.
     fn tell(&self, index: usize, sink: &mut Sink<'_, '_>) {
         for (p, fate) in self.pairs.fates(index).iter().enumerate() {
             let (code, said) = match fate {
@@ -141,9 +141,9 @@ impl<'a, 'r> Plan<'a, 'r> {
         }
     }
 
-    /// Which of the calls that are `open` the message at `index` leaves open, if it may stand right
-    /// behind them. It may if its results are theirs and come before everything else, and if
-    /// nothing that it says besides would stand between a call and its result.
+    /// Returns the `open` calls that remain open after the message at `index`, if the message may
+    /// directly follow the calls. It may if its results belong to these calls and come before its
+    /// other parts, and if its other parts would not separate a call from its result.
     fn left_open_behind(&self, index: usize, open: &[usize]) -> Option<Vec<usize>> {
         let message = self.given.get(index)?;
         if matches!(message.role, Role::Assistant | Role::System) {
@@ -166,10 +166,11 @@ impl<'a, 'r> Plan<'a, 'r> {
         (results && !is_misplaced).then_some(left)
     }
 
-    /// A message without the parts that are left out; nothing if nothing is left that can be sent.
+    /// Returns a message without the parts that are left out. `None` if nothing remains that can be
+    /// sent.
     fn message(&self, index: usize, which: Which, sink: &mut Sink<'_, '_>) -> Option<Item> {
         let (message, fates) = (&*self.given[index], self.pairs.fates(index));
-        // What a tool's message says besides results is not the tools' to say.
+        // Content of a tool message other than results is sent as the user's.
         let role = if which == Which::Others && message.role == Role::Tool {
             Role::User
         } else {
@@ -214,7 +215,7 @@ impl<'a, 'r> Plan<'a, 'r> {
         Some(Item::New(Message::new(role, parts).with_metadata(message.metadata.clone())))
     }
 
-    /// Whether a part stays in its message.
+    /// Returns whether a part stays in its message.
     fn is_content(&self, fate: Fate) -> bool {
         match fate {
             Fate::Content => true,
@@ -227,7 +228,7 @@ impl<'a, 'r> Plan<'a, 'r> {
         self.sent[call].as_ref().is_some_and(|sent| !sent.is_renamed)
     }
 
-    /// A part under the id and name with which it is sent.
+    /// Returns a part with the id and name under which it is sent.
     fn part(&self, part: &Part, fate: Fate) -> Part {
         let (Fate::Call(call) | Fate::Result(call)) = fate else { return part.clone() };
         let Some(Sent { id, name, .. }) = &self.sent[call] else { return part.clone() };
@@ -243,7 +244,8 @@ impl<'a, 'r> Plan<'a, 'r> {
         }
     }
 
-    /// The result of a call that does not stand behind it.
+    /// Returns the result of a call whose result does not follow it: the moved result, or a
+    /// placeholder.
     fn result_of(&self, call: usize, sink: &mut Sink<'_, '_>) -> Part {
         let known = &self.pairs.calls[call];
         if let Some((m, p)) = known.result {

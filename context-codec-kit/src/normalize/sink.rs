@@ -1,5 +1,5 @@
-//! Where messages go when their calls and results are in order: their roles are brought in order
-//! here.
+//! The output of normalization. It establishes the order of roles after calls and results have been
+//! paired.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,29 +11,30 @@ use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::Text;
 use context_core::{Diagnostic, Message, Metadata, Part, Role};
 
-/// A message that comes out.
+/// A message of the output.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
-    /// One of the given, as it is.
+    /// An input message, unchanged.
     Same(usize),
-    /// A new one.
+    /// A new message.
     New(Message),
 }
 
-/// The list that comes out. It is the given one until something is different.
+/// The output list. It borrows the input until the first difference.
 #[derive(Debug)]
 pub(super) struct Sink<'a, 'r> {
     given: &'a [Arc<Message>],
     rules: &'r HistoryRules,
-    /// How many of the given ones came out as they are and in their places, while nothing else did.
+    /// Number of leading input messages that were output unchanged.
     same: usize,
-    /// What came out, once it is something else.
+    /// The output, after the first difference.
     out: Option<Vec<Arc<Message>>>,
-    /// Of which given messages those were made.
+    /// The input positions of the output messages.
     origins: Vec<usize>,
-    /// Messages with nothing but thoughts, which count only if the assistant goes on.
+    /// Pending messages with only reasoning. They are output only if another assistant message
+    /// follows.
     thoughts: Vec<(usize, Item)>,
-    /// Whether somebody but the system has spoken.
+    /// Whether a message other than a system message has been output.
     begun: bool,
     diagnostics: Vec<Diagnostic>,
 }
@@ -44,7 +45,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         Self { given, rules, same: 0, out: None, origins, thoughts, begun: false, diagnostics }
     }
 
-    /// Says something about a given message.
+    /// Adds a diagnostic about an input message.
     pub(super) fn note(&mut self, code: DiagnosticCode, at: usize, said: impl Into<String>) {
         self.diagnostics.push(Diagnostic::new(
             code,
@@ -54,7 +55,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         ));
     }
 
-    /// Says something about a part of a given message.
+    /// Adds a diagnostic about a part of an input message.
     pub(super) fn note_part(
         &mut self,
         code: DiagnosticCode,
@@ -72,7 +73,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         }
     }
 
-    /// Takes the next message, which was made of the given one at `from`.
+    /// Accepts the next message, which was made from the input message at `from`.
     pub(super) fn push(&mut self, from: usize, item: Item) {
         let message = self.message(&item);
         let (role, only_thoughts) = (message.role, self.is_only_thoughts(message));
@@ -102,7 +103,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         self.place(from, item);
     }
 
-    /// Whether all that is sent of a message is thoughts.
+    /// Returns whether only reasoning would be sent of a message.
     fn is_only_thoughts(&self, message: &Message) -> bool {
         let is_silent = |part: &Part| {
             matches!(part, Part::Reasoning(_)) || !(self.rules.carries)(message.role, part)
@@ -120,7 +121,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         }
     }
 
-    /// Puts a message at the end, behind what has to come before it.
+    /// Appends a message, preceded by any message that must come before it.
     fn place(&mut self, from: usize, item: Item) {
         let role = self.message(&item).role;
         if !self.begun && role == Role::Assistant {
@@ -172,7 +173,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         let more = self.message(&item).clone();
         let Some(last) = self.materialized().last_mut() else { return };
         let last = Arc::make_mut(last);
-        // What is known of one of them is not known of both.
+        // Metadata of one message may not apply to both.
         last.metadata = Metadata::default();
         if last.role != more.role {
             last.role = Role::User;
@@ -190,7 +191,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         })
     }
 
-    /// What came out.
+    /// Returns the result.
     pub(super) fn finish(mut self, prefill: bool) -> Normalized<'a> {
         self.drop_thoughts();
         let allowed = if prefill { self.rules.prefill } else { self.rules.assistant_last };
@@ -209,7 +210,7 @@ impl<'a, 'r> Sink<'a, 'r> {
     }
 }
 
-/// For whom a role speaks where there are two.
+/// Returns the speaker of a role in a conversation with two sides.
 fn speaker(role: Role) -> Role {
     match role {
         Role::Tool => Role::User,
@@ -221,7 +222,7 @@ fn synthetic(text: &str) -> Message {
     Message::from(text).with_metadata(Metadata::default().with(Message::SYNTHETIC, truth()))
 }
 
-/// A message of the system as one of the user that says what it is.
+/// Converts a system message into a user message that is marked as system text.
 fn said_by_system(message: &Message) -> Message {
     let marked = |part: &Part| match part {
         Part::Text(Text { text, metadata }) => Part::Text(Text {

@@ -1,4 +1,4 @@
-//! The tools of a request as a provider takes them.
+//! Normalization of a request's tools.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,23 +9,23 @@ use context_core::ModelRequest;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::model::{Tool, ToolChoice};
 
-/// The tools of a request as a provider takes them, and the choice among them.
+/// The tools and the tool choice of a request as a provider accepts them.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct NormalizedTools<'a> {
-    /// Functions under legal names that each only one of them has, and the provider's own tools;
-    /// the ones given, if nothing had to be done.
+    /// Functions with unique, legal names, and the provider's own tools. Borrowed if nothing had to
+    /// be changed.
     pub tools: Cow<'a, [Tool]>,
-    /// The choice; none if there is nothing left to choose.
+    /// The tool choice. `None` if there is nothing left to choose.
     pub choice: Option<Cow<'a, ToolChoice>>,
-    /// What was done.
+    /// The changes that were made.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Names are made as those of calls are, so that both agree; of two tools with one name the first
-/// stays, tools of other providers go, and a choice stays if what is chosen does. A provider's own
-/// tools may be chosen by names that are not known here.
+/// Normalizes names in the same way as the names of calls, so that both agree. Of two tools with
+/// one name the first is kept. Tools of other providers are left out. A choice is kept if its tool
+/// is. A provider's own tools may be chosen by names that are unknown here.
 pub fn normalize_tools<'a>(
     request: &'a ModelRequest,
     rules: &HistoryRules,

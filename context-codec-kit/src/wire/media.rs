@@ -1,5 +1,5 @@
-//! Media as providers take them: where their bytes are, and the check that every codec asks before
-//! it sends them.
+//! Media for providers: the location of the bytes, and the check that every codec makes before it
+//! sends them.
 
 mod bytes;
 mod rules;
@@ -10,43 +10,43 @@ use context_core::model::MediaKind;
 
 pub use rules::{ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaRule, MediaRules, OPENAI_MEDIA};
 
-/// Media whose bytes can be sent.
+/// Media that can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentMedia<'a> {
-    /// The type, by the name the provider knows it under. Documents alone may be without one.
+    /// The type under the provider's name. Only documents may have none.
     pub media_type: Option<&'a str>,
-    /// The bytes in Base64, padded.
+    /// The bytes in padded Base64.
     pub data: &'a str,
 }
 
-/// Why media are not sent, in the words that every codec says it with.
+/// A reason for not sending media. All codecs report it with the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.reason())]
 #[non_exhaustive]
 pub enum MediaFault {
-    /// There is nothing in them.
+    /// There are no bytes.
     Empty,
-    /// The bytes are not written as providers read them.
+    /// The bytes are not in a Base64 form that providers accept.
     NotBase64,
-    /// Nothing says what they are.
+    /// The type is missing.
     NoType,
-    /// The provider reads no such type there.
+    /// The provider does not accept the type at this position.
     Type,
-    /// Their first bytes are those of another type.
+    /// The first bytes are those of another type.
     OtherType,
-    /// Their beginning is not that of any file of the type.
+    /// The first bytes are not those of any file of the type.
     Undecodable,
-    /// They are longer than the provider takes.
+    /// The bytes exceed the provider's limit.
     TooLarge,
-    /// An address that is none of the web.
+    /// The URL is not a web address.
     Address,
-    /// Their bytes are neither here nor at an address.
+    /// The bytes are neither inline nor at a URL.
     Elsewhere,
 }
 
 impl MediaFault {
-    /// The reason, for the diagnostic of what is left out.
+    /// Returns the text for the diagnostic about the media that are left out.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Empty => "media without bytes",
@@ -63,12 +63,12 @@ impl MediaFault {
 }
 
 impl MediaRules {
-    /// Checks the bytes of media that have them with them, in a `data:` address or without one.
-    /// What is at another address, or has a name alone, is [`Elsewhere`](MediaFault::Elsewhere) or
-    /// an [`Address`](MediaFault::Address): a codec asks for those before.
+    /// Checks media with inline bytes, in a `data:` URL or as Base64. Other URLs are an
+    /// [`Address`](MediaFault::Address) fault and references are
+    /// [`Elsewhere`](MediaFault::Elsewhere), so codecs handle those before.
     ///
-    /// Costs one pass over the Base64, and the decoding of as much as the size of an image stands
-    /// in.
+    /// Takes one pass over the Base64, and decodes as much of it as is needed to find the size of
+    /// an image.
     ///
     /// ```
     /// use context_codec_kit::wire::{GEMINI_MEDIA, MediaFault};
@@ -108,7 +108,7 @@ impl MediaRules {
             return Ok(SentMedia { media_type: None, data });
         };
         let rule = self.rule(kind, declared).ok_or(MediaFault::Type)?;
-        // Providers count what is sent.
+        // Providers limit the encoded length.
         if data.len() as u64 > rule.most_base64 {
             return Err(MediaFault::TooLarge);
         }
@@ -117,19 +117,20 @@ impl MediaRules {
         Ok(SentMedia { media_type: self.type_name(kind, declared), data })
     }
 
-    /// The name under which the provider takes media of this type, if it takes them there at all.
+    /// Returns the name under which the provider accepts media of this type, if it accepts them in
+    /// a part of this kind.
     pub fn type_name<'a>(&self, kind: MediaKind, media_type: &'a str) -> Option<&'a str> {
         let plain = plain_type(media_type);
         self.rule(kind, plain).map(|rule| if rule.is_family() { plain } else { rule.media_type })
     }
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn plain_type(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// What a part is to a model, if it is media.
+/// Returns the media kind of a part, if it is media.
 pub fn media_kind(part: &Part) -> Option<MediaKind> {
     match part {
         Part::Image(_) => Some(MediaKind::Image),
@@ -139,8 +140,7 @@ pub fn media_kind(part: &Part) -> Option<MediaKind> {
     }
 }
 
-/// How many media of what kind there are, for a model: such as `1 image`, `2 sounds`, or `3 files`
-/// if they differ.
+/// Describes a number of media, such as `1 image`, `2 sounds`, or `3 files` if the kinds differ.
 pub fn counted_media(kinds: &[MediaKind]) -> String {
     let name = match kinds.first() {
         Some(first) if kinds.iter().any(|kind| kind != first) => "file",
@@ -153,32 +153,31 @@ pub fn counted_media(kinds: &[MediaKind]) -> String {
     format!("{} {name}{plural}", kinds.len())
 }
 
-/// The line that stands in a result in place of its media that are not sent, if there are some:
-/// such as `[2 images cannot be shown]`.
+/// Returns the line that replaces media in a result, such as `[2 images cannot be shown]`. `None`
+/// if no media are lost.
 pub fn lost_media(lost: &[MediaKind]) -> Option<String> {
     (!lost.is_empty()).then(|| format!("[{} cannot be shown]", counted_media(lost)))
 }
 
-/// Media type and bytes of an address that holds them in Base64, without parameters of the type.
+/// Splits a Base64 `data:` URL into media type, without parameters, and data.
 pub fn data_url(url: &str) -> Option<(&str, &str)> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     Some((head.strip_suffix(";base64")?.split(';').next()?, data))
 }
 
-/// Whether a provider can fetch what is there.
+/// Returns whether a provider can fetch a URL.
 pub fn is_web_url(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
-/// Whether a name may be that of a file that lies with a provider. Addresses and names of stored
-/// bytes are none.
+/// Returns whether a name can be the id of a file at a provider. URLs and blob references cannot.
 pub fn is_file_id(id: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !id.is_empty() && id.bytes().all(letter)
 }
 
-/// Whether these are bytes in Base64 of the usual alphabet, padded.
+/// Returns whether a text is padded Base64 in the standard alphabet.
 pub fn is_base64(data: &str) -> bool {
     let core = data.trim_end_matches('=');
     let letters =

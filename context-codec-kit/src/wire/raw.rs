@@ -1,5 +1,5 @@
-//! Values that are looked at where they stand, without a copy of them. Where that is, is anything
-//! that can say so: a path that is put together step by step costs nothing as long as all is well.
+//! Reading JSON values in place, without copying. Paths are any type with `Display`, so that
+//! composing one costs nothing unless there is an error.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use super::{kind_of, read, text_of_str};
 use context_core::Json;
 use context_core::model::WireError;
 
-/// A key of an object, borrowed if it is written without escapes.
+/// A key of an object, borrowed if it has no escapes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Key<'a>(#[serde(borrow)] pub Cow<'a, str>);
@@ -23,12 +23,12 @@ impl std::borrow::Borrow<str> for Key<'_> {
     }
 }
 
-/// The entries of an object, in order. Of a key that repeats the last value counts.
+/// The entries of an object, in order. Of duplicate keys the last value counts.
 pub type Entries<'a> = IndexMap<Key<'a>, &'a RawValue>;
 
-/// Reads the object that stands at `path` as `T`, which borrows from it. For a form that has a
-/// field for every key that matters; fields of type `Option<&RawValue>` keep values as they are and
-/// take null for nothing.
+/// Deserializes the object at `path` as `T`, which borrows from it. For types with a field for
+/// every relevant key. Fields of type `Option<&RawValue>` keep values verbatim and treat null as
+/// `None`.
 pub fn read_object<'a, T: Deserialize<'a>>(
     raw: &'a RawValue,
     path: &(impl Display + ?Sized),
@@ -36,7 +36,7 @@ pub fn read_object<'a, T: Deserialize<'a>>(
     read_kind(raw, path, "an object")
 }
 
-/// Reads the list that stands at `path`.
+/// Reads the list at `path`.
 pub fn read_list<'a>(
     raw: &'a RawValue,
     path: &(impl Display + ?Sized),
@@ -44,8 +44,7 @@ pub fn read_list<'a>(
     read_kind(raw, path, "a list")
 }
 
-/// The text that stands at `path`, borrowed if it is written without escapes. Half a surrogate pair
-/// becomes U+FFFD.
+/// Reads the text at `path`, borrowed if it has no escapes. A lone surrogate becomes U+FFFD.
 pub fn read_text<'a>(
     raw: &'a RawValue,
     path: &(impl Display + ?Sized),
@@ -53,8 +52,8 @@ pub fn read_text<'a>(
     raw_text(raw).ok_or_else(|| wrong_type_of(raw, path, "a string"))
 }
 
-/// The text of a string, borrowed if it is written without escapes; nothing for any other value.
-/// Half a surrogate pair becomes U+FFFD.
+/// Returns the text of a string, borrowed if it has no escapes. `None` for any other value. A lone
+/// surrogate becomes U+FFFD.
 pub fn raw_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.as_bytes().contains(&b'\\') {
@@ -63,7 +62,7 @@ pub fn raw_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-/// The text of what stands between the quotes of a string, if all its escapes are the short ones.
+/// Resolves the escapes between the quotes of a string, if all of them are short ones.
 fn unescaped(mut inner: &str) -> Option<String> {
     let mut out = String::with_capacity(inner.len());
     while let Some((before, escape)) = inner.split_once('\\') {
@@ -85,7 +84,7 @@ fn unescaped(mut inner: &str) -> Option<String> {
     Some(out)
 }
 
-/// The error of a value of another type than the form allows.
+/// Creates the error for a value whose type the form does not allow.
 pub fn wrong_type_of(
     raw: &RawValue,
     path: &(impl Display + ?Sized),
@@ -94,17 +93,17 @@ pub fn wrong_type_of(
     WireError::WrongType { path: path.to_string(), expected, found: raw_kind(raw) }
 }
 
-/// What a value is, for people.
+/// Returns a human-readable name of a value's type.
 pub fn raw_kind(raw: &RawValue) -> &'static str {
     kind_of(raw.get())
 }
 
-/// A value as it is kept: a copy on one line.
+/// Returns a compact copy of a value, for keeping.
 pub fn kept(raw: &RawValue) -> Json {
     Json::from(raw.to_owned()).compact()
 }
 
-/// Where it stands is written out only if something is wrong.
+/// The path is formatted only if there is an error.
 fn read_kind<'a, T: Deserialize<'a>>(
     raw: &'a RawValue,
     path: &(impl Display + ?Sized),

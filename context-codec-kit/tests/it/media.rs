@@ -1,4 +1,4 @@
-//! The check of media that every codec asks before it sends them.
+//! The check of media that every codec makes before it sends them.
 
 use context_codec_kit::wire::{
     ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaFault, MediaRules, OPENAI_MEDIA, counted_media, lost_media,
@@ -59,7 +59,7 @@ fn damaged_media_are_refused_with_the_reason() {
         ] {
             assert_eq!(of(data, "image/png"), Some(MediaFault::NotBase64), "{data}");
         }
-        // Bits are left over in the last letter.
+        // Bits are left over in the last character.
         assert_eq!(
             of("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAB==", "image/png"),
             Some(MediaFault::NotBase64)
@@ -69,10 +69,10 @@ fn damaged_media_are_refused_with_the_reason() {
         assert_eq!(of(PNG, "image"), Some(MediaFault::Type));
         assert_eq!(of(JPEG, "image/png"), Some(MediaFault::OtherType));
         assert_eq!(of(PDF, "image/png"), Some(MediaFault::OtherType));
-        // The mark alone, without a size, and no image at all.
+        // The signature alone, without a size, and bytes that are no image.
         assert_eq!(of("iVBORw0KGgo=", "image/png"), Some(MediaFault::Undecodable));
         assert_eq!(of("QUJDREVGR0hJSktMTU5PUFFS", "image/png"), Some(MediaFault::Undecodable));
-        // An image of no pixels.
+        // An image of zero pixels.
         assert_eq!(
             of("iVBORw0KGgoAAAANSUhEUgAAAAAAAAAA", "image/png"),
             Some(MediaFault::Undecodable)

@@ -1,4 +1,4 @@
-//! What providers say in place of an answer, in their own words, and what is understood of it.
+//! Real error messages of providers, and their classification.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use context_core::model::ModelErrorCode::{
 };
 use proptest::prelude::*;
 
-/// Provider, status (none if zero), body, what it is, the numbers it tells.
+/// Provider, status (0 if none), body, expected code, expected numbers.
 type Row = (&'static str, u16, &'static str, ModelErrorCode, &'static str);
 
 #[rustfmt::skip]
@@ -249,7 +249,7 @@ fn read(row: &Row) -> ModelError {
     context_codec_kit::classify(provider, (*status > 0).then_some(*status), body)
 }
 
-/// The numbers of an error.
+/// Formats the numbers of an error.
 fn numbers(error: &ModelError) -> String {
     let counts = [
         ("window", error.window),

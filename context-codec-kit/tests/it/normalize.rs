@@ -1,4 +1,4 @@
-//! What is done to histories that no provider would take, told by what went wrong with them.
+//! The repairs of invalid histories, one test per fault.
 
 use context_codec_kit::normalize::normalize;
 use std::borrow::Cow;
@@ -10,7 +10,8 @@ use context_core::message::Reasoning;
 use context_core::model::Unanswered;
 use context_core::{Message, Metadata, Part, Role, ToolResult};
 
-/// A message in a word: `u` user, `s` system, `a` assistant, `t` tool, then its parts.
+/// Formats a message as a word: `u` user, `s` system, `a` assistant, `t` tool, followed by its
+/// parts.
 fn shown(message: &Message) -> String {
     let part = |part: &Part| match part {
         Part::Text(text) => format!("{:?}", text.text),
@@ -71,7 +72,7 @@ fn thought(text: &str) -> Part {
     Part::Reasoning(Reasoning { text: text.to_owned(), ..Reasoning::default() })
 }
 
-/// What becomes of a history by the usual rules, and why.
+/// Checks the normalized history under the usual rules, and the diagnostics.
 #[track_caller]
 fn check<const N: usize>(history: [Message; N], expected: &str, expected_codes: &[&str]) {
     check_with(history, &HistoryRules::new(), Unanswered::Answer, expected, expected_codes);
@@ -133,7 +134,7 @@ fn unanswered_calls_are_answered_right_behind_their_message() {
         "u[\"q\"] a[call a] t[a = MISSING] u[\"stop\"] a[\"ok\"]",
         &["tool_result_injected"],
     );
-    // What is there stays as it is; the placeholder comes behind it.
+    // Existing results are kept, and the placeholder follows them.
     check(
         [user("q"), calls(["a", "b"]), result("a", "one"), says("done")],
         "u[\"q\"] a[call a, call b] t[a = one] t[b = MISSING] a[\"done\"]",
@@ -180,7 +181,7 @@ fn results_without_calls_are_left_out() {
     check([user("q"), result("x", "?"), says("a")], "u[\"q\"] a[\"a\"]", &["tool_result_orphaned"]);
     let mixed = Message::new(Role::User, [Part::tool_result("x", "?"), Part::text("and?")]);
     check([user("q"), mixed], "u[\"q\"] u[\"and?\"]", &["tool_result_orphaned"]);
-    // A result before its call is no answer to it.
+    // A result before its call does not answer it.
     check(
         [result("a", "early"), user("q"), calls(["a"])],
         "u[\"q\"] a[call a] t[a = MISSING]",
@@ -195,13 +196,13 @@ fn results_that_stand_apart_are_moved() {
         "u[\"q\"] a[call a] t[a = real] u[\"wait\"] a[\"sure\"]",
         &["tool_result_moved"],
     );
-    // Calls in two messages, answered together, as transcripts write parallel calls.
+    // Calls in two messages that are answered together, as some transcripts record parallel calls.
     check(
         [user("q"), calls(["a"]), calls(["b"]), result("a", "1"), result("b", "2")],
         "u[\"q\"] a[call a] t[a = 1] a[call b] t[b = 2]",
         &["tool_result_moved", "tool_result_moved"],
     );
-    // What a person says in the same message comes behind all results of the turn.
+    // The user's text in the same message comes after all results of the turn.
     let mixed = Message::new(Role::User, [Part::text("first"), Part::tool_result("a", "1")]);
     check(
         [user("q"), calls(["a"]), mixed],
@@ -245,13 +246,13 @@ fn ids_that_repeat_are_paired_by_position_and_told_apart() {
         "u[\"q\"] a[call d, call d_2, call call_1_2] t[d = one, d_2 = two] t[call_1_2 = MISSING]",
         &["tool_call_renamed", "tool_call_renamed", "tool_result_injected", "tool_result_orphaned"],
     );
-    // Some servers number the calls of each turn from nothing.
+    // Some servers number the calls of each turn from zero.
     check(
         [user("q"), calls(["c0"]), result("c0", "1"), user("r"), calls(["c0"]), result("c0", "2")],
         "u[\"q\"] a[call c0] t[c0 = 1] u[\"r\"] a[call c0_2] t[c0_2 = 2]",
         &["tool_call_renamed"],
     );
-    // The first one was interrupted: the result is the second one's.
+    // The first call was interrupted, so the result belongs to the second.
     check(
         [user("q"), calls(["c0"]), user("r"), calls(["c0"]), result("c0", "2")],
         "u[\"q\"] a[call c0] t[c0 = MISSING] u[\"r\"] a[call c0_2] t[c0_2 = 2]",
@@ -309,7 +310,7 @@ fn what_is_empty_goes() {
         "u[\"q\"] u[\"and?\"]",
         &["empty_removed"],
     );
-    // A thought whose sentence is a message of its own is kept.
+    // Reasoning whose text is in a separate message is kept.
     check(
         [user("q"), Message::new(Role::Assistant, [thought("hm")]), says("a")],
         "u[\"q\"] a[thinks \"hm\"] a[\"a\"]",
@@ -416,7 +417,7 @@ fn the_beginning_does_not_depend_on_what_follows() {
         let part = normalize(&whole[..complete], &HistoryRules::new(), Unanswered::Answer, false);
         let same =
             part.messages.iter().zip(all.messages.iter()).take_while(|(a, b)| a == b).count();
-        // The last message of a part may still be waiting for its results.
+        // The last message of a part may still wait for its results.
         assert!(
             same + 1 >= part.messages.len(),
             "{} | {}",

@@ -1,4 +1,5 @@
-//! Whatever the history: what comes out is valid by rules that are written down here a second time.
+//! Property tests: the output is valid for any history, by an independent implementation of the
+//! rules.
 
 use context_codec_kit::normalize::normalize;
 use std::borrow::Cow;
@@ -51,7 +52,7 @@ fn rules() -> impl Strategy<Value = HistoryRules> {
     })
 }
 
-/// What is wrong with a history.
+/// Returns the violated rules of a history.
 fn faults(messages: &[Arc<Message>], rules: &HistoryRules, prefill: bool) -> Vec<String> {
     let (mut faults, mut open, mut seen) = (Vec::new(), Vec::<String>::new(), HashSet::new());
     let speaker = |role: Role| if role == Role::Tool { Role::User } else { role };
@@ -170,8 +171,7 @@ proptest! {
         }
     }
 
-    /// Nothing that has a place is lost: every text, and for every call that has a result that
-    /// result.
+    /// No content that can be sent is lost: every text, and the result of every call that has one.
     #[test]
     fn texts_and_thoughts_before_words_stay(history in history()) {
         let normalized = normalize(&history, &HistoryRules::new(), Unanswered::Answer, false);

@@ -253,7 +253,7 @@ pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     wire::raw_text(raw)
 }
 
-/// The items of the list that stands at `path`.
+/// Returns the items of the list at `path`.
 pub(super) fn list<'a>(raw: &'a RawValue, path: &At<'_>) -> Result<Vec<&'a RawValue>, WireError> {
     if !raw.get().starts_with('[') {
         return Err(wrong_type(raw, path, "a list"));

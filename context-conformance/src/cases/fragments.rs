@@ -1,4 +1,4 @@
-//! Persisted context fragments.
+//! Returns the ability for persisted context fragments.
 
 use context_core::store::StoredFragment;
 use context_core::{Encoded, ErrorKind, Metadata};

@@ -18,7 +18,7 @@ use crate::histories::{History, damaged};
 pub struct Asked {
     /// The conversation.
     pub messages: History,
-    /// What a policy is to reach.
+    /// The goal of a compaction.
     pub goal: Goal,
 }
 

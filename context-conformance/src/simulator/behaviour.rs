@@ -13,7 +13,7 @@ pub enum Say {
     Call {
         /// Names the call. Without one, the simulator counts: `call_1`, `call_2`, and so on.
         id: Option<String>,
-        /// The tool.
+        /// The name of the tool.
         name: String,
         /// What it is called with, a JSON object.
         input: Json,

@@ -83,7 +83,7 @@ impl Replay {
         self.steps.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }

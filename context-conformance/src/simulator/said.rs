@@ -18,7 +18,7 @@ pub(super) enum End {
     Done,
     /// It waits for results.
     Calls,
-    /// It may not write more.
+    /// The output limit was reached.
     Length,
     /// The provider takes it back.
     Filtered,

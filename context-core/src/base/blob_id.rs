@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The name of a blob: the hash of its bytes, BLAKE3 in 64 hexadecimal digits.
+/// The name of a blob: the BLAKE3 hash of its bytes, 64 hexadecimal digits as text.
 ///
 /// ```
 /// use context_core::base::BlobId;
@@ -19,31 +19,32 @@ use crate::{Error, Result};
 pub struct BlobId([u8; 32]);
 
 impl BlobId {
-    /// How a message names a blob: this and the digits.
+    /// The prefix of a blob reference in a message. The digits follow it.
     pub const SCHEME: &'static str = "blob:";
 
-    /// The name of these bytes.
+    /// Returns the name of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// The hash.
+    /// Returns the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The name of this hash.
+    /// Creates the name from a hash.
     pub fn from_bytes(hash: [u8; 32]) -> Self {
         Self(hash)
     }
 
-    /// The blob that a [`MediaSource::Reference`](crate::message::MediaSource::Reference) or a text names,
-    /// if it is one: `blob:` and the digits.
+    /// Parses a reference, `blob:` and the digits, from a
+    /// [`MediaSource::Reference`](crate::message::MediaSource::Reference) or a text. Returns `None`
+    /// if `reference` names no blob.
     pub fn from_reference(reference: &str) -> Option<Self> {
         reference.strip_prefix(Self::SCHEME)?.parse().ok()
     }
 
-    /// How a message names it.
+    /// Returns the reference that a message uses: `blob:` and the digits.
     pub fn to_reference(self) -> String {
         format!("{}{self}", Self::SCHEME)
     }
@@ -64,7 +65,7 @@ impl fmt::Debug for BlobId {
 impl std::str::FromStr for BlobId {
     type Err = Error;
 
-    /// Reads the digits.
+    /// Parses 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
         let hash = blake3::Hash::from_hex(text);
         hash.map(|hash| Self(*hash.as_bytes()))

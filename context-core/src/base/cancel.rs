@@ -1,8 +1,8 @@
-//! Telling long work to stop, without a runtime.
+//! Cancellation of long operations, independent of an async runtime.
 //!
-//! A [`CancelSource`] is kept by who may cancel, the [`CancelSignal`] is handed down. Work either
-//! asks ([`CancelSignal::is_cancelled`], between two steps) or waits ([`CancelSignal::cancelled`],
-//! beside something else). Cancelling is for good; there is no reset.
+//! The canceller keeps a [`CancelSource`] and passes down a [`CancelSignal`]. Work either polls the
+//! signal between two steps ([`CancelSignal::is_cancelled`]) or awaits it next to another future
+//! ([`CancelSignal::cancelled`]). A cancellation is permanent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,18 +15,18 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Default)]
 struct Shared {
     cancelled: AtomicBool,
-    /// One slot per waiting future, reused when the future goes.
+    /// One slot per waiting future, reused when the future is dropped.
     waiting: Mutex<Vec<Option<Waker>>>,
 }
 
 impl Shared {
     fn waiting(&self) -> MutexGuard<'_, Vec<Option<Waker>>> {
-        // Nothing can panic while the lock is held, and a list of wakers is sound in any state.
+        // The lock is never held across a panic, and a list of wakers is valid in any state.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The side that cancels. Dropping it cancels nothing.
+/// The cancelling side. Dropping it does not cancel.
 ///
 /// ```
 /// use context_core::base::CancelSource;
@@ -41,17 +41,17 @@ impl Shared {
 pub struct CancelSource(Arc<Shared>);
 
 impl CancelSource {
-    /// A source that has not cancelled yet.
+    /// Creates a source that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A signal to hand down; there may be any number.
+    /// Returns a signal. Any number of signals may exist.
     pub fn signal(&self) -> CancelSignal {
         CancelSignal(Some(Arc::clone(&self.0)))
     }
 
-    /// Cancels, for good. Wakes everyone who waits.
+    /// Cancels permanently and wakes all waiting tasks.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::SeqCst);
         let wakers: Vec<_> = self.0.waiting().iter_mut().filter_map(Option::take).collect();
@@ -59,22 +59,22 @@ impl CancelSource {
     }
 }
 
-/// The side that is cancelled. The default one never is.
+/// The cancelled side. The default signal is never cancelled.
 #[derive(Clone, Debug, Default)]
 pub struct CancelSignal(Option<Arc<Shared>>);
 
 impl CancelSignal {
-    /// A signal nobody can raise.
+    /// Returns a signal that is never cancelled.
     pub fn never() -> Self {
         Self::default()
     }
 
-    /// Whether the work should stop.
+    /// Returns whether the work should stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.as_ref().is_some_and(|shared| shared.cancelled.load(Ordering::SeqCst))
     }
 
-    /// An [`ErrorKind::Cancelled`] once the work should stop.
+    /// Returns an [`ErrorKind::Cancelled`] error if the work should stop.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         if self.is_cancelled() {
             return Err(Error::new(ErrorKind::Cancelled, operation, "cancelled by the caller"));
@@ -82,13 +82,13 @@ impl CancelSignal {
         Ok(())
     }
 
-    /// Completes when cancelled; never, if that does not happen.
+    /// Returns a future that completes when the signal is cancelled, or never.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { shared: self.0.clone(), slot: None }
     }
 }
 
-/// The future of [`CancelSignal::cancelled`].
+/// The future that [`CancelSignal::cancelled`] returns.
 #[derive(Debug)]
 pub struct Cancelled {
     shared: Option<Arc<Shared>>,
@@ -101,13 +101,13 @@ impl Future for Cancelled {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Some(shared) = self.shared.clone() else { return Poll::Pending };
         let mut waiting = shared.waiting();
-        // Checked under the lock that `cancel` takes after it has set the flag: no wake-up is
-        // missed.
+        // Checked under the lock that `cancel` takes after it has set the flag, so that no wake-up
+        // is missed.
         if shared.cancelled.load(Ordering::SeqCst) {
             return Poll::Ready(());
         }
         let slot = *self.slot.get_or_insert_with(|| {
-            // Until the cancel, an empty slot is one whose future went away.
+            // Before the cancellation, an empty slot belongs to a dropped future.
             waiting.iter().position(Option::is_none).unwrap_or_else(|| {
                 waiting.push(None);
                 waiting.len() - 1

@@ -1,7 +1,7 @@
-//! What happened that the caller should know although the call went well.
+//! Events that callers should know about although the call succeeded.
 //!
-//! Codes are an enum with stable strings, so that a program can act on them; the message is for
-//! people and may change. Diagnostics are returned, never logged from here.
+//! Codes are an enum with stable strings, so that programs can act on them. Messages are for people
+//! and may change. Diagnostics are returned and never logged by this crate.
 
 use std::fmt;
 
@@ -9,104 +9,103 @@ use serde::{Serialize, Serializer};
 
 use crate::base::shown::clean;
 
-/// How much a [`Diagnostic`] matters.
+/// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
-    /// Worth knowing.
+    /// Informational.
     Info,
-    /// Probably not what was wanted.
+    /// Probably unintended.
     Warning,
     /// Something is missing or broken.
     Error,
 }
 
-/// What a [`Diagnostic`] is about.
+/// The subject of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DiagnosticCode {
-    /// A persisted fragment has a kind no codec is registered for: kept, not rendered.
+    /// No codec is registered for the kind of a persisted fragment. The fragment is kept but not
+    /// rendered.
     UnknownFragmentKind,
-    /// A stored message has a kind or version that cannot be read: kept, not shown.
+    /// The kind or version of a stored message cannot be read. The message is kept but not shown.
     UnreadableMessage,
-    /// Pending messages were dropped by a move to another place of the graph.
+    /// Pending messages were dropped by a move to another node of the graph.
     PendingDropped,
-    /// Input has a part the target form cannot hold; it was kept aside or left out.
+    /// The target form cannot represent a part of the input. The part was kept separately or left
+    /// out.
     Unrepresentable,
-    /// A part of the input is broken or does not fit to the rest; the good parts were kept.
+    /// A part of the input is malformed or inconsistent. The valid parts were kept.
     BrokenInput,
-    /// A tool call is without its result, or a result without its call.
+    /// A tool call has no result, or a result has no call.
     Unpaired,
-    /// Input says that something belongs where nothing is, or where something else is; it was kept
-    /// elsewhere.
+    /// The input refers to a position that does not exist or is taken. The item was kept elsewhere.
     Misplaced,
-    /// Two things have the same name; the first was taken.
+    /// Two items have the same name. The first one was used.
     DuplicateName,
-    /// A part was cut or left out because of a limit.
+    /// A part was truncated or left out because of a limit.
     OverLimit,
-    /// Lazy data could not be loaded; the prompt was made without it.
+    /// Lazy data could not be loaded. The prompt was built without it.
     NotLoaded,
-    /// A call had no result and was answered by a marked placeholder.
+    /// A call had no result. A marked placeholder was added as its result.
     ToolResultInjected,
-    /// A result had no call, or its call had another one, and was left out.
+    /// A result was left out because it had no call, or its call already had a result.
     ToolResultOrphaned,
-    /// A result stood apart from its call and was moved to it.
+    /// A result was moved to its call.
     ToolResultMoved,
-    /// A call without result was left out.
+    /// A call without a result was left out.
     ToolCallRemoved,
-    /// A call or tool had an id or name that repeats or is not allowed, and was given another for
-    /// sending.
+    /// A call or tool had a duplicate or illegal id or name, and was renamed for sending.
     ToolCallRenamed,
-    /// Something without content was left out.
+    /// An empty item was left out.
     EmptyRemoved,
-    /// Messages were joined, added or given another role, because the provider wants roles in
-    /// order.
+    /// Messages were merged, added or given another role, because the provider requires an order of
+    /// roles.
     RolesAdjusted,
-    /// An answer broke off; what was not whole was left out.
+    /// An answer was interrupted. Incomplete parts were left out.
     CutOff,
-    /// The history was cut to a number of messages.
+    /// The history was cut to a maximum number of messages.
     ContextTruncated,
-    /// Nothing keeps the history within the window: no limit was given.
+    /// The size of the history is not limited, because no limit was given.
     BudgetNotEnforced,
-    /// Memories could not be recalled or kept, or not in time.
+    /// Memories could not be recalled or captured, or not in time.
     MemoryProviderError,
-    /// Nothing worth telling was remembered.
+    /// No relevant memories were found.
     MemoryContextEmpty,
-    /// A result was too large and is kept elsewhere; a preview stands in its place.
+    /// A result was too large and was spilled. A preview takes its place.
     ToolResultSpilled,
-    /// A result was too large and could not be kept elsewhere.
+    /// A result was too large and could not be spilled.
     ToolResultPersistenceFailed,
-    /// Media that a message names could not be read; a text stands in their place.
+    /// Media that a message refers to could not be read. A text takes their place.
     MediaUnavailable,
     /// A plan was applied to the history.
     Compacted,
-    /// A plan was not applied, since reading the prefix again would cost more than it saves.
+    /// A plan was not applied, because rereading the prefix would cost more than the plan saves.
     CompactionNotWorth,
-    /// A policy made a plan that may not be applied.
+    /// A policy made a plan that must not be applied.
     CompactionPlanRefused,
-    /// The policies could not make the history as small as was wanted.
+    /// The policies could not reach the target size of the history.
     CompactionTargetNotReached,
-    /// Compaction is turned off for this session, because it made no progress several times in a
-    /// row.
+    /// Compaction is disabled for this session, because it made no progress several times in a row.
     CompactionStopped,
-    /// A summary failed or was refused; the history is as it was.
+    /// A summary failed or was refused. The history is unchanged.
     CompactSummaryFailed,
     /// A summary lacks parts that it should have.
     CompactSummaryStructureWeak,
-    /// The request does not fit the window, whatever was cut.
+    /// The request does not fit the window, even after all cuts.
     ContextOverflow,
-    /// The model's window is not known; a small one is assumed.
+    /// The model's window is unknown. A small one is assumed.
     UnknownWindow,
-    /// The request does not begin as the one before it, although nothing was cut: the provider's
-    /// cache is lost.
+    /// The request has another prefix than the previous one, although nothing was cut, so the
+    /// provider's cache is lost.
     PrefixChanged,
     /// A refused request was changed and sent again.
     RecoveryApplied,
 }
 
 impl DiagnosticCode {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UnknownFragmentKind => "unknown_fragment_kind",
@@ -155,22 +154,22 @@ impl Serialize for DiagnosticCode {
     }
 }
 
-/// One thing the caller should know.
+/// An event that the caller should know about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// What it is about.
+    /// The subject.
     pub code: DiagnosticCode,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// For people.
+    /// A human-readable message.
     pub message: String,
-    /// Where: a message id, a fragment's path, a file and line.
+    /// The location: a message id, a fragment's path, a file and line.
     pub path: String,
 }
 
 impl Diagnostic {
-    /// A diagnostic at `path`.
+    /// Creates a diagnostic at `path`.
     pub fn new(
         code: DiagnosticCode,
         severity: Severity,

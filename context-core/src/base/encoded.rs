@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::{Error, ErrorKind};
 
-/// A stored form: what it is, which version of it, and the bytes.
+/// A stored form: kind, version and bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Encoded {
     kind: Arc<str>,
@@ -16,39 +16,39 @@ pub struct Encoded {
     bytes: Bytes,
 }
 
-/// Why a stored form could not be written or read.
+/// An error of encoding or decoding a stored form.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
-    /// The stored form is of another kind than was asked for.
+    /// The stored form has another kind than expected.
     #[error("stored as {found:?}, not as {expected:?}")]
     WrongKind {
-        /// What was asked for.
+        /// The expected kind.
         expected: String,
-        /// What is stored.
+        /// The stored kind.
         found: String,
     },
-    /// Written by a newer program.
+    /// A newer program wrote the stored form.
     #[error("{kind:?} is stored in version {version}, this program reads up to {known}")]
     NewerVersion {
         /// The kind.
         kind: String,
         /// The stored version.
         version: u16,
-        /// The newest version this program reads.
+        /// The newest version that this program can read.
         known: u16,
     },
-    /// The bytes are not what their kind and version say.
+    /// The bytes do not match their kind and version.
     #[error("stored {kind:?} version {version} cannot be read")]
     Malformed {
         /// The kind.
         kind: String,
         /// The version.
         version: u16,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// A version from which nothing leads to the current one.
+    /// There is no upgrade from this version to the next.
     #[error("no way from {kind:?} version {version} to a newer one")]
     NoUpcast {
         /// The kind.
@@ -65,54 +65,54 @@ pub enum CodecError {
     /// The fragment does not fit the codec.
     #[error("fragment {name:?} does not fit codec {kind:?}: {source}")]
     Unsuitable {
-        /// The fragment's name.
+        /// The name of the fragment.
         name: String,
-        /// The codec's kind.
+        /// The kind of the codec.
         kind: String,
-        /// Why.
+        /// The cause.
         source: MisfitError,
     },
 }
 
 crate::readable_debug!(CodecError);
 
-/// Why a fragment is not of a kind.
+/// A mismatch between a fragment and a kind.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MisfitError {
-    /// It is named otherwise.
+    /// The fragment has another name.
     #[error("it is not named {expected:?}")]
     Name {
         /// The name of the kind.
         expected: &'static str,
     },
-    /// It holds a message, or what nobody could read.
+    /// The fragment holds a message or an unknown stored form.
     #[error("it holds no data")]
     NotData,
-    /// Its data, or a part of it, is not what it should be.
+    /// The data, or a part of it, has the wrong type.
     #[error("{what} is no {expected}")]
     Shape {
-        /// What of it.
+        /// The part with the wrong type.
         what: &'static str,
-        /// What it should be, such as a list.
+        /// The expected type, such as a list.
         expected: &'static str,
     },
-    /// A part that is required is not there.
+    /// A required part is missing.
     #[error("{part:?} is missing")]
     Missing {
         /// The part.
         part: &'static str,
     },
-    /// It holds something that the kind has no place for.
+    /// The data has a part that the kind does not know.
     #[error("the kind has no place for {part:?}")]
     NoPlace {
         /// The part.
         part: String,
     },
-    /// It has no JSON form.
+    /// The data has no JSON form.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Another reason, of a kind of one's own.
+    /// Another reason, for custom kinds.
     #[error("{0}")]
     Other(Cow<'static, str>),
 }
@@ -131,22 +131,22 @@ impl From<CodecError> for Error {
 }
 
 impl Encoded {
-    /// A stored form.
+    /// Creates a stored form.
     pub fn new(kind: impl Into<Arc<str>>, version: u16, bytes: impl Into<Bytes>) -> Self {
         Self { kind: kind.into(), version, bytes: bytes.into() }
     }
 
-    /// What it is.
+    /// Returns the kind.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Which version of it.
+    /// Returns the version.
     pub fn version(&self) -> u16 {
         self.version
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
@@ -171,14 +171,14 @@ impl Encoded {
 }
 
 impl fmt::Debug for Encoded {
-    /// Without the content, which may be large or private.
+    /// Omits the content, which may be large or private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} v{}, {} bytes", self.kind, self.version, self.bytes.len())
     }
 }
 
 impl CodecError {
-    /// The bytes of `encoded` cannot be read.
+    /// Creates the error for `encoded` with unreadable bytes.
     pub fn malformed(encoded: &Encoded, source: serde_json::Error) -> Self {
         Self::Malformed { kind: encoded.kind().to_owned(), version: encoded.version, source }
     }

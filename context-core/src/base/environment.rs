@@ -1,14 +1,14 @@
-//! What code may not take from the world by itself: the time, and fresh ids.
+//! Sources of time and of fresh ids.
 //!
-//! Both are injected, so that a run can be repeated to the byte. This crate holds no implementation
-//! that reads a clock or a random source; the facade has them (`SystemClock`, `Uuid7Ids`), the
-//! conformance kit has fixed ones.
+//! Both are injected, so that a run can be reproduced byte for byte. This crate has no
+//! implementation that reads a clock or a random source. The facade has them (`SystemClock`,
+//! `Uuid7Ids`), and the conformance kit has fixed ones.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Microseconds since 1970-01-01 UTC, the unit of every time in a store.
+/// A time in microseconds since 1970-01-01 UTC, the unit of every timestamp in a store.
 ///
 /// ```
 /// use context_core::Timestamp;
@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// A time from microseconds since 1970-01-01 UTC.
+    /// Creates a timestamp from microseconds since 1970-01-01 UTC.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since 1970-01-01 UTC.
+    /// Returns the microseconds since 1970-01-01 UTC.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// The day in UTC, `YYYY-MM-DD`.
+    /// Returns the day in UTC, `YYYY-MM-DD`.
     pub fn to_day(self) -> String {
-        // Howard Hinnant's civil_from_days: years begin in March, so that the leap day is the last.
+        // Howard Hinnant's civil_from_days: years begin in March, so that the leap day comes last.
         let days = self.0.div_euclid(86_400_000_000) + 719_468;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -47,20 +47,20 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// The minute in UTC, `YYYY-MM-DD HH:MM`.
+    /// Returns the minute in UTC, `YYYY-MM-DD HH:MM`.
     pub fn to_minute(self) -> String {
         let minutes = self.0.div_euclid(60_000_000).rem_euclid(24 * 60);
         format!("{} {:02}:{:02}", self.to_day(), minutes / 60, minutes % 60)
     }
 }
 
-/// Tells the time. Implementors: never go backwards by more than the host's clock does; do not
-/// block.
+/// A source of the current time. Contract with implementors: never go backwards by more than the
+/// host's clock does, and do not block.
 ///
 /// ```
 /// use context_core::{Clock, Timestamp};
 ///
-/// /// The time of a test.
+/// /// A fixed time, for tests.
 /// #[derive(Debug)]
 /// struct AtNoon;
 ///
@@ -73,15 +73,15 @@ impl Timestamp {
 /// assert_eq!(AtNoon.now().to_minute(), "1970-01-01 12:00");
 /// ```
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// Makes fresh ids. Implementors: never return the same text twice, also not in two processes; the
-/// text is at most [`limits::MAX_ID_BYTES`](crate::base::limits::MAX_ID_BYTES) long. Callers: do not read
-/// an order out of ids.
+/// A source of fresh ids. Contract with implementors: never return the same text twice, not even in
+/// two processes. The text is at most [`limits::MAX_ID_BYTES`](crate::base::limits::MAX_ID_BYTES)
+/// long. Callers must not derive an order from ids.
 pub trait IdGenerator: fmt::Debug + Send + Sync + 'static {
-    /// A fresh id.
+    /// Returns a fresh id.
     fn next_id(&self) -> String;
 }
 
@@ -98,8 +98,7 @@ mod tests {
         assert_eq!(at(1_795_269_599).to_day(), "2026-11-21");
     }
 
-    /// Counted by hand, day by day: every year of a whole cycle of leap years, from before 1970 to
-    /// behind it.
+    /// Counts day by day through a complete leap-year cycle, from before 1970 to after it.
     #[test]
     fn every_day_of_four_centuries_is_the_one_behind_the_day_before() {
         let (mut year, mut month, mut day) = (1_800, 1, 1);

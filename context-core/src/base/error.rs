@@ -1,12 +1,12 @@
-//! One error for everything that touches the outside: stores, models, memories.
+//! The error type of all effectful interfaces: stores, models, memories.
 //!
-//! What a caller must decide on (a lost race, an absent chat that may be absent) is in return
-//! types; an [`Error`] is what is left. It says what was tried, what kind of failure it was,
-//! whether trying again can help, and which thing and which limit were concerned. Pure code has
-//! small enums of its own ([`RenderError`](crate::fragment::RenderError), [`CodecError`](crate::base::CodecError),
-//! …) that convert into this one.
+//! Conditions that a caller must handle (a lost race, a chat that may be absent) are part of return
+//! types; an [`Error`] covers the rest. It names the operation, the kind of failure, whether a
+//! retry can help, and the thing and limit concerned. Pure code has small enums of its own
+//! ([`RenderError`](crate::fragment::RenderError), [`CodecError`](crate::base::CodecError), …),
+//! which convert into this type.
 //!
-//! The shape follows OpenDAL's error: branch on [`Error::kind`] and [`Error::retry`], never on
+//! The design follows OpenDAL's error: branch on [`Error::kind`] and [`Error::retry`], never on
 //! text.
 
 use std::borrow::Cow;
@@ -15,25 +15,25 @@ use std::{fmt, io};
 
 use crate::base::shown::{clean, clean_lines};
 
-/// The result of an effectful seam.
+/// The result of an effectful call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A boxed cause.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// What kind of failure an [`Error`] is.
+/// The kind of failure of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The thing does not exist, or belongs to somebody else.
+    /// The thing does not exist, or belongs to another user.
     NotFound,
-    /// A race was lost and the caller asked not to settle it.
+    /// A race was lost, and the caller asked not to resolve it.
     Conflict,
-    /// The input is refused; nothing was written.
+    /// The input was refused. Nothing was written.
     Invalid,
-    /// What is stored cannot be what was written.
+    /// Stored data is damaged.
     Corrupt,
-    /// The backend has no such ability.
+    /// The backend does not have the ability.
     Unsupported,
     /// The backend cannot be reached or refuses to work.
     Unavailable,
@@ -41,12 +41,12 @@ pub enum ErrorKind {
     Timeout,
     /// The caller cancelled.
     Cancelled,
-    /// A fault of this library.
+    /// A bug in this library.
     Bug,
 }
 
 impl ErrorKind {
-    /// The stable name, as JSON output and logs show it.
+    /// Returns the stable name, as JSON output and logs show it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
@@ -68,21 +68,21 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Whether the same call may be made again. The backend knows; a caller must not guess from text.
+/// Whether the call may be retried. The backend decides; callers must not guess from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Retry {
-    /// The same call fails again.
+    /// The same call would fail again.
     Never,
-    /// The same call may be made again as it is.
+    /// The same call may be repeated unchanged.
     Safe,
-    /// Read again first, then decide.
+    /// The caller must read again first, then decide.
     AfterRefresh,
 }
 
 impl Retry {
-    /// Whether work on a file may go well a second time: not if it is the path, a right or a file
-    /// system that only reads that is wrong.
+    /// Returns whether a retry of file I/O can succeed. It cannot if the path is wrong, a
+    /// permission is missing, or the file system is read-only.
     pub fn of_io(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
         match error.kind() {
@@ -102,7 +102,7 @@ impl Retry {
     }
 }
 
-/// What went wrong, to what, and what can be done.
+/// An error with its operation, cause and facts.
 ///
 /// ```
 /// use context_core::{Error, ErrorKind};
@@ -125,7 +125,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` met in `operation`. The message is lowercase, without a full stop, and
+    /// Creates an error of `kind` in `operation`. The message is lowercase, has no full stop, and
     /// does not repeat the source.
     pub fn new(
         kind: ErrorKind,
@@ -147,17 +147,17 @@ impl Error {
         }))
     }
 
-    /// A [`ErrorKind::NotFound`] that names the thing.
+    /// Creates a [`ErrorKind::NotFound`] error that names the thing.
     pub fn not_found(operation: &'static str, what: &'static str, name: impl fmt::Display) -> Self {
         Self::new(ErrorKind::NotFound, operation, format!("no such {what}")).with(what, name)
     }
 
-    /// A [`ErrorKind::Invalid`].
+    /// Creates a [`ErrorKind::Invalid`] error.
     pub fn invalid(operation: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::Invalid, operation, message)
     }
 
-    /// Adds a fact, such as the name of the thing or the limit it broke. Never a secret, never
+    /// Adds a fact, such as the name of the thing or the exceeded limit. Never a secret, never
     /// content.
     #[must_use]
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
@@ -165,51 +165,51 @@ impl Error {
         self
     }
 
-    /// Adds the cause.
+    /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// Says otherwise than the kind does whether to try again.
+    /// Overrides the retry advice that follows from the kind.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.0.retry = retry;
         self
     }
 
-    /// What kind of failure this is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What was tried.
+    /// Returns the name of the operation.
     pub fn operation(&self) -> &'static str {
         self.0.operation
     }
 
-    /// Whether trying again can help.
+    /// Returns whether a retry can help.
     pub fn retry(&self) -> Retry {
         self.0.retry
     }
 
-    /// The message alone, without operation and context.
+    /// Returns the message alone, without operation and facts.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The facts, in the order they were added.
+    /// Returns the facts, in the order of addition.
     pub fn context(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.context.iter().map(|(key, value)| (*key, value.as_str()))
     }
 
-    /// One fact by its key.
+    /// Returns a fact by its key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.context().find_map(|(k, value)| (k == key).then_some(value))
     }
 
-    /// Whether the thing does not exist (or is somebody else's).
+    /// Returns whether the thing does not exist or belongs to another user.
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound
     }
@@ -232,8 +232,8 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Writes an error for people: what it says, and a line for each cause. The `Debug` of errors that
-/// a `main` may return, see [`readable_debug!`](crate::readable_debug).
+/// Writes an error for people: its message, and one line per cause. For the `Debug` implementation
+/// of errors that `main` may return; see [`readable_debug!`](crate::readable_debug).
 pub fn write_readable(error: &(dyn StdError + 'static), f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(&clean_lines(&error.to_string()))?;
     write_causes(error.source(), f)
@@ -250,8 +250,9 @@ fn write_causes(
     Ok(())
 }
 
-/// Gives error types a `Debug` for people, with [`write_readable`](crate::base::write_readable): a `main`
-/// that returns an error prints its `Debug`.
+/// Implements a human-readable `Debug` for error types, using
+/// [`write_readable`](crate::base::write_readable). A `main` that returns an error prints its
+/// `Debug` form.
 ///
 /// ```
 /// #[derive(thiserror::Error)]
@@ -301,7 +302,7 @@ mod tests {
         for kind in never {
             assert_eq!(Retry::of_io(&kind.into()), Retry::Never, "{kind}");
         }
-        // Space can be freed, and what was interrupted or held is free later.
+        // Space can be freed, and interrupted or blocked operations can succeed later.
         for kind in
             [Kind::StorageFull, Kind::Interrupted, Kind::WouldBlock, Kind::TimedOut, Kind::Other]
         {

@@ -1,9 +1,9 @@
-//! Names of things, one type each, so that a chat can never be passed where a message is meant.
+//! Typed ids, so that a chat id cannot be passed where a message id is expected.
 //!
-//! An id is any text its owner likes; nothing here makes one up
-//! ([`IdGenerator`](crate::IdGenerator) does) and nothing orders by one (order is by position).
-//! Length and emptiness are checked where something is about to be written, by
-//! [`limits`](crate::base::limits), so that every store refuses the same ids with the same words.
+//! An id is any text that its owner chooses. This crate generates no ids
+//! ([`IdGenerator`](crate::IdGenerator) does) and never orders by them (order is by position).
+//! Length and emptiness are checked before writes, by [`limits`](crate::base::limits), so that
+//! every store refuses the same ids with the same messages.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -19,7 +19,7 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -82,48 +82,49 @@ macro_rules! id {
 }
 
 id! {
-    /// Who owns a chat. Every read and write names one; another user's chat does not exist.
+    /// The owner of a chat. Every read and write names a user; chats of other users do not exist
+    /// for it.
     UserId
 }
 id! {
-    /// One conversation, unique among the chats of its user.
+    /// The id of a conversation, unique among the chats of its user.
     ChatId
 }
 id! {
-    /// One message, unique in its chat.
+    /// The id of a message, unique in its chat.
     MessageId
 }
 id! {
-    /// One persisted context fragment, unique in its chat.
+    /// The id of a persisted context fragment, unique in its chat.
     FragmentId
 }
 id! {
-    /// A branch of a chat: a named pointer to a head.
+    /// The name of a branch, a named pointer to a head.
     BranchName
 }
 id! {
-    /// A checkpoint of a chat: a named pointer to a message.
+    /// The name of a checkpoint, a named pointer to a message.
     CheckpointName
 }
 id! {
-    /// Makes a commit safe to repeat, see [`Commit::key`](crate::store::Commit::key).
+    /// The idempotency key of a commit; see [`Commit::key`](crate::store::Commit::key).
     CommitKey
 }
 
 id! {
-    /// A run of rounds of one user: what trajectories are gathered by.
+    /// The id of a session, the sequence of rounds that forms the trajectories of a user's run.
     SessionId
 }
 id! {
-    /// One memory, unique in its scope.
+    /// The id of a memory, unique in its scope.
     MemoryId
 }
 id! {
-    /// An answer in flight, unique in its chat.
+    /// The id of a stream, an answer in flight, unique in its chat.
     StreamId
 }
 id! {
-    /// Who writes a stream: a name that nobody else uses.
+    /// The name of a stream's writer, which no other writer uses.
     StreamWriter
 }
 
@@ -140,19 +141,20 @@ impl From<MessageId> for FragmentId {
 }
 
 impl BranchName {
-    /// The branch every chat starts with.
+    /// Returns the name of the branch that every chat starts with.
     pub fn main() -> Self {
         Self::from("main")
     }
 
-    /// The name of version `k` of this branch: `main` becomes `main-v2`, `main-v3` and so on.
+    /// Returns the name of version `k` of this branch: `main` becomes `main-v2`, `main-v3` and so
+    /// on.
     #[must_use]
     pub fn version(&self, k: u32) -> Self {
         Self::from(format!("{self}-v{k}"))
     }
 }
 
-/// A chat of a user: what every operation on a chat is scoped by.
+/// A chat of a user, the scope of every operation on a chat.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ChatRef {
     /// The owner.
@@ -162,14 +164,14 @@ pub struct ChatRef {
 }
 
 impl ChatRef {
-    /// Names a chat of a user.
+    /// Creates a reference to a chat of a user.
     pub fn new(user: impl Into<UserId>, chat: impl Into<ChatId>) -> Self {
         Self { user: user.into(), chat: chat.into() }
     }
 }
 
 impl<U: Into<UserId>, C: Into<ChatId>> From<(U, C)> for ChatRef {
-    /// Names a chat by its user and its id, in this order.
+    /// Creates a reference from user and chat id, in this order.
     fn from((user, chat): (U, C)) -> Self {
         Self::new(user, chat)
     }

@@ -1,9 +1,9 @@
-//! JSON kept as it was written.
+//! JSON values that keep their original text.
 //!
-//! Tool inputs, provider blocks and metadata go back to where they came from byte for byte: the
-//! order of keys is part of a prompt-cache prefix, and a long number must not become a float. So
-//! they are held as text and read on demand, never as a tree. For data that is to be rendered there
-//! is [`FragmentData`](crate::FragmentData).
+//! Tool inputs, provider blocks and metadata are sent back byte for byte: key order is part of a
+//! prompt-cache prefix, and a long number must not become a float. So they are kept as text and
+//! parsed on demand, never as a tree. For data to be rendered there is
+//! [`FragmentData`](crate::FragmentData).
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A JSON value as the text it was written in. Cheap to clone; equal when the text is.
+/// A JSON value as its original text. Cheap to clone. Two values are equal if their texts are.
 ///
 /// ```
 /// use context_core::Json;
@@ -29,32 +29,32 @@ pub struct Json(Arc<RawValue>);
 pub type JsonMap = indexmap::IndexMap<String, Json>;
 
 impl Json {
-    /// Takes JSON text, which must be one complete value.
+    /// Parses JSON text, which must be one complete value.
     pub fn from_text(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text.into()).map(Self::from)
     }
 
-    /// Writes a value as JSON.
+    /// Serializes a value to JSON.
     pub fn from_serialize(value: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self::from)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 
-    /// The value where it stands.
+    /// Returns the value as a reference.
     pub fn as_raw(&self) -> &RawValue {
         &self.0
     }
 
-    /// Reads the value as `T`.
+    /// Deserializes the value as `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())
     }
 
-    /// The same value without white space between its tokens, so that it fits on one line.
+    /// Returns the value without white space between tokens, so that it fits on one line.
     #[must_use]
     pub fn compact(&self) -> Self {
         const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -74,14 +74,14 @@ impl Json {
         Self::from_text(out).expect("white space between tokens says nothing")
     }
 
-    /// The text of a JSON string, or nothing for any other value.
+    /// Returns the text of a JSON string. `None` for any other value.
     pub fn to_text(&self) -> Option<String> {
         self.parse().ok()
     }
 }
 
-/// Whether a value has no white space between its tokens. Goes from quote to quote, as most of a
-/// value is strings.
+/// Returns whether a value has no white space between tokens. Skips from quote to quote, because
+/// most of a value is strings.
 fn is_compact(mut text: &str) -> bool {
     loop {
         let (outside, inside) = text.split_once('"').unwrap_or((text, ""));
@@ -92,7 +92,7 @@ fn is_compact(mut text: &str) -> bool {
         loop {
             let Some((before, behind)) = rest.split_once('"') else { return true };
             rest = behind;
-            // An even number of backslashes leaves the quote as it is.
+            // An even number of backslashes does not escape the quote.
             if before.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 0 {
                 break;
             }
@@ -101,7 +101,7 @@ fn is_compact(mut text: &str) -> bool {
     }
 }
 
-/// Facts beside the content: never rendered, kept in order, free of charge when there are none.
+/// Additional facts: never rendered, in order, without an allocation if empty.
 ///
 /// ```
 /// use context_core::Metadata;
@@ -113,27 +113,27 @@ fn is_compact(mut text: &str) -> bool {
 pub struct Metadata(Option<Arc<JsonMap>>);
 
 impl Metadata {
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// One value.
+    /// Returns a value.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.0.as_ref()?.get(key)
     }
 
-    /// The entries in order.
+    /// Returns the entries, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.0.iter().flat_map(|map| map.iter()).map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Sets a value; a key that was there keeps its place.
+    /// Sets a value. An existing key keeps its position.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Json>) {
         Arc::make_mut(self.0.get_or_insert_default()).insert(key.into(), value.into());
     }
 
-    /// Removes a value and returns it.
+    /// Removes and returns a value.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         let map = Arc::make_mut(self.0.as_mut()?);
         let value = map.shift_remove(key);
@@ -143,7 +143,7 @@ impl Metadata {
         value
     }
 
-    /// The same with one more value.
+    /// Adds a value.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<Json>) -> Self {
         self.insert(key, value);
@@ -182,7 +182,7 @@ impl From<Box<RawValue>> for Json {
 }
 
 impl From<&str> for Json {
-    /// A JSON string of this text.
+    /// Creates a JSON string from a text.
     fn from(text: &str) -> Self {
         Self::from_serialize(text).expect("a text prints as JSON")
     }

@@ -1,60 +1,60 @@
-//! The limits every store keeps, checked before anything is written.
+//! The limits of every store, checked before anything is written.
 //!
-//! Stores call these functions first thing, so the same input is refused by each with the same
-//! words. What a layer has [sealed] counts as what is in it.
+//! Stores call these functions first, so that every store refuses the same input with the same
+//! message. Values that a layer has [sealed] are measured by their content.
 
 use crate::base::{StreamId, sealed};
 use crate::{ChatRef, Error, Metadata, Result};
 
-/// The longest id or name, in bytes.
+/// Maximum length of an id or name in bytes.
 pub const MAX_ID_BYTES: usize = 512;
-/// The longest title, in bytes.
+/// Maximum length of a title in bytes.
 pub const MAX_TITLE_BYTES: usize = 4096;
-/// The largest body of a message or fragment, in bytes.
+/// Maximum size of the body of a message or fragment in bytes.
 pub const MAX_BODY_BYTES: usize = 16 << 20;
-/// The largest metadata of a chat, as JSON, in bytes.
+/// Maximum size of a chat's metadata as JSON, in bytes.
 pub const MAX_METADATA_BYTES: usize = 1 << 20;
-/// The largest blob, in bytes.
+/// Maximum size of a blob in bytes.
 pub const MAX_BLOB_BYTES: usize = 64 << 20;
-/// The largest chunk of a stream, in bytes.
+/// Maximum size of a stream chunk in bytes.
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
-/// The most chunks of a stream.
+/// Maximum number of chunks of a stream.
 pub const MAX_STREAM_CHUNKS: u64 = 1 << 20;
-/// The most bytes of a stream.
+/// Maximum size of a stream in bytes.
 pub const MAX_STREAM_BYTES: u64 = 64 << 20;
-/// The most bytes of a stream that are read at once; a single chunk is always given.
+/// Maximum number of bytes per read of a stream. A single chunk is always returned.
 pub const MAX_STREAM_PAGE_BYTES: usize = 4 << 20;
-/// The most nodes, amendments, redactions and fragments of one commit together.
+/// Maximum number of nodes, amendments, redactions and fragments in a commit, counted together.
 pub const MAX_COMMIT_ITEMS: usize = 10_000;
-/// The most predecessors, or linked messages, of a node of a trajectory.
+/// Maximum number of predecessors, and of linked messages, of a trajectory node.
 pub const MAX_PREDECESSORS: usize = 1000;
-/// The most nodes of a round of a trajectory, those removed among them.
+/// Maximum number of nodes in a trajectory round, including removed ones.
 pub const MAX_ROUND_NODES: usize = 1 << 20;
-/// The most versions of a node of a trajectory.
+/// Maximum number of versions of a trajectory node.
 pub const MAX_NODE_VERSIONS: usize = 10_000;
-/// The longest text of a search, in bytes.
+/// Maximum length of a search text in bytes.
 pub const MAX_SEARCH_BYTES: usize = 4096;
-/// The longest text of a memory, in bytes.
+/// Maximum length of the text of a memory in bytes.
 pub const MAX_MEMORY_BYTES: usize = 256 << 10;
-/// The most words under which a memory is found.
+/// Maximum number of words under which a memory is found.
 pub const MAX_MEMORY_WORDS: usize = 1 << 16;
-/// The most words, and the most kinds, that memories are looked for by.
+/// Maximum number of words, and of kinds, in a memory query.
 pub const MAX_MEMORY_TERMS: usize = 64;
-/// The most scopes that memories are looked for in.
+/// Maximum number of scopes in a memory query.
 pub const MAX_MEMORY_SCOPES: usize = 16;
-/// The most memories on each side of one that are read with it.
+/// Maximum number of neighbours on each side of a memory.
 pub const MAX_MEMORY_NEIGHBOURS: usize = 16;
-/// The longest vector.
+/// Maximum number of components of a vector.
 pub const MAX_VECTOR_LENGTH: usize = 16_384;
-/// How many places of words in memories a store looks at, at least: the sum over the words of in
-/// how many memories each is.
+/// Minimum number of postings that a store examines for a memory query. The postings of a query are
+/// the number of memories with each word, summed over the words.
 pub const EXACT_MEMORY_POSTINGS: u64 = 2_000;
-/// How many vectors a store looks at, at least.
+/// Minimum number of vectors that a store examines for a memory query.
 pub const EXACT_MEMORY_VECTORS: u64 = 10_000;
-/// The largest page of a listing.
+/// Maximum number of items in a page of a listing.
 pub const MAX_PAGE: usize = 1000;
 
-/// Refuses an empty id or name and one that is too long.
+/// Refuses an empty or too long id or name.
 pub fn check_id(operation: &'static str, what: &'static str, id: &str) -> Result<()> {
     if id.is_empty() {
         return Err(Error::invalid(operation, "an id must not be empty").with("id", what));
@@ -62,13 +62,13 @@ pub fn check_id(operation: &'static str, what: &'static str, id: &str) -> Result
     check_length(operation, what, id.len(), MAX_ID_BYTES)
 }
 
-/// Refuses a chat reference with a bad part.
+/// Refuses a chat reference with an invalid user or chat.
 pub fn check_chat(operation: &'static str, chat: &ChatRef) -> Result<()> {
     check_id(operation, "user", chat.user.as_str())?;
     check_id(operation, "chat", chat.chat.as_str())
 }
 
-/// Refuses a chat or stream with a bad name.
+/// Refuses an invalid chat or stream id.
 pub fn check_stream(operation: &'static str, chat: &ChatRef, stream: &StreamId) -> Result<()> {
     check_chat(operation, chat)?;
     check_id(operation, "stream", stream.as_str())

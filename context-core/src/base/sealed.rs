@@ -1,52 +1,51 @@
-//! The marks of what a layer has encrypted on its way to a backend.
+//! Marks of values that a layer has encrypted on their way to a backend.
 //!
-//! Core encrypts nothing. It knows these marks so that a limit means the same with such a layer as
-//! without it: what a caller may write, the layer may write sealed, and so longer. And a check of a
-//! graph does not call a body broken that only the layer above can read.
+//! This crate does not encrypt. It knows these marks for two reasons. A limit must mean the same
+//! with and without an encrypting layer, which makes values longer. And a check of a graph must not
+//! report bodies as malformed that only the encrypting layer can read.
 
 use crate::Encoded;
 
-/// The kind of a stored form that is sealed.
+/// The kind of a sealed stored form.
 pub const KIND: &str = "sealed";
 
-/// How a text begins that is sealed. Base64 follows, without padding.
+/// The prefix of a sealed text. Base64 without padding follows.
 pub const TEXT_MARK: &str = "sealed:";
 
-/// How sealed bytes begin that stand for themselves: a record, a blob.
+/// The prefix of sealed bytes, such as a record or a blob.
 pub const BYTES_MARK: [u8; 4] = *b"\0sld";
 
-/// How many bytes a sealed record is longer than what it holds.
+/// The overhead of a sealed record in bytes.
 pub const RECORD_BYTES: usize = 61;
 
-/// How many bytes a sealed stored form holds beside the bytes of the form within, at most: its kind
-/// and version.
+/// Maximum overhead of a sealed stored form in bytes, for its kind and version.
 pub const FORM_BYTES: usize = 520;
 
-/// How many bytes the sealed media type of a blob holds beside the type, at most: which blob it is.
+/// Maximum overhead of the sealed media type of a blob in bytes, for the blob's name.
 pub const BLOB_NAME_BYTES: usize = 64;
 
-/// How many bytes a sealed blob begins with before its first segment.
+/// Length of the header of a sealed blob in bytes, before its first segment.
 pub const BLOB_HEADER_BYTES: usize = 41;
 
-/// How many bytes of a blob are sealed together.
+/// Number of bytes of a blob that are sealed together.
 pub const SEGMENT_BYTES: usize = 64 << 10;
 
-/// How many bytes a sealed segment is longer than what it holds.
+/// The overhead of a sealed segment in bytes.
 pub const SEGMENT_TAG_BYTES: usize = 16;
 
-/// How long the bytes of a stored form count as.
+/// Returns the length of a stored form for limits.
 pub(crate) fn form_length(form: &Encoded) -> usize {
     let length = form.bytes().len();
     if form.kind() == KIND { length.saturating_sub(RECORD_BYTES + FORM_BYTES) } else { length }
 }
 
-/// How long a text counts as.
+/// Returns the length of a text for limits.
 pub(crate) fn text_length(text: &str) -> usize {
     text.strip_prefix(TEXT_MARK)
         .map_or(text.len(), |rest| (rest.len() * 3 / 4).saturating_sub(RECORD_BYTES))
 }
 
-/// How long a JSON value counts as.
+/// Returns the length of a JSON value for limits.
 pub(crate) fn json_length(json: &str) -> usize {
     let text = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     match text.filter(|text| text.starts_with(TEXT_MARK)) {
@@ -55,18 +54,18 @@ pub(crate) fn json_length(json: &str) -> usize {
     }
 }
 
-/// How long the media type of a blob counts as.
+/// Returns the length of a blob's media type for limits.
 pub(crate) fn media_type_length(text: &str) -> usize {
     let length = text_length(text);
     if text.starts_with(TEXT_MARK) { length.saturating_sub(BLOB_NAME_BYTES) } else { length }
 }
 
-/// How long a chunk of a stream counts as.
+/// Returns the length of a stream chunk for limits.
 pub(crate) fn chunk_length(bytes: &[u8]) -> usize {
     if is_sealed(bytes) { bytes.len().saturating_sub(RECORD_BYTES) } else { bytes.len() }
 }
 
-/// How long a blob counts as.
+/// Returns the length of a blob for limits.
 pub(crate) fn blob_length(bytes: &[u8]) -> usize {
     if !is_sealed(bytes) {
         return bytes.len();
@@ -76,7 +75,7 @@ pub(crate) fn blob_length(bytes: &[u8]) -> usize {
     segments.saturating_sub(tags)
 }
 
-/// Whether bytes have the mark.
+/// Returns whether bytes have the mark.
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(&BYTES_MARK)
 }

@@ -1,12 +1,10 @@
-//! Masking of keys in text that is logged, stored or sent on: what providers say of errors, what
-//! models say of a conversation.
+//! Masking of API keys in text that is logged, stored or forwarded, such as provider errors and
+//! model output.
 //!
-//! Keys are known by their public form alone, or by a label that nothing but a key follows. Prose
-//! that speaks of tokens and passwords stays as it is, and so does a secret that looks like any
-//! other word.
+//! Keys are recognized only by their public prefix, or by a label that only keys follow. Prose
+//! about tokens and passwords is unchanged, and so is a secret that looks like an ordinary word.
 
-/// How the secrets begin whose form is public. Behind it, such a secret has a digit, which words do
-/// not.
+/// Public prefixes of secrets. After its prefix such a secret contains a digit, which words do not.
 const PREFIXES: [&str; 24] = [
     "sk-",
     "sk_",
@@ -34,28 +32,28 @@ const PREFIXES: [&str; 24] = [
     "pplx-",
 ];
 
-/// How a block with a private key begins and ends.
+/// The beginning and end of a private key block.
 const BLOCK: (&str, &str, &str) = ("-----BEGIN ", "PRIVATE KEY-----", "-----END ");
 
-/// The longest name of such a block, in bytes: `ENCRYPTED ` and the like.
+/// Maximum length of the block's name in bytes, such as `ENCRYPTED `.
 const LONGEST_NAME: usize = 32;
 
-/// What stands in front of secrets of any form.
+/// Labels before secrets of any form.
 const LABELS: [&str; 7] =
     ["bearer ", "x-api-key: ", "x-api-key=", "api_key=", "apikey=", "api-key: ", "?key="];
 
-/// Words behind a label that only name the thing.
+/// Words after a label that are not secrets.
 const PLAIN: [&str; 7] =
     ["authentication", "authorization", "token", "tokens", "scheme", "header", "auth"];
 
-/// Within how many characters behind its prefix a secret has its first digit. Looking no further
-/// keeps the time linear.
+/// Number of characters after the prefix within which a secret has its first digit. The limit keeps
+/// the time linear.
 const DIGIT_WITHIN: usize = 64;
 
-/// The least that a secret has behind its prefix, in bytes.
+/// Minimum length of a secret after its prefix, in bytes.
 const SHORTEST: usize = 8;
 
-/// The same text with keys cut off behind what tells which key it is. Twice is once.
+/// Truncates keys in a text after the prefix that identifies their type. Idempotent.
 ///
 /// ```
 /// use context_core::base::secrets::mask;
@@ -68,11 +66,11 @@ pub fn mask(text: &str) -> String {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        // Not in the middle of a word.
+        // A secret does not start in the middle of a word.
         let fresh =
             !c.is_ascii_alphanumeric() || !out.ends_with(|last: char| last.is_ascii_alphanumeric());
-        // Looked for only there: else a run of characters would be gone through again at each of
-        // its own.
+        // Checking only there keeps a long run of characters from being scanned again for each of
+        // its characters.
         if let Some((kept, length)) = fresh.then(|| secret(rest)).flatten() {
             out.push_str(&rest[..kept]);
             out.push('…');
@@ -85,7 +83,8 @@ pub fn mask(text: &str) -> String {
     out
 }
 
-/// If a secret begins here: how much of it may be shown, and how long it is.
+/// Detects a secret at the start of the text. Returns the length of the part that may be shown, and
+/// the total length.
 fn secret(rest: &str) -> Option<(usize, usize)> {
     let labelled = LABELS.iter().find(|label| {
         rest.get(..label.len()).is_some_and(|start| start.eq_ignore_ascii_case(label))
@@ -107,8 +106,8 @@ fn secret(rest: &str) -> Option<(usize, usize)> {
     (length >= SHORTEST).then_some((prefix.len(), prefix.len() + length))
 }
 
-/// If a block with a private key begins here. What stands between is cut off, and the end too: as
-/// far as lines go that are nothing but Base64, or escaped line feeds of a JSON string.
+/// Detects a private key block at the start of the text. The key is truncated, including the end of
+/// the block, as far as the lines contain only Base64 or the escaped line feeds of a JSON string.
 fn private_key(rest: &str) -> Option<(usize, usize)> {
     let (begin, label, end) = BLOCK;
     let named = rest.strip_prefix(begin)?;
@@ -118,7 +117,7 @@ fn private_key(rest: &str) -> Option<(usize, usize)> {
     let body = &rest[start..];
     let has = |c: char| c.is_ascii_alphanumeric() || "+/=\\\r\n".contains(c);
     let run = body.find(|c| !has(c)).unwrap_or(body.len());
-    // A word behind the last line of a block that breaks off is not the key's.
+    // A word after the last line of a truncated block is not part of the key.
     let run = match body[run..].starts_with(end) || run == body.len() {
         true => run,
         false => body[..run].rfind('\n').unwrap_or(0),
@@ -126,13 +125,13 @@ fn private_key(rest: &str) -> Option<(usize, usize)> {
     (run >= SHORTEST).then_some((start, start + run))
 }
 
-/// Whether secrets have this character.
+/// Returns whether secrets may contain this character.
 fn is_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_*.~+/=…•".contains(c)
 }
 
-/// How long the run of characters is that secrets have. Stars are how providers shorten them; a
-/// full stop at the end is the sentence's.
+/// Returns the length of the run of key characters. Providers shorten keys with stars. A final full
+/// stop belongs to the sentence.
 fn token(text: &str) -> usize {
     let run = &text[..text.find(|c| !is_key(c)).unwrap_or(text.len())];
     run.trim_end_matches(['.', '…']).len()

@@ -1,12 +1,12 @@
-//! Text of others as people are shown it: names and messages that cannot forge a line, take over a
-//! terminal or hide.
+//! Safe display of untrusted text: names and messages cannot forge a line, control a terminal, or
+//! hide.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// Whether a terminal would obey a character, or a reader would not see it: control characters,
-/// line and paragraph separators, marks that turn the direction of text, characters without width,
-/// tags and fillers.
+/// Returns whether a terminal would interpret a character, or a reader would not see it: control
+/// characters, line and paragraph separators, bidirectional controls, zero-width characters, tags
+/// and fillers.
 pub fn is_hidden(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -24,7 +24,7 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-// As JSON escapes it: a terminal shows it, and JSON stays JSON.
+// Escaped as in JSON, so that terminals show it and JSON stays valid.
 fn escape(c: char, to: &mut String) {
     match c {
         '\n' => to.push_str("\\n"),
@@ -32,7 +32,7 @@ fn escape(c: char, to: &mut String) {
         '\t' => to.push_str("\\t"),
         c => {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a string does not fail.
+                // Writing to a string never fails.
                 let _ = write!(to, "\\u{unit:04x}");
             }
         }
@@ -50,20 +50,18 @@ fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A name, or any other text that belongs on one line, with every [hidden](is_hidden) character
-/// escaped.
+/// Escapes every [hidden](is_hidden) character, for names and other text on one line.
 pub fn clean(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// A text of several lines with every [hidden](is_hidden) character escaped but line feeds and
-/// tabs.
+/// Escapes every [hidden](is_hidden) character except line feeds and tabs, for text of several
+/// lines.
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && is_hidden(c))
 }
 
-/// A name, or anything else that belongs on one line, as a text for people holds it:
-/// [cleaned](clean).
+/// Formats a name or another value on one line, [cleaned](clean).
 pub fn shown(name: impl fmt::Display) -> String {
     clean(&name.to_string()).into_owned()
 }
@@ -78,7 +76,7 @@ mod tests {
     use crate::trajectory::TrajectoryError;
     use crate::{ChatRef, Diagnostic, Error, ErrorKind};
 
-    /// Ends its line, begins a sequence of a terminal, turns the direction, isolates, hides.
+    /// Contains a line feed, a terminal sequence, bidirectional controls and invisible characters.
     const HOSTILE: &str = "a\nFORGED \u{1b}[31m\u{9b}2J\u{202e}x\u{2066}y\u{2028}z\u{e0041}";
 
     #[test]

@@ -1,21 +1,22 @@
-//! The plain functions fragments are made with.
+//! Functions that create fragments.
 
 use std::sync::Arc;
 
 use super::{Fragment, FragmentContent, FragmentData, FragmentKind, LazyMessage};
 use crate::{Message, Role};
 
-/// What the model is: rendered as `role`.
+/// Creates a fragment with the role of the model, rendered as `role`.
 pub fn role(content: impl Into<FragmentData>) -> Fragment {
     Fragment::new("role", content).with_codec("role")
 }
 
-/// A guideline: rendered as `hint`.
+/// Creates a guideline, rendered as `hint`.
 pub fn hint(text: impl Into<FragmentData>) -> Fragment {
     Fragment::new("hint", text).with_codec("hint")
 }
 
-/// A free fragment of children, rendered inside one element, section or table of this name.
+/// Creates a free fragment from children, which are rendered inside one element, section or table
+/// with this name.
 ///
 /// ```
 /// use context_core::{FragmentData, fragment, hint};
@@ -33,25 +34,25 @@ where
     Fragment::new(name, FragmentData::list(children))
 }
 
-/// A user message.
+/// Creates a user message.
 pub fn user(content: impl Into<Message>) -> Fragment {
     message_of(Role::User, content)
 }
 
-/// An assistant message.
+/// Creates an assistant message.
 pub fn assistant(content: impl Into<Message>) -> Fragment {
     message_of(Role::Assistant, content)
 }
 
-/// Replaces the newest assistant message, wherever it is when the engine resolves or saves.
+/// Replaces the newest assistant message, wherever it is when the engine resolves or saves:
 ///
-/// 1. An assistant message is pending: that one is replaced, once, in place.
-/// 2. Else the newest stored assistant message of the branch is amended in place; the head stays,
-///    also when a user message is newer.
-/// 3. There is none: a new assistant message.
-/// 4. Of two in one save the last wins.
-/// 5. Resolved before saved: the prompt shows the new text only.
-/// 6. Saved with branching asked for: a new branch at the replaced message's parent.
+/// 1. If an assistant message is pending, it is replaced in place, once.
+/// 2. Otherwise the newest stored assistant message of the branch is amended in place. The head
+///    stays, even if a user message is newer.
+/// 3. If there is no assistant message, a new one is created.
+/// 4. Of two replacements in one save, the last wins.
+/// 5. If it is resolved before it is saved, the prompt shows only the new text.
+/// 6. If it is saved with branching, a new branch is created at the parent of the replaced message.
 pub fn last_assistant_message(text: impl Into<Arc<str>>) -> Fragment {
     let lazy = LazyMessage::LastAssistant { text: text.into() };
     Fragment::from_content(

@@ -1,11 +1,11 @@
-//! Codecs: fragments to what is stored and back.
+//! Codecs between fragments and their stored form.
 //!
-//! A stored form is bytes with a kind and a version. The [`CodecRegistry`] finds the codec by kind;
-//! older versions are lifted step by step, and what no codec knows (an unknown kind, a newer
-//! version) is kept byte for byte and written back as it was. Third parties implement
-//! [`FragmentBody`] for a type of their own and register a [`BodyCodec`] of it.
+//! A stored form consists of bytes, a kind and a version. The [`CodecRegistry`] finds the codec by
+//! kind. Older versions are upgraded step by step. Forms that no codec knows (an unknown kind, a
+//! newer version) are kept byte for byte and written back unchanged. Third parties implement
+//! [`FragmentBody`] for a type of their own and register its [`BodyCodec`].
 //!
-//! Provider wire forms are not stored forms; their codecs are crates of their own.
+//! The wire forms of providers are not stored forms; their codecs are in crates of their own.
 
 mod builtin;
 
@@ -23,26 +23,26 @@ use serde::de::DeserializeOwned;
 use crate::fragment::{FragmentContent, FragmentKind};
 use crate::{Fragment, Json};
 
-/// Writes and reads one kind of fragment.
+/// Encodes and decodes one kind of fragment.
 ///
-/// Implementors: be pure; the same fragment gives the same bytes. Write one version, read that and
-/// every older one. Do not write the fragment's id or metadata, which are stored beside the bytes.
-/// Callers: go through a [`CodecRegistry`], which is where unknown kinds are kept.
+/// Contract with implementors: be pure. The same fragment yields the same bytes. Write one version;
+/// read it and every older one. Do not write the fragment's id or metadata, which are stored
+/// separately. Callers use a [`CodecRegistry`], which preserves unknown kinds.
 pub trait FragmentCodec: Send + Sync + 'static {
-    /// The kind, unique in a registry.
+    /// Returns the kind, unique in a registry.
     fn kind(&self) -> &str;
 
-    /// The version that is written.
+    /// Returns the version that is written.
     fn version(&self) -> u16;
 
-    /// Writes a fragment.
+    /// Encodes a fragment.
     fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError>;
 
-    /// Reads a fragment of this kind, of the current or an older version.
+    /// Decodes a fragment of this kind, of the current or an older version.
     fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError>;
 }
 
-/// A serialisable type that is a kind of fragment.
+/// A serializable type that represents a kind of fragment.
 ///
 /// ```
 /// use context_core::{CodecRegistry, Fragment, FragmentData};
@@ -79,19 +79,19 @@ pub trait FragmentCodec: Send + Sync + 'static {
 /// # Ok::<(), context_core::base::CodecError>(())
 /// ```
 pub trait FragmentBody: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The kind, unique in a registry.
+    /// Returns the kind, unique in a registry.
     const KIND: &'static str;
-    /// The version of the JSON form that is written.
+    /// The written version of the JSON form.
     const VERSION: u16;
 
-    /// The fragment as it is rendered.
+    /// Converts the value into the fragment to render.
     fn into_fragment(self) -> Fragment;
 
-    /// The other way; the reason why not, if the fragment holds something else. What the kind has
-    /// no place for is a reason: it would be lost.
+    /// Converts a fragment into a value. Fails if the fragment holds something else. Parts that the
+    /// kind does not know are an error, because they would be lost.
     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError>;
 
-    /// Lifts the JSON of version `from` to version `from + 1`.
+    /// Upgrades the JSON of version `from` to version `from + 1`.
     fn upcast(from: u16, body: Json) -> Result<Json, CodecError> {
         let _ = body;
         Err(CodecError::NoUpcast { kind: Self::KIND.to_owned(), version: from })
@@ -143,7 +143,7 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
 /// let stored = codecs.encode(&hint("Prices are in EUR.").persisted())?;
 /// assert_eq!(codecs.decode(&stored)?.data(), hint("Prices are in EUR.").data());
 ///
-/// let unknown = Encoded::new("of-a-plugin", 3, "{}"); // kept as it is, for whoever knows it
+/// let unknown = Encoded::new("of-a-plugin", 3, "{}"); // preserved
 /// let fragment = codecs.decode(&unknown)?;
 /// assert_eq!(codecs.encode(&fragment)?, unknown);
 /// # Ok::<(), context_core::base::CodecError>(())
@@ -152,7 +152,8 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
 pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
 
 impl Default for CodecRegistry {
-    /// The codecs of this crate's [kinds](crate::fragment::kinds) and of free fragments.
+    /// A registry with the codecs of this crate's [kinds](crate::fragment::kinds) and of free
+    /// fragments.
     fn default() -> Self {
         let mut registry = Self(BTreeMap::new());
         registry.register(builtin::FreeCodec);
@@ -162,24 +163,24 @@ impl Default for CodecRegistry {
 }
 
 impl CodecRegistry {
-    /// Adds a codec. One of the same kind is replaced and returned.
+    /// Registers a codec. Replaces and returns an earlier one of the same kind.
     pub fn register(&mut self, codec: impl FragmentCodec) -> Option<Arc<dyn FragmentCodec>> {
         self.0.insert(codec.kind().to_owned(), Arc::new(codec))
     }
 
-    /// The codec of a kind.
+    /// Returns the codec of a kind.
     pub fn get(&self, kind: &str) -> Option<&dyn FragmentCodec> {
         self.0.get(kind).map(|codec| &**codec)
     }
 
-    /// Writes a context fragment: by the codec it names, else as a free fragment, which an
-    /// [untrusted](Fragment::untrusted) one always is. What was read without being understood is
-    /// written as it was.
+    /// Encodes a context fragment with its own codec, or as a free fragment. An
+    /// [untrusted](Fragment::untrusted) fragment is always encoded as a free one. An unknown stored
+    /// form is written back unchanged.
     pub fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
         if let FragmentContent::Unknown(encoded) = fragment.content() {
             return Ok(encoded.clone());
         }
-        // A kind's own form has no place for the mark, and the mark must not get lost.
+        // The form of a kind cannot hold the untrusted mark, which must not be lost.
         let kind = fragment
             .codec()
             .filter(|_| !fragment.is_untrusted())
@@ -188,8 +189,8 @@ impl CodecRegistry {
         codec.encode(fragment)
     }
 
-    /// Reads a stored fragment. An unknown kind and a newer version are kept as they are, as
-    /// [`FragmentContent::Unknown`]; bytes that are not what they claim are an error.
+    /// Decodes a stored fragment. Unknown kinds and newer versions are preserved as
+    /// [`FragmentContent::Unknown`]. Malformed bytes are an error.
     pub fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
         match self.get(encoded.kind()).map(|codec| codec.decode(encoded)) {
             Some(Err(CodecError::NewerVersion { .. })) | None => Ok(Fragment::from_content(

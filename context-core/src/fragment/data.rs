@@ -1,8 +1,8 @@
-//! The tree inside a fragment.
+//! The data tree of a fragment.
 //!
-//! Containers are shared, so a clone costs a reference count and the same value may stand in
-//! several places. Dropping and comparing are iterative: a tree ten thousand levels deep is as safe
-//! as a flat one.
+//! Containers are shared, so a clone only increments a reference count, and a value may occur in
+//! several trees. Drop and comparison are iterative, so that a tree of ten thousand levels cannot
+//! overflow the stack.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use indexmap::IndexMap;
 
 use super::{Fragment, FragmentContent, LazyData, Number};
 
-/// The data of a fragment: what a renderer walks.
+/// The data of a fragment, as a tree that renderers walk.
 ///
-/// An application object that happens to have keys `name` and `data` is a map like any other; only
-/// a [`Fragment`] is a fragment.
+/// An application object with the keys `name` and `data` is an ordinary map. Only a [`Fragment`] is
+/// a fragment.
 ///
 /// ```
 /// use context_core::{FragmentData, fragment};
@@ -26,41 +26,40 @@ use super::{Fragment, FragmentContent, LazyData, Number};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum FragmentData {
-    /// Nothing: not rendered.
+    /// No value. Not rendered.
     #[default]
     Null,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
     /// A number.
     Number(Number),
-    /// Text, with its line breaks.
+    /// Text, including line breaks.
     Text(Arc<str>),
-    /// A fragment inside this one.
+    /// A nested fragment.
     Fragment(Box<Fragment>),
-    /// Items in order.
+    /// An ordered list.
     List(FragmentList),
-    /// Keys and values in order.
+    /// An ordered map.
     Map(FragmentMap),
-    /// Something that is loaded when a prompt is made.
+    /// Data that is loaded when a prompt is built.
     Lazy(LazyData),
 }
 
-/// Items in order; shared, never changed.
+/// An ordered list. Shared and immutable.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentList(Arc<Vec<FragmentData>>);
 
-/// Keys and values in order; shared, never changed.
+/// An ordered map. Shared and immutable.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentMap(Arc<IndexMap<String, FragmentData>>);
 
 impl FragmentData {
-    /// A list of items.
+    /// Creates a list.
     pub fn list<T: Into<FragmentData>>(items: impl IntoIterator<Item = T>) -> Self {
         Self::List(FragmentList(Arc::new(items.into_iter().map(Into::into).collect())))
     }
 
-    /// An ordered map. A later key replaces the value of an earlier equal one, in the earlier one's
-    /// place.
+    /// Creates an ordered map. A duplicate key replaces the earlier value at the earlier position.
     pub fn map<K: Into<String>, V: Into<FragmentData>>(
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
@@ -68,8 +67,7 @@ impl FragmentData {
         Self::Map(FragmentMap(Arc::new(entries.collect())))
     }
 
-    /// Whether there is nothing to show: null, or a container of nothing but nulls and such
-    /// containers.
+    /// Returns whether there is nothing to render: null, or a container of only such values.
     pub fn is_empty(&self) -> bool {
         let mut stack = vec![self];
         while let Some(data) = stack.pop() {
@@ -94,17 +92,17 @@ impl FragmentData {
         }
     }
 
-    /// Whether it is a plain object: neither list, fragment nor scalar.
+    /// Returns whether this is a map.
     pub fn is_map(&self) -> bool {
         matches!(self, Self::Map(_))
     }
 
-    /// Whether it is a fragment.
+    /// Returns whether this is a fragment.
     pub fn is_fragment(&self) -> bool {
         matches!(self, Self::Fragment(_))
     }
 
-    /// The text, if it is text.
+    /// Returns the text, if this is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -114,44 +112,44 @@ impl FragmentData {
 }
 
 impl FragmentList {
-    /// The items.
+    /// Returns an iterator over the items.
     pub fn iter(&self) -> std::slice::Iter<'_, FragmentData> {
         self.0.iter()
     }
 
-    /// The items as a slice.
+    /// Returns the items as a slice.
     pub fn as_slice(&self) -> &[FragmentData] {
         &self.0
     }
 }
 
 impl FragmentMap {
-    /// The entries in order.
+    /// Returns an iterator over the entries, in order.
     pub fn iter(&self) -> indexmap::map::Iter<'_, String, FragmentData> {
         self.0.iter()
     }
 
-    /// The values in order.
+    /// Returns an iterator over the values, in order.
     pub fn values(&self) -> indexmap::map::Values<'_, String, FragmentData> {
         self.0.values()
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&FragmentData> {
         self.0.get(key)
     }
 
-    /// The entry at a place.
+    /// Returns the entry at an index.
     pub fn at(&self, place: usize) -> Option<(&str, &FragmentData)> {
         self.0.get_index(place).map(|(key, value)| (key.as_str(), value))
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -210,7 +208,7 @@ impl PartialEq for FragmentData {
     }
 }
 
-/// Moves what `data` solely owns onto the stack, so that no destructor recurses.
+/// Moves children that `data` owns exclusively to the stack, so that no destructor recurses.
 fn dismantle(data: FragmentData, stack: &mut Vec<FragmentData>) {
     match data {
         FragmentData::List(mut list) => stack.extend(list.take()),

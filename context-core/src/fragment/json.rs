@@ -1,13 +1,13 @@
 //! The JSON form of fragments, version 1.
 //!
 //! A fragment is `{"name": …, "data": …}` with optional `id`, `persist`, `untrusted`, `codec` and
-//! `metadata`; inside data it is wrapped, `{"$fragment": {…}}`, because a plain object may have
-//! those keys as well. Null, booleans, numbers, strings, arrays and objects are themselves, in
-//! order. What JSON cannot say is written `{"$number": "NaN" | "Infinity" | "-Infinity"}`, and an
-//! object with a key that begins with `$` is wrapped, `{"$map": {…}}`, so that every tree reads
-//! back as it was.
+//! `metadata`. Inside data it is wrapped, `{"$fragment": {…}}`, because a plain object may have the
+//! same keys. Null, booleans, numbers, strings, arrays and objects are written as such, in order.
+//! Numbers without a JSON form are written `{"$number": "NaN" | "Infinity" | "-Infinity"}`. An
+//! object with a key that begins with `$` is wrapped, `{"$map": {…}}`. So every tree can be read
+//! back unchanged.
 //!
-//! Message fragments have no form here: a message is stored as a message.
+//! Message fragments have no form here, because messages are stored as messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::{Fragment, FragmentData, Number};
 use crate::Metadata;
 use crate::base::FragmentId;
 
-/// How many containers may be nested in the JSON form; a fragment counts as two. Readers of JSON
-/// stop at 128, so deeper trees, which can be rendered, cannot be written.
+/// Maximum nesting depth of containers in the JSON form. A fragment counts as two. JSON parsers
+/// stop at 128 levels, so deeper trees can be rendered but not serialized.
 pub const MAX_JSON_DEPTH: usize = 120;
 
-/// A JSON Schema (draft 2020-12) of a file of fragments: one of them, or a list.
+/// The JSON Schema (draft 2020-12) of a file with one fragment or a list of fragments.
 pub const FRAGMENTS_SCHEMA: &str = include_str!("fragments.schema.json");
 
 const FRAGMENT: &str = "$fragment";
@@ -147,7 +147,7 @@ struct FragmentForm {
 }
 
 impl<'de> Deserialize<'de> for Fragment {
-    /// Also takes the wrapped form, `{"$fragment": {…}}`.
+    /// Accepts the wrapped form, `{"$fragment": {…}}`, too.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = crate::Json::deserialize(deserializer)?;
         let form = match raw.parse::<Wrapper>() {

@@ -1,9 +1,9 @@
-//! The kinds of fragments this crate knows, each a serialisable type.
+//! The fragment kinds of this crate, each a serializable type.
 //!
-//! A kind is made by the function of its name ([`guardrail`], [`workflow`], …). What is required is
-//! an argument. Where something is optional the function gives the type of the kind, whose methods
-//! add it and which becomes a [`Fragment`](crate::Fragment) by `into()`; else it gives the
-//! fragment. An optional part that holds nothing (null, empty text, an empty list) is left out.
+//! A kind is created by the function of its name ([`guardrail`], [`workflow`], …). Required parts
+//! are arguments. If a kind has optional parts, the function returns its type, whose methods set
+//! them, and `into()` converts it into a [`Fragment`](crate::Fragment). Otherwise the function
+//! returns the fragment. An empty optional part (null, empty text, an empty list) is left out.
 //!
 //! ```
 //! use context_core::fragment::kinds::{guardrail, policy, term, workflow};
@@ -20,8 +20,8 @@
 //! ```
 //!
 //! Every part is [`FragmentData`](crate::FragmentData): usually text, but also a list, a fragment
-//! or something [lazy](crate::fragment::lazy). The stored form of a kind is version 1 of a JSON object with
-//! the fields of its type, under the name of the kind. Kinds of one's own are types that implement
+//! or [lazy](crate::fragment::lazy) data. The stored form of a kind is version 1 of a JSON object
+//! with the fields of its type, under the name of the kind. Custom kinds are types that implement
 //! [`FragmentBody`](crate::fragment::FragmentBody).
 
 mod body;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{Fragment, FragmentData, fragment, hint, role};
 
-    /// One of each kind, bare and with everything.
+    /// Returns fragments of every kind, with required parts only and with all parts.
     fn all() -> Vec<Fragment> {
         vec![
             role("guide"),

@@ -1,9 +1,8 @@
-//! Data that is loaded when a prompt is made.
+//! Data that is loaded when a prompt is built.
 //!
-//! A [`LazyData`] stands in a fragment where its data will be. Core only says what it is and finds
-//! it in a tree; who runs the loaders, how many at once and what is kept for how long is the
-//! engine's business. A renderer never sees one: it refuses a tree in which something is still to
-//! be loaded.
+//! A [`LazyData`] is a placeholder in a fragment. This crate defines it and finds it in a tree. The
+//! engine runs the loaders and decides about concurrency and caching. Renderers refuse a tree that
+//! still contains a placeholder.
 
 mod once;
 mod replace;
@@ -21,52 +20,53 @@ use self::once::OnceLoader;
 use super::FragmentData;
 use crate::{BoxError, CancelSignal};
 
-/// The most items a stream may give. More is an error: a prompt has no room for them anyway.
+/// Maximum number of items of a stream. More items are an error, because a prompt has no room for
+/// them.
 pub const MAX_STREAM_ITEMS: usize = 10_000;
 
-/// How long a loader may take unless it says otherwise.
+/// Default timeout of a load.
 pub const DEFAULT_LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Loads the data of a fragment.
 ///
-/// Implementors: may be called again after a failure, and by several engines at once. Being dropped
-/// in the middle must do no harm: that is how a timeout and a cancelled caller end a load.
-/// Closures, futures and streams need no implementation of their own, see [`lazy`], [`lazy_future`]
-/// and [`lazy_stream`].
+/// Contract with implementors: a loader may be called again after a failure, and by several engines
+/// at once. A load may be dropped at any point, by a timeout or a cancelled caller, and must leave
+/// no inconsistent state. Closures, futures and streams need no implementation of their own; see
+/// [`lazy`], [`lazy_future`] and [`lazy_stream`].
 #[async_trait]
 pub trait Loader: Send + Sync + 'static {
-    /// Loads the data. `cancel` says when nobody waits for it any more.
+    /// Loads the data. `cancel` is raised when no caller waits for the data any more.
     async fn load(&self, cancel: &CancelSignal) -> Result<FragmentData, BoxError>;
 }
 
-/// What becomes of a prompt when a loader fails or takes too long.
+/// The effect of a failed or timed-out load on the prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// There is no prompt: the error names the fragment's path.
+    /// Building the prompt fails with an error that names the fragment's path.
     #[default]
     Error,
-    /// This stands in its place, with a diagnostic.
+    /// The placeholder is used instead, with a diagnostic.
     Placeholder(FragmentData),
-    /// Nothing stands in its place, with a diagnostic.
+    /// The data is left out, with a diagnostic.
     Drop,
 }
 
-/// How long loaded data is used. A failure is never kept: the next resolve tries again.
+/// The lifetime of loaded data. Failures are never cached: the next resolve tries again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reuse {
-    /// For as long as the engine has the fragment.
+    /// The data is loaded once and kept as long as the engine has the fragment.
     #[default]
     Once,
-    /// For one resolve; the next loads again.
+    /// The data is loaded again in each resolve.
     PerResolve,
-    /// For this long, by the engine's clock.
+    /// The data is kept for this duration, by the engine's clock.
     For(Duration),
 }
 
-/// Data that is loaded when a prompt is made; a clone is the same data, loaded once for all of
-/// them.
+/// Data that is loaded when a prompt is built. Clones refer to the same data, which is loaded once
+/// for all of them.
 #[derive(Clone)]
 pub struct LazyData(Arc<Inner>);
 
@@ -78,7 +78,7 @@ struct Inner {
     reuse: Reuse,
 }
 
-/// Data from an asynchronous closure, called once for each load.
+/// Creates lazy data from an asynchronous closure, which is called once per load.
 ///
 /// ```
 /// use std::time::Duration;
@@ -106,8 +106,8 @@ where
     }))
 }
 
-/// Data from one future. It runs once, whatever [`Reuse`] says, and not before the first load; a
-/// load that ends early leaves it where it is, and the next goes on with it.
+/// Creates lazy data from one future. The future is first polled by the first load and runs once,
+/// whatever [`Reuse`] says. If a load ends early, the next load continues the future.
 pub fn lazy_future<Fut, T, E>(future: Fut) -> LazyData
 where
     Fut: Future<Output = Result<T, E>> + Send + 'static,
@@ -117,8 +117,8 @@ where
     LazyData::new(OnceLoader::new(async move { future.await.map(Into::into).map_err(Into::into) }))
 }
 
-/// A list of everything a stream gives, a new stream for each load; an error after
-/// [`MAX_STREAM_ITEMS`].
+/// Creates a list from all items of a stream. Each load opens a new stream. More than
+/// [`MAX_STREAM_ITEMS`] items are an error.
 pub fn lazy_stream<F, S, T, E>(open: F) -> LazyData
 where
     F: Fn() -> S + Send + Sync + 'static,
@@ -164,7 +164,7 @@ where
 }
 
 impl LazyData {
-    /// Data from a loader.
+    /// Creates lazy data from a loader.
     pub fn new(loader: impl Loader) -> Self {
         Self(Arc::new(Inner {
             loader: Arc::new(loader),
@@ -174,19 +174,19 @@ impl LazyData {
         }))
     }
 
-    /// How long a load may take. Default: [`DEFAULT_LOAD_TIMEOUT`].
+    /// Sets the timeout of a load. Default: [`DEFAULT_LOAD_TIMEOUT`].
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|inner| inner.timeout = timeout)
     }
 
-    /// What becomes of the prompt when a load fails. Default: an error.
+    /// Sets the effect of a failed load. Default: an error.
     #[must_use]
     pub fn on_failure(self, policy: OnFailure) -> Self {
         self.with(|inner| inner.on_failure = policy)
     }
 
-    /// How long loaded data is used. Default: for as long as the engine has the fragment.
+    /// Sets the lifetime of loaded data. Default: as long as the engine has the fragment.
     #[must_use]
     pub fn reuse(self, reuse: Reuse) -> Self {
         self.with(|inner| inner.reuse = reuse)
@@ -197,32 +197,32 @@ impl LazyData {
         self
     }
 
-    /// What loads it.
+    /// Returns the loader.
     pub fn loader(&self) -> &dyn Loader {
         &*self.0.loader
     }
 
-    /// How long a load may take.
+    /// Returns the timeout of a load.
     pub fn load_timeout(&self) -> Duration {
         self.0.timeout
     }
 
-    /// What becomes of the prompt when a load fails.
+    /// Returns the effect of a failed load.
     pub fn failure_policy(&self) -> &OnFailure {
         &self.0.on_failure
     }
 
-    /// How long loaded data is used.
+    /// Returns the lifetime of loaded data.
     pub fn reuse_policy(&self) -> Reuse {
         self.0.reuse
     }
 
-    /// Whether both are the same data, so that loading one is loading the other.
+    /// Returns whether both are the same data, so that one load serves both.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Tells this data from every other one for as long as a clone of it is kept.
+    /// Returns a key that is unique among all lazy data as long as a clone of this data exists.
     pub fn key(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Gives its value when it is polled a second time, waking in between only when told to.
+    /// Completes at the second poll, and wakes its task only when told to.
     struct Slow(Arc<std::sync::Mutex<(usize, Option<Waker>)>>);
 
     impl Future for Slow {

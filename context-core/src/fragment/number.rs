@@ -1,24 +1,24 @@
-//! Numbers as a prompt shows them.
+//! Numbers and their rendered form.
 
 use std::fmt;
 
-/// A number: a whole one without loss up to 64 bits, else a double.
+/// A number: an integer of up to 64 bits without loss, or a double.
 ///
-/// Printed like ECMAScript's `Number::toString` (ECMA-262, section 6.1.6.1.20), which is what
-/// readers of prompts are used to: the shortest digits that read back, an exponent from 1e21 on and
-/// below 1e-6, `-0` as `0`, and `NaN`, `Infinity` by name.
+/// Printed like ECMAScript's `Number::toString` (ECMA-262, section 6.1.6.1.20), which readers of
+/// prompts are used to: the shortest digits that parse to the same value, an exponent from 1e21 on
+/// and below 1e-6, `-0` as `0`, and `NaN` and `Infinity` by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A whole number above `i64::MAX`.
+    /// An integer above `i64::MAX`.
     UInt(u64),
     /// Any other number.
     Float(f64),
 }
 
 impl PartialEq for Number {
-    /// By kind and value; a `NaN` equals itself, so that trees can be compared.
+    /// Compares kind and value. `NaN` equals itself, so that trees can be compared.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a == b,
@@ -43,7 +43,7 @@ impl fmt::Display for Number {
             Self::Float(0.0) => f.write_str("0"),
             Self::Float(n) if (1e-6..1e21).contains(&n.abs()) => write!(f, "{n}"),
             Self::Float(n) => {
-                // Rust leaves the plus sign out.
+                // Rust omits the plus sign of the exponent.
                 let text = format!("{n:e}");
                 match text.split_once('e') {
                     Some((digits, exponent)) if !exponent.starts_with('-') => {

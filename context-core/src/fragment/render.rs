@@ -1,8 +1,7 @@
-//! The seam between fragments and prompt text.
+//! The interface between fragments and prompt text.
 //!
-//! A prompt is put together from pieces, one for each fragment, so that whoever calls can keep
-//! them: a piece has to be rendered again only when its fragment changes, or the form in which it
-//! stands among the others. Renderers keep nothing themselves.
+//! A prompt is composed of pieces, one for each fragment, so that callers can cache them. A piece
+//! has to be rendered again only if its fragment or its form changes. Renderers keep no state.
 
 mod pieces;
 
@@ -12,15 +11,15 @@ pub use pieces::{Arrangement, Form, Piece, Pieces};
 
 use crate::{Error, ErrorKind, Fragment};
 
-/// Turns fragments into prompt text.
+/// Renders fragments as prompt text.
 ///
-/// Implementors: be pure, synchronous and iterative. The same fragments give the same bytes,
-/// whatever else happened; a tree of any depth needs no stack, and unless the format prescribes it
-/// no indentation that grows with the depth. The output is well-formed for every input, keeps the
-/// order, shows which fragments are [untrusted](Fragment::untrusted) and drops nothing that has
-/// content. Fragments that hold a message, an unknown kind or data that is still to be loaded are
-/// not yours: refuse them, wherever they stand, by the name of the fragment. Callers: hand over
-/// context fragments only.
+/// Contract with implementors: be pure, synchronous and iterative. The same fragments yield the
+/// same bytes in any circumstances. A tree of any depth must not overflow the stack, and
+/// indentation must not grow with the depth unless the format requires it. The output is
+/// well-formed for every input, keeps the order, marks [untrusted](Fragment::untrusted) fragments,
+/// and omits nothing that has content. Refuse fragments that hold a message, an unknown kind or
+/// data that is not loaded yet, at any depth, with the name of the fragment. Callers pass context
+/// fragments only.
 ///
 /// ```
 /// use context_core::{Renderer, hint, role};
@@ -50,25 +49,26 @@ use crate::{Error, ErrorKind, Fragment};
 ///
 /// # Where to begin
 ///
-/// Write [`name`](Self::name) and [`render_pieces`](Self::render_pieces): for each piece, append to
-/// [`Pieces::text`] and call [`Pieces::end_piece`]. `examples/custom-renderer` is a renderer,
-/// whole; `context_conformance::renderer` proves yours.
+/// Implement [`name`](Self::name) and [`render_pieces`](Self::render_pieces): for each piece,
+/// append to [`Pieces::text`] and call [`Pieces::end_piece`]. `examples/custom-renderer` is a
+/// complete renderer; `context_conformance::renderer` tests renderers.
 pub trait Renderer: fmt::Debug + Send + Sync + 'static {
-    /// The format's name, such as `xml`.
+    /// Returns the name of the format, such as `xml`.
     fn name(&self) -> &str;
 
-    /// How the pieces of these fragments stand together. Called before every rendering, so look at
-    /// names and shapes, not at texts. By default each stands for itself, on lines of its own.
+    /// Returns the arrangement of the pieces. Called before every rendering, so examine names and
+    /// shapes, not texts. By default, each piece is independent and on lines of its own.
     fn arrange(&self, fragments: &[&Fragment]) -> Arrangement {
         let _ = fragments;
         Arrangement::separated_by("\n")
     }
 
-    /// Renders pieces, each for itself and in its form: one for each fragment, in their order. A
-    /// fragment without content gives an empty one. What is written before an error is dropped.
+    /// Renders pieces independently of each other, each in its form: one for each fragment, in
+    /// order. A fragment without content yields an empty piece. After an error, the output is
+    /// discarded.
     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError>;
 
-    /// The prompt text of the fragments, without a line break at the end; empty if nothing has
+    /// Renders fragments as prompt text, without a trailing line break. Empty if no fragment has
     /// content.
     fn render(&self, fragments: &[Fragment]) -> Result<String, RenderError> {
         let fragments: Vec<_> = fragments.iter().collect();
@@ -79,20 +79,20 @@ pub trait Renderer: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// Why fragments could not be rendered.
+/// An error of a fragment that cannot be rendered.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// The fragment holds something else than data.
+    /// The fragment holds something other than data.
     #[error("fragment {name:?} holds no data that can be rendered")]
     NotData {
-        /// The fragment's name.
+        /// The name of the fragment.
         name: String,
     },
-    /// Something in the fragment is still to be loaded.
+    /// The fragment contains data that is not loaded yet.
     #[error("data of {name:?} is still to be loaded; an engine loads it when it resolves")]
     NotLoaded {
-        /// The name under which it stands.
+        /// The name of the fragment.
         name: String,
     },
 }

@@ -1,13 +1,13 @@
 //! Boundaries: compactions as nodes of the message graph.
 //!
-//! A compaction removes nothing. It adds a node that says what a model is shown of what comes
-//! before it, and the newest boundary on a chain is the one in force. So the whole history stays, a
-//! branch that was forked before a boundary is not compacted, and an undo is a boundary too:
-//! nothing moves backwards.
+//! A compaction removes nothing. It adds a boundary node, which states what a model is shown of the
+//! messages before it. The newest boundary on a chain is in force. So the whole history is kept, a
+//! branch that was forked before a boundary is not compacted, and an undo is another boundary:
+//! heads never move backwards.
 //!
-//! [`StoredBoundary`] is the body of such a node, [`shown`] reads a chain through it,
-//! [`BoundaryDraft`] makes one. All of it is pure: who stores nodes and gives them ids is
-//! elsewhere, and so is who decides what to cut.
+//! [`StoredBoundary`] is the body of such a node, [`shown`] applies it to a chain, and
+//! [`BoundaryDraft`] creates one. The module is pure: it does not store nodes, generate ids, or
+//! decide what to cut.
 //!
 //! # JSON form, version 1
 //!
@@ -22,13 +22,13 @@
 //! }
 //! ```
 //!
-//! What is shown is `front`, then the `since` messages that come right before the boundary, other
-//! boundaries not counted, then what follows it. In `front` an entry without a message stands for
-//! the stored message of that id, and one with a message is one that a compaction made, whose id no
-//! stored message has. Messages that stay are never copied, so an amendment or a redaction of one
-//! holds behind a boundary too; `replaced` gives shorter forms of some, each good only as long as
-//! the stored message still has the [hash](crate::Message::hash) `of`. Fields that say nothing are
-//! left out.
+//! The shown messages are `front`, then the `since` messages right before the boundary (not
+//! counting other boundaries), then the messages after the boundary. A `front` entry without a
+//! message refers to the stored message with that id. An entry with a message was made by a
+//! compaction, and no stored message has its id. Retained messages are never copied, so their
+//! amendments and redactions take effect behind a boundary, too. `replaced` holds shorter forms of
+//! some messages; each is used only while the stored message still has the
+//! [hash](crate::Message::hash) `of`. Empty fields are left out.
 
 mod draft;
 mod form;

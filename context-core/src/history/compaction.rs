@@ -1,14 +1,14 @@
-//! What is cut when a conversation no longer fits: the view of it, plans, policies.
+//! Compaction of conversations that no longer fit the window: views, plans and policies.
 //!
-//! A [`CompactionPolicy`] looks at a [`HistoryView`] and a [`Goal`] and proposes a [`Plan`]: data
-//! that says which messages give way to which others, that can be shown, priced and stored, and
-//! that nothing but [`Plan::apply`] carries out. So what must hold whatever a policy does is
-//! checked in one place: calls and results stay together, the first and the newest request of the
-//! user stay, one checkpoint stays in front.
+//! A [`CompactionPolicy`] examines a [`HistoryView`] and a [`Goal`] and proposes a [`Plan`]. A plan
+//! is data: it states which messages are replaced by which others, and it can be shown, priced and
+//! stored. Only [`Plan::apply`] carries it out, so the invariants are checked in one place for
+//! every policy: calls and results stay together, the first and the newest request of the user are
+//! kept, and there is one checkpoint in front.
 //!
-//! Policies do not send, store, wait or count differently from one time to the next. What needs a
-//! model is a [`Proposal::Summary`]: a request that somebody may send, and the policy that takes
-//! the answer.
+//! Policies do not send, store or wait, and they are deterministic. Work that needs a model is a
+//! [`Proposal::Summary`]: a request for the caller to send. The policy then turns the answer into a
+//! plan.
 
 mod goal;
 mod kind;

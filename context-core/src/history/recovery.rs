@@ -1,8 +1,8 @@
-//! What to do when a model refused a request.
+//! Recovery from refused model requests.
 //!
-//! A [`RecoveryPolicy`] looks at a [`Failure`] and says what to try, or nothing; the first of
-//! several that says something decides. Policies have no memory: what was tried for the same call
-//! stands in the failure, so that a loop that follows decisions blindly comes to an end.
+//! A [`RecoveryPolicy`] examines a [`Failure`] and returns a decision or `None`; the first policy
+//! with a decision wins. Policies are stateless. The attempts for the same call are part of the
+//! failure, so that a loop that follows every decision terminates.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::ModelError;
 use crate::history::HistoryView;
 use crate::model::Budget;
 
-/// What to do about a refused request. The first three are those of the first contract; a loop that
+/// A decision about a refused request. The first three variants are the basic ones. A loop that
 /// does not know a decision gives up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -21,59 +21,59 @@ use crate::model::Budget;
 pub enum RecoveryDecision {
     /// Keep the newest part of the history and send again.
     TruncateHeadAndRetry {
-        /// How much of the history's tokens is kept, from 0 to 1.
+        /// The share of the history's tokens to keep, from 0 to 1.
         keep_ratio: f64,
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
-    /// Take images and other media out of the history and send again.
+    /// Remove images and other media from the history and send again.
     StripImagesAndRetry {
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
-    /// Do not go on.
+    /// Stop.
     GiveUp {
-        /// Why, for people; it holds the error's code.
+        /// A human-readable reason, which includes the error's code.
         reason: String,
     },
     /// Compact the history and send again.
     CompactAndRetry {
-        /// The window the provider named, in tokens.
+        /// The window that the provider reported, in tokens.
         window: Option<u64>,
-        /// How many tokens of answer to ask for.
+        /// The maximum number of output tokens to request.
         max_output_tokens: Option<u64>,
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
-    /// Ask for fewer tokens of answer and send again.
+    /// Request fewer output tokens and send again.
     AdjustOutputAndRetry {
-        /// How many.
+        /// The maximum number of output tokens.
         max_output_tokens: u64,
-        /// Whether it holds for the model from now on, and not for this call alone.
+        /// Whether the limit applies to the model from now on, not only to this call.
         lasting: bool,
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
-    /// Take the model's thoughts out of the history, because their signatures are refused, and send
-    /// again.
+    /// Remove reasoning from the history, because its signatures are refused, and send again.
     RemoveThoughtsAndRetry {
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
-    /// Repair the history once more, without what the provider objected to, and send again.
+    /// Repair the history once more, without the parts that the provider objected to, and send
+    /// again.
     RepairAndRetry {
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
 }
 
 impl RecoveryDecision {
-    /// To give up, and why.
+    /// Creates a decision to give up.
     pub fn give_up(reason: impl Into<String>) -> Self {
         Self::GiveUp { reason: reason.into() }
     }
 
-    /// Its stable name, without the numbers.
+    /// Returns the stable name, without parameters.
     pub fn name(&self) -> &'static str {
         match self {
             Self::TruncateHeadAndRetry { .. } => "truncate_head_and_retry",
@@ -86,7 +86,7 @@ impl RecoveryDecision {
         }
     }
 
-    /// Why, for people.
+    /// Returns the human-readable reason.
     pub fn reason(&self) -> &str {
         match self {
             Self::TruncateHeadAndRetry { reason, .. }
@@ -99,31 +99,31 @@ impl RecoveryDecision {
         }
     }
 
-    /// Whether the request is to be sent again.
+    /// Returns whether the request is to be sent again.
     pub fn retries(&self) -> bool {
         !matches!(self, Self::GiveUp { .. })
     }
 }
 
-/// What was tried for a call, and what came of it.
+/// A recovery attempt and its effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// What was decided.
+    /// The decision.
     pub decision: RecoveryDecision,
-    /// How many tokens the request had.
+    /// Tokens of the request before the attempt.
     pub before: u64,
-    /// How many it had afterwards.
+    /// Tokens of the request after the attempt.
     pub after: u64,
 }
 
 impl Attempt {
-    /// This was decided, and the request went from so many tokens to so many.
+    /// Creates an attempt.
     pub fn new(decision: RecoveryDecision, before: u64, after: u64) -> Self {
         Self { decision, before, after }
     }
 
-    /// Whether it made the request smaller.
+    /// Returns whether the attempt made the request smaller.
     pub fn helped(&self) -> bool {
         self.after < self.before
     }
@@ -133,30 +133,30 @@ impl Attempt {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Failure<'a> {
-    /// What the provider said.
+    /// The error that the provider reported.
     pub error: &'a ModelError,
-    /// What was tried for this call already, oldest first.
+    /// Earlier attempts for this call, oldest first.
     pub attempts: &'a [Attempt],
-    /// Whether the caller says that it has compacted or cut for this call.
+    /// Whether the caller reports that it has compacted or cut the history for this call.
     pub has_attempted_compact: bool,
     /// The history that was sent.
     pub view: &'a HistoryView<'a>,
-    /// The window and the reserve that were reckoned with, if they are known.
+    /// The window and the reserve that the request was prepared for, if known.
     pub budget: Option<Budget>,
 }
 
 impl<'a> Failure<'a> {
-    /// A request of this history that was refused, for the first time.
+    /// Creates the first failure of a call.
     pub fn new(error: &'a ModelError, view: &'a HistoryView<'a>) -> Self {
         Self { error, attempts: &[], has_attempted_compact: false, view, budget: None }
     }
 
-    /// How often a decision of this name was tried.
+    /// Returns the number of attempts with a decision of this name.
     pub fn tried(&self, name: &str) -> usize {
         self.attempts.iter().filter(|attempt| attempt.decision.name() == name).count()
     }
 
-    /// Whether something was tried that should have made the history smaller.
+    /// Returns whether an attempt to make the history smaller was made.
     pub fn attempted(&self) -> bool {
         self.has_attempted_compact
             || self.tried("truncate_head_and_retry") > 0
@@ -164,10 +164,11 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// Decides what to try when a model refused a request.
+/// Decides how to recover from a refused request.
 ///
-/// Implementors: be pure and synchronous, and do not decide again what was tried and did not help.
-/// Nothing means that the next policy is asked; if none knows better, the call is given up.
+/// Contract with implementors: be pure and synchronous, and do not repeat a decision that was tried
+/// without success. `None` passes the failure to the next policy. If no policy decides, the call is
+/// given up.
 ///
 /// ```
 /// use context_core::history::{Failure, RecoveryDecision, RecoveryPolicy};
@@ -193,9 +194,9 @@ impl<'a> Failure<'a> {
 /// # assert_eq!(HalveLargeRequests.name(), "halve-large-requests");
 /// ```
 pub trait RecoveryPolicy: fmt::Debug + Send + Sync + 'static {
-    /// Its name.
+    /// Returns the name of the policy.
     fn name(&self) -> &'static str;
 
-    /// What to try.
+    /// Returns the next decision, or `None`.
     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision>;
 }

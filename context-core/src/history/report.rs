@@ -4,25 +4,25 @@ use serde::Serialize;
 
 use crate::history::{BoundaryKind, Plan, Price};
 
-/// A plan that was applied, or was only shown.
+/// A compaction plan that was applied or only proposed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlanReport {
-    /// The policy.
+    /// The name of the policy.
     pub policy: &'static str,
-    /// What kind of cut.
+    /// The kind of cut.
     pub kind: BoundaryKind,
-    /// What is done, for people.
+    /// A human-readable description of the plan.
     pub what: String,
-    /// Tokens of the history before.
+    /// Tokens of the history before the plan.
     pub before: u64,
-    /// Tokens of the history after.
+    /// Tokens of the history after the plan.
     pub after: u64,
-    /// What it costs.
+    /// The price of the plan.
     pub price: Price,
-    /// Whether it was applied.
+    /// Whether the plan was applied.
     pub applied: bool,
-    /// Why, or why not, for people.
+    /// A human-readable reason for applying the plan or not.
     pub reason: String,
 }
 
@@ -43,8 +43,8 @@ impl PlanReport {
 }
 
 impl PlanReport {
-    /// Of a cut that had to be made, whatever it costs: the history went from so many tokens to so
-    /// many.
+    /// Creates the report of a cut that had to be made at any price. `before` and `after` are the
+    /// tokens of the history.
     pub fn forced(
         policy: &'static str,
         kind: BoundaryKind,

@@ -1,10 +1,10 @@
-//! Showing the beginning and the end of a text that is too long, and where all of it is.
+//! Previews of long texts: the beginning, the end, and a reference to the full text.
 
 use crate::base::{BlobId, JsonMap};
 use crate::{Json, ToolResult};
 
-/// The first `head` and the last `tail` bytes of a text, each cut to whole characters; nothing if
-/// the text has no more than both.
+/// Returns the first `head` and the last `tail` bytes of a text, cut at character boundaries.
+/// `None` if the text is not longer than both together.
 ///
 /// ```
 /// use context_core::history::shorten::ends;
@@ -27,14 +27,14 @@ pub fn ends(text: &str, head: usize, tail: usize) -> Option<(&str, &str)> {
     Some((&text[..end], &text[start..]))
 }
 
-/// The metadata key of a result whose whole text is kept elsewhere.
+/// The metadata key of a result whose full text was spilled to a blob.
 const SPILLED: &str = "spilled";
-/// How long a line may be that says where.
+/// Maximum length of the line with the reference, in bytes.
 const MAX_LINE: usize = 512;
 
-/// The line of a result that says where all of its text is kept; nothing if it is not kept
-/// elsewhere. Who shortens `text`, which stands for the result, leaves this line, or nobody finds
-/// the rest again.
+/// Returns the line of a spilled result that refers to its full text. `None` if the result was not
+/// spilled. Code that shortens `text`, the text of the result, must keep this line, because it is
+/// the only way to find the full text again.
 pub fn kept_at(result: &ToolResult, text: &str) -> Option<String> {
     let spilled = result.metadata.get(SPILLED)?;
     let named =

@@ -1,4 +1,4 @@
-//! Forgetting records.
+//! Forgetting memory records.
 
 use serde::Serialize;
 
@@ -7,48 +7,48 @@ use crate::Result;
 use crate::base::{MemoryId, limits};
 use crate::memory::MemoryScope;
 
-/// What is to be forgotten.
+/// A selection of records to forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryForget {
-    /// Records of exactly this scope, by their names: at most [`limits::MAX_PAGE`].
+    /// Records of exactly this scope, by id: at most [`limits::MAX_PAGE`].
     Ids {
         /// The scope.
         scope: MemoryScope,
-        /// The names.
+        /// The ids.
         ids: Vec<MemoryId>,
     },
-    /// What comes from a message, or from a session, wherever it is filed within a scope.
+    /// Records that come from a message or a session, anywhere within a scope.
     Source {
-        /// Within what this names.
+        /// The scope to search. It covers narrower scopes.
         scope: MemoryScope,
-        /// Where it comes from.
+        /// The message or session that the records come from.
         source: MemorySource,
     },
-    /// Everything that is filed within what a scope [names](MemoryScope::covers): with a user
-    /// alone, all that is remembered of them.
+    /// All records that a scope [covers](MemoryScope::covers). A scope with a user alone covers
+    /// everything that is remembered of the user.
     Scope(MemoryScope),
 }
 
 impl MemoryForget {
-    /// Records by their names.
+    /// Selects records by id.
     pub fn ids(scope: MemoryScope, ids: impl IntoIterator<Item = impl Into<MemoryId>>) -> Self {
         Self::Ids { scope, ids: ids.into_iter().map(Into::into).collect() }
     }
 
-    /// What comes from there.
+    /// Selects records by their source.
     pub fn source(scope: MemoryScope, source: MemorySource) -> Self {
         Self::Source { scope, source }
     }
 
-    /// The scope within which it is forgotten.
+    /// Returns the scope that limits the selection.
     pub fn scope(&self) -> &MemoryScope {
         match self {
             Self::Ids { scope, .. } | Self::Source { scope, .. } | Self::Scope(scope) => scope,
         }
     }
 
-    /// Whether a record is meant.
+    /// Returns whether a record is selected.
     pub fn takes(&self, record: &MemoryRecord) -> bool {
         match self {
             Self::Ids { scope, ids } => record.scope == *scope && ids.contains(&record.id),
@@ -60,12 +60,13 @@ impl MemoryForget {
         }
     }
 
-    /// Whether what is forgotten leaves a mark, so that it stays forgotten.
+    /// Returns whether forgetting leaves marks, which keep absent writes from restoring the
+    /// records.
     pub fn leaves_marks(&self) -> bool {
         !matches!(self, Self::Scope(_))
     }
 
-    /// Refuses bad names and too many of them.
+    /// Refuses invalid names and too many of them.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "forget_memories";
         self.scope().check(OPERATION)?;
@@ -80,25 +81,25 @@ impl MemoryForget {
     }
 }
 
-/// What was forgotten, and what is left: proof by reading back.
+/// The result of forgetting: what was removed, and what a second read still found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[must_use]
 #[non_exhaustive]
 pub struct MemoriesForgotten {
-    /// Records that are gone.
+    /// Number of removed records.
     pub removed: u64,
-    /// What was asked to be forgotten and was found afterwards, in any index. Anything but 0 was
-    /// written meanwhile: forget again.
+    /// Number of selected records that were found afterwards in any index. If it is not 0, records
+    /// were written meanwhile: forget again.
     pub remaining: u64,
 }
 
 impl MemoriesForgotten {
-    /// So many are gone, so many are left.
+    /// Creates a result.
     pub fn new(removed: u64, remaining: u64) -> Self {
         Self { removed, remaining }
     }
 
-    /// Both together.
+    /// Returns the sum of two results.
     pub fn and(self, other: Self) -> Self {
         Self::new(self.removed + other.removed, self.remaining + other.remaining)
     }

@@ -1,4 +1,4 @@
-//! The trait.
+//! The trait of memory providers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,18 +9,17 @@ use super::{CapturedTurn, RecallQuery, Recalled};
 use crate::memory::{MemoriesForgotten, MemoryForget};
 use crate::{CancelSignal, Result};
 
-/// Remembers.
+/// A memory: recalls what is relevant to a query, and captures turns.
 ///
 /// # Contract with implementors
 ///
-/// * **Scope.** Nothing is recalled that is not visible from the query's scope. A provider that
-///   cannot keep a scope apart which it is given refuses, with
-///   [`Unsupported`](crate::ErrorKind::Unsupported); it never takes a wider one instead.
-/// * **Whoever calls gives up** waiting after a while and drops the future: leave nothing half done
-///   then.
-/// * **A turn may come again**, in part or whole; each message counts once, by its id. What the
-///   model was shown because it was recalled is not among the messages.
-/// * **What is recalled is data**: it is shown to the model as something that was said, never as an
+/// * **Scope.** Recall only memories that are visible from the query's scope. A provider that
+///   cannot isolate a given scope refuses it with [`Unsupported`](crate::ErrorKind::Unsupported)
+///   and never falls back to a wider one.
+/// * **Callers time out** after a while and drop the future. Leave no partial work behind.
+/// * **A turn may be captured again**, in part or whole. Each message counts once, by its id.
+///   Messages do not include what was recalled for the model.
+/// * **Recalled text is data**: it is shown to the model as something that was said, never as an
 ///   instruction.
 ///
 /// ```
@@ -51,34 +50,35 @@ use crate::{CancelSignal, Result};
 ///
 /// # Where to begin
 ///
-/// Keep records in a [`MemoryRecordStore`](crate::store::MemoryRecordStore): every store but an encrypted
-/// one has it, with scopes, finding by words and forgetting. `examples/custom-memory` is a provider
-/// over it, whole; `context_conformance::memory` proves yours.
+/// Store records in a [`MemoryRecordStore`](crate::store::MemoryRecordStore). Every store except an
+/// encrypted one has this ability, with scopes, search by words and forgetting.
+/// `examples/custom-memory` is a complete provider over it; `context_conformance::memory` tests
+/// providers.
 #[async_trait]
 pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
-    /// What is worth telling the model about a query.
+    /// Recalls memories that are relevant to a query.
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled>;
 
-    /// Refuses a turn that could never be captured, before anybody waits for it. What it lets
-    /// through may still be refused.
+    /// Refuses a turn that could never be captured, before a caller waits for it. A turn that
+    /// passes may still be refused by `capture`.
     fn check(&self, turn: &CapturedTurn) -> Result<()> {
         turn.scope.check("capture")
     }
 
-    /// Takes a turn, to keep what is worth it. It may still be on its way to where it is kept when
-    /// this returns: only what was taken before a [`flush`](Self::flush) returned is certain to be
-    /// there. An error says that nothing of it was taken.
+    /// Accepts a turn and stores what is worth remembering. Storing may continue after this
+    /// returns: only turns that were accepted before a [`flush`](Self::flush) returned are certain
+    /// to be stored. An error means that nothing of the turn was accepted.
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()>;
 
-    /// Waits until all that was taken is kept. An error says that some is not; it stays taken, and
-    /// the next flush tries again.
+    /// Waits until all accepted turns are stored. An error means that some are not; they stay
+    /// accepted, and the next flush tries again.
     async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
         let _ = cancel;
         Ok(())
     }
 
-    /// Forgets, also what was taken and is not yet kept. What was forgotten by its id or by its
-    /// source stays so, if the same message is captured again.
+    /// Forgets memories, including accepted ones that are not stored yet. A memory that was
+    /// forgotten by id or source stays forgotten if the same message is captured again.
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
 }
 

@@ -1,4 +1,4 @@
-//! What a memory is asked and what it answers.
+//! Recall queries and results.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::base::MemoryId;
 use crate::memory::MemorySource;
 use crate::{Diagnostic, Message, Metadata, Timestamp};
 
-/// What to remember something about. `Debug` shows whose and how long it is, not what it says.
+/// A query for relevant memories. `Debug` shows the scope and the length of the text, not the text.
 ///
 /// ```
 /// use context_core::memory::{MemoryScope, RecallQuery};
@@ -20,32 +20,33 @@ use crate::{Diagnostic, Message, Metadata, Timestamp};
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RecallQuery {
-    /// From where: nothing is recalled that is not [visible](MemoryScope::sees) from here.
+    /// The scope of the query. Only memories that are [visible](MemoryScope::sees) from it are
+    /// recalled.
     pub scope: MemoryScope,
-    /// What the user asked last.
+    /// The user's last request.
     pub text: String,
-    /// The conversation.
+    /// The recent conversation.
     pub recent: Vec<Arc<Message>>,
-    /// How many tokens the memories may have, if there is a limit.
+    /// The maximum number of tokens of the recalled memories, if there is a limit.
     pub max_tokens: Option<u64>,
-    /// Now, for what the text says of time.
+    /// The current time, for relative times in the text.
     pub at: Option<Timestamp>,
 }
 
 impl RecallQuery {
-    /// About this.
+    /// Creates a query about a text.
     pub fn new(scope: MemoryScope, text: impl Into<String>) -> Self {
         Self { scope, text: text.into(), recent: Vec::new(), max_tokens: None, at: None }
     }
 
-    /// At most so many tokens.
+    /// Limits the number of tokens.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// Asked then.
+    /// Sets the current time.
     #[must_use]
     pub fn at(mut self, at: Timestamp) -> Self {
         self.at = Some(at);
@@ -65,30 +66,30 @@ impl fmt::Debug for RecallQuery {
     }
 }
 
-/// One thing that is remembered. `Debug` does not show what.
+/// A recalled memory. `Debug` does not show its text.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RecalledMemory {
-    /// What kind of memory: `episode`, `fact`, `block`, or what a provider calls its own.
+    /// The kind of memory: `episode`, `fact`, `block`, or a kind of the provider's own.
     pub kind: String,
-    /// What is remembered.
+    /// The text of the memory.
     pub text: String,
-    /// Its name among the memories of its scope, for forgetting it.
+    /// The id of the memory in its scope, for forgetting it.
     pub id: Option<MemoryId>,
-    /// Under which scope it is filed.
+    /// The scope of the memory.
     pub scope: Option<MemoryScope>,
-    /// Where it was said.
+    /// The session or message where it was said.
     pub source: Option<MemorySource>,
-    /// By whom.
+    /// The speaker.
     pub speaker: Option<String>,
-    /// When.
+    /// The time when it was said.
     pub at: Option<Timestamp>,
-    /// How well it fits: higher is better. Only good for comparing memories of one recall.
+    /// The relevance: higher is better. Comparable only within one recall.
     pub score: f64,
 }
 
 impl RecalledMemory {
-    /// Something of which nothing else is known.
+    /// Creates a memory with a kind and a text, without further details.
     pub fn new(kind: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),
@@ -117,25 +118,25 @@ impl fmt::Debug for RecalledMemory {
     }
 }
 
-/// What was remembered.
+/// The result of a recall.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Recalled {
-    /// What is worth telling, the best first: what does not fit is left out from the end.
+    /// The memories, best first. If there is too little room, the last ones are left out.
     pub memories: Vec<RecalledMemory>,
-    /// What the caller should know.
+    /// Diagnostics for the caller.
     pub diagnostics: Vec<Diagnostic>,
-    /// Facts beside it.
+    /// Additional facts about the recall.
     pub metadata: Metadata,
 }
 
 impl Recalled {
-    /// These were remembered.
+    /// Creates a result from memories.
     pub fn new(memories: Vec<RecalledMemory>) -> Self {
         Self { memories, ..Self::default() }
     }
 
-    /// A text of which nothing else is known, as a memory of the kind `note`.
+    /// Creates a result with one text, as a memory of the kind `note`.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![RecalledMemory::new("note", text)])
     }

@@ -1,4 +1,4 @@
-//! A record.
+//! Memory records.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,34 +9,34 @@ use crate::base::{MemoryId, limits};
 use crate::memory::MemoryScope;
 use crate::{MessageId, Metadata, Result, SessionId, Timestamp};
 
-/// Where a memory comes from.
+/// The origin of a memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemorySource {
-    /// The session it was said in.
+    /// The session of the conversation.
     pub session: SessionId,
-    /// The message; the session as a whole, if there is none.
+    /// The message. `None`: the session as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
 }
 
 impl MemorySource {
-    /// A session as a whole.
+    /// Creates a source that is a whole session.
     pub fn session(session: impl Into<SessionId>) -> Self {
         Self { session: session.into(), message: None }
     }
 
-    /// A message of a session.
+    /// Creates a source that is one message of a session.
     pub fn message(session: impl Into<SessionId>, message: impl Into<MessageId>) -> Self {
         Self { session: session.into(), message: Some(message.into()) }
     }
 
-    /// Whether another source is this one or part of it.
+    /// Returns whether `other` is equal to this source or part of it.
     pub fn covers(&self, other: &Self) -> bool {
         self.session == other.session && (self.message.is_none() || self.message == other.message)
     }
 
-    /// Refuses bad names.
+    /// Refuses invalid names.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_id(operation, "session", self.session.as_str())?;
         self.message
@@ -45,36 +45,36 @@ impl MemorySource {
     }
 }
 
-/// A memory as it is kept. `Debug` shows no content.
+/// A memory record. `Debug` shows no content.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryRecord {
-    /// To whom it belongs.
+    /// The owner and place of the memory.
     pub scope: MemoryScope,
-    /// Its name, unique in its scope.
+    /// The id, unique in its scope.
     pub id: MemoryId,
-    /// What kind of memory, such as `episode`: a name of the provider's.
+    /// The kind of memory, such as `episode`. Providers define the kinds.
     pub kind: String,
-    /// What it is looked up by, if it is: several records may share one.
+    /// The lookup key, if there is one. Several records may share a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Where it comes from.
+    /// The origin of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<MemorySource>,
-    /// By whom it was said.
+    /// The speaker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
-    /// When it was said.
+    /// The time when it was said.
     pub at: Timestamp,
-    /// What it says.
+    /// The text of the memory.
     pub text: String,
-    /// What else its provider keeps.
+    /// Additional data of the provider.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub data: Metadata,
 }
 
 impl MemoryRecord {
-    /// A memory of a kind that says this.
+    /// Creates a memory with this kind, time and text.
     pub fn new(
         scope: MemoryScope,
         id: impl Into<MemoryId>,
@@ -96,10 +96,10 @@ impl MemoryRecord {
         }
     }
 
-    /// What stays of a record that was forgotten: so many bytes of a hash of its scope and id, from
-    /// which neither can be read.
+    /// Returns the mark that a forgotten record leaves: 16 bytes of a hash of its scope and id.
+    /// Neither can be read from the mark.
     pub fn mark(scope: &MemoryScope, id: &MemoryId) -> [u8; 16] {
-        // The context keeps these hashes apart from all others.
+        // The key-derivation context separates these hashes from all others.
         let mut hasher = blake3::Hasher::new_derive_key("context-core forgotten memory, form 1");
         let key = scope.key();
         hasher
@@ -111,7 +111,7 @@ impl MemoryRecord {
         mark
     }
 
-    /// Refuses bad names and what is too large.
+    /// Refuses invalid names, and text or data over the limits.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         self.scope.check(operation)?;
         limits::check_id(operation, "memory", self.id.as_str())?;
@@ -128,9 +128,10 @@ impl MemoryRecord {
 }
 
 impl MemoryId {
-    /// A name that nothing else of a kind has, made of what it is a name of, such as a session and
-    /// a message of it: so that what is told again has the same name, however long those are. It is
-    /// the same in every process and version, since stores keep it.
+    /// Derives an id from a kind and its parts, such as a session and a message of it. Equal inputs
+    /// always give the same id, so that a memory that is captured again keeps its id; the parts may
+    /// have any length. The result is the same in every process and version, because stores persist
+    /// it.
     pub fn derived(kind: &str, parts: &[&str]) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("context-memory id, form 1");
         for part in std::iter::once(&kind).chain(parts) {
@@ -154,44 +155,44 @@ impl fmt::Debug for MemoryRecord {
     }
 }
 
-/// A record as a store has it.
+/// A stored memory record.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredMemory {
     /// The record.
     pub record: MemoryRecord,
-    /// How often it was written.
+    /// Number of times the record was written.
     pub version: u64,
-    /// Orders the records of a user by when they were first written: a later one has a higher
-    /// place.
+    /// The position in the order in which a user's records were first written. Later records have
+    /// higher places.
     pub place: u64,
 }
 
 impl StoredMemory {
-    /// A record that was written so often, at this place.
+    /// Creates a stored record with its version and place.
     pub fn new(record: MemoryRecord, version: u64, place: u64) -> Self {
         Self { record, version, place }
     }
 }
 
-/// What a text means, as an embedder says it. `Debug` shows whose and how long it is.
+/// An embedding of a text. `Debug` shows the embedder and the length.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryVector {
-    /// The embedder: vectors of different ones are not compared.
+    /// The embedder. Vectors of different embedders are not compared.
     pub model: String,
-    /// The numbers, all finite.
+    /// The components, all finite.
     pub values: Arc<[f32]>,
 }
 
 impl MemoryVector {
-    /// A vector of an embedder.
+    /// Creates a vector of an embedder.
     pub fn new(model: impl Into<String>, values: impl Into<Arc<[f32]>>) -> Self {
         Self { model: model.into(), values: values.into() }
     }
 
-    /// The cosine of the angle between two: from -1 to 1, 0 if they are of different models or
-    /// lengths or one of them is zero.
+    /// Returns the cosine similarity of two vectors: from -1 to 1. It is 0 if the models or lengths
+    /// differ, or if one vector is zero.
     pub fn similarity(&self, other: &Self) -> f32 {
         if self.model != other.model || self.values.len() != other.values.len() {
             return 0.0;
@@ -199,13 +200,13 @@ impl MemoryVector {
         cosine(&self.values, &other.values)
     }
 
-    /// The numbers as bytes, little-endian: how stores keep them.
+    /// Returns the components as little-endian bytes, the form in which stores keep them.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// The vector of these bytes; nothing if they are not whole numbers of four, or one is not
-    /// finite.
+    /// Parses a vector from little-endian bytes. Returns `None` if the length is not a multiple of
+    /// four or a component is not finite.
     pub fn from_bytes(model: impl Into<String>, bytes: &[u8]) -> Option<Self> {
         let (numbers, rest) = bytes.as_chunks::<4>();
         let values: Arc<[f32]> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
@@ -213,7 +214,8 @@ impl MemoryVector {
             .then(|| Self::new(model, values))
     }
 
-    /// Refuses a bad name, a vector that is empty or too long, and numbers that are not finite.
+    /// Refuses an invalid embedder name, an empty or too long vector, and components that are not
+    /// finite.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_id(operation, "embedder", &self.model)?;
         limits::check_length(operation, "vector", self.values.len(), limits::MAX_VECTOR_LENGTH)?;
@@ -228,7 +230,7 @@ impl MemoryVector {
     }
 }
 
-/// In double precision, so that no sum of finite numbers is infinite.
+/// Computes in double precision, so that no sum of finite components overflows.
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = (0.0_f64, 0.0_f64, 0.0_f64);
     for (a, b) in a.iter().zip(b) {
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(u128::from_be_bytes(first) >> 96, MARK);
     }
 
-    /// Stores keep marks: another hash would let what was forgotten come back.
+    /// Stores persist marks. A different hash would let forgotten records come back.
     const MARK: u128 = 3_522_314_800;
 
     #[test]

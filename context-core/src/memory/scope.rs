@@ -9,13 +9,13 @@ use crate::base::limits;
 use crate::base::shown::shown;
 use crate::{Result, SessionId, UserId};
 
-/// To whom a memory belongs, and from where one is asked for: a user, and within what is theirs a
-/// project, an agent and a session, as far as they are named.
+/// The scope of a memory or a query: a user and, optionally, a project, an agent and a session of
+/// that user.
 ///
-/// A memory is [visible](Self::sees) from a scope if everything its own scope names, that scope
-/// names equally. So what is filed under a user alone is visible from all sessions of that user,
-/// what is filed under a session only from that session, and from a scope that names no session
-/// nothing is visible that is filed under one. Nothing is visible to another user.
+/// A memory is [visible](Self::sees) from a scope if every field that the memory's scope names has
+/// the same value in that scope. So a memory of a user alone is visible from all sessions of the
+/// user. A memory of a session is visible only from that session, and not from a scope without a
+/// session. No memory is visible to another user.
 ///
 /// ```
 /// use context_core::memory::MemoryScope;
@@ -60,34 +60,34 @@ impl MemoryScope {
         limits::check_length(operation, "neighbours", each_side, limit)
     }
 
-    /// Of a user, wherever they are.
+    /// Creates the scope of a user.
     pub fn new(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), project: None, agent: None, session: None }
     }
 
-    /// Within a project.
+    /// Restricts the scope to a project.
     #[must_use]
     pub fn project(mut self, project: impl Into<String>) -> Self {
         self.project = Some(project.into());
         self
     }
 
-    /// With an agent.
+    /// Restricts the scope to an agent.
     #[must_use]
     pub fn agent(mut self, agent: impl Into<String>) -> Self {
         self.agent = Some(agent.into());
         self
     }
 
-    /// Within a session.
+    /// Restricts the scope to a session.
     #[must_use]
     pub fn session(mut self, session: impl Into<SessionId>) -> Self {
         self.session = Some(session.into());
         self
     }
 
-    /// Whether what is filed under another scope is visible from this one: all that the other
-    /// names, this names equally.
+    /// Returns whether memories of another scope are visible from this one: this scope has all the
+    /// fields that the other one names, with equal values.
     pub fn sees(&self, filed: &Self) -> bool {
         self.user == filed.user
             && (filed.project.is_none() || filed.project == self.project)
@@ -95,13 +95,13 @@ impl MemoryScope {
             && (filed.session.is_none() || filed.session == self.session)
     }
 
-    /// Whether what is filed under another scope is part of what this one names: what is forgotten
-    /// with it.
+    /// Returns whether another scope is part of this one, so that forgetting this scope includes
+    /// it.
     pub fn covers(&self, filed: &Self) -> bool {
         filed.sees(self)
     }
 
-    /// All scopes that are visible from this one, the widest first: at most eight.
+    /// Returns all scopes that are visible from this one, the widest first: at most eight.
     pub fn visible(&self) -> Vec<Self> {
         let mut scopes = vec![Self::new(self.user.clone())];
         let widen = |scopes: &mut Vec<Self>, name: &dyn Fn(Self) -> Self| {
@@ -120,14 +120,14 @@ impl MemoryScope {
         scopes
     }
 
-    /// A text that no other scope has, for stores that file by one: a JSON array of the user,
-    /// project, agent and session.
+    /// Returns a key that is unique to this scope, for stores: a JSON array of user, project, agent
+    /// and session.
     pub fn key(&self) -> String {
         let Self { user, project, agent, session } = self;
         serde_json::to_string(&(user, project, agent, session)).unwrap_or_default()
     }
 
-    /// Refuses a scope with a bad name.
+    /// Refuses a scope with an invalid name.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_id(operation, "user", self.user.as_str())?;
         self.project

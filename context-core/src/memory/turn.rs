@@ -1,4 +1,4 @@
-//! What a memory is told.
+//! The turns that a memory captures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use super::MemoryScope;
 use crate::{Message, MessageId, Timestamp};
 
-/// A message that was said. `Debug` shows its id and role, not what it says.
+/// A message of a captured turn. `Debug` shows its id and role, not its content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CapturedMessage {
-    /// Its id, unique in its session and the same each time it is told.
+    /// The id, unique in the session and the same in each capture.
     pub id: MessageId,
     /// The message.
     pub message: Arc<Message>,
-    /// When it was said; when the turn was told, if nobody knows.
+    /// The time of the message. `None`: the time of the capture.
     pub at: Option<Timestamp>,
-    /// Who said it, if its role does not tell.
+    /// The speaker, if the role does not identify one.
     pub speaker: Option<String>,
 }
 
 impl CapturedMessage {
-    /// A message, said at some time by whoever has its role.
+    /// Creates a message without a time and a speaker.
     pub fn new(id: impl Into<MessageId>, message: impl Into<Arc<Message>>) -> Self {
         Self { id: id.into(), message: message.into(), at: None, speaker: None }
     }
 
-    /// Said then.
+    /// Sets the time.
     #[must_use]
     pub fn at(mut self, at: Timestamp) -> Self {
         self.at = Some(at);
         self
     }
 
-    /// Said by this person.
+    /// Sets the speaker.
     #[must_use]
     pub fn speaker(mut self, speaker: impl Into<String>) -> Self {
         self.speaker = Some(speaker.into());
@@ -54,22 +54,22 @@ impl fmt::Debug for CapturedMessage {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CapturedTurn {
-    /// Whose, as narrow as is known. Under which part of it memories are filed, and so from where
-    /// they are visible, the provider says.
+    /// The scope of the turn, as narrow as is known. The provider chooses the part of it under
+    /// which memories are stored, and so from where they are visible.
     pub scope: MemoryScope,
-    /// Which turn.
+    /// The id of the turn.
     pub turn: String,
-    /// When it was told.
+    /// The time of the capture.
     pub at: Timestamp,
-    /// What was said since the last capture of this session, oldest first. Some of it may have been
-    /// told before.
+    /// The messages since the last capture of this session, oldest first. Some of them may have
+    /// been captured before.
     pub messages: Vec<CapturedMessage>,
     /// Whether the turn failed.
     pub errored: bool,
 }
 
 impl CapturedTurn {
-    /// A turn of these messages.
+    /// Creates a successful turn from messages.
     pub fn new(
         scope: MemoryScope,
         turn: impl Into<String>,

@@ -1,8 +1,8 @@
 //! Chains: the messages from a root to a head, shared and cheap to extend.
 //!
-//! A chain is runs of nodes behind one `Arc`: a clone is a reference count, adding a node copies at
-//! most one short run, and what a store read in packed form stays packed until a node of that run
-//! is looked at. It holds no store and no lock.
+//! A chain consists of runs of nodes behind one `Arc`. A clone increments a reference count, adding
+//! a node copies at most one short run, and packed runs from a store are unpacked only when one of
+//! their nodes is accessed. A chain holds no store and no lock.
 
 use std::fmt;
 use std::ops::Index;
@@ -12,13 +12,13 @@ use bytes::Bytes;
 
 use crate::{MessageId, Node};
 
-/// How many nodes a run holds before the next one is begun.
+/// Maximum number of nodes in a run that `push` fills.
 const RUN: usize = 64;
 
-/// Nodes of one path through the message graph, root first.
+/// The nodes of one path through the message graph, root first.
 ///
-/// A windowed read gives the end of a path; [`skipped`](Self::skipped) says how many nodes come
-/// before it, so a part never passes for the whole.
+/// A windowed read returns the end of a path. [`skipped`](Self::skipped) is the number of nodes
+/// before it, so a part cannot be mistaken for the whole path.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,7 +27,7 @@ const RUN: usize = 64;
 ///
 /// let node = |id: &str| Arc::new(Node::new(id, Message::from("hi"), Timestamp::default()));
 /// let mut chain = Chain::from_nodes(0, ["a", "b"].map(node));
-/// let seen = chain.clone(); // a pointer
+/// let seen = chain.clone(); // shares the nodes
 /// chain.push(node("c"));
 /// assert_eq!((seen.len(), chain.len(), chain.common_prefix(&seen)), (2, 3, 2));
 /// assert_eq!(chain.head(), Some(&"c".into()));
@@ -52,7 +52,7 @@ struct Run {
 
 struct RunNodes {
     len: usize,
-    /// How many bytes the bodies have, or all of the packed form.
+    /// Total length of the bodies in bytes, or length of the packed form.
     bytes: usize,
     /// The stored form of a run that came from a store, and how it is read.
     stored: Option<(Bytes, ReadRun)>,
@@ -65,8 +65,9 @@ impl RunNodes {
         Arc::new(Self { len: nodes.len(), bytes, stored: None, nodes: nodes.into() })
     }
 
-    /// With its nodes unpacked, as they are sooner or later: they share the packed bytes, if there
-    /// are some, and have fields, an id and counters of their own.
+    /// Estimates the memory use with unpacked nodes, because most runs are unpacked eventually.
+    /// Unpacked nodes share the packed bytes, if there are any, and have fields, an id and
+    /// reference counts of their own.
     fn memory(&self) -> usize {
         const NODE: usize = size_of::<Node>() + 64;
         self.bytes + self.len * NODE + size_of::<Self>() + size_of::<Run>()
@@ -97,7 +98,7 @@ pub struct LazyRun {
 }
 
 impl Chain {
-    /// A chain of these nodes, behind `skipped` others.
+    /// Creates a chain from nodes, after `skipped` others.
     pub fn from_nodes(skipped: u64, nodes: impl IntoIterator<Item = Arc<Node>>) -> Self {
         let mut chain = Inner { skipped, ..Inner::default() };
         let mut nodes = nodes.into_iter();
@@ -124,71 +125,72 @@ impl Chain {
         Self(Arc::new(chain))
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
-    /// How many nodes of the path come before the first one here.
+    /// Returns the number of nodes on the path before the first one of this chain.
     pub fn skipped(&self) -> u64 {
         self.0.skipped
     }
 
-    /// Which edition of the chat's messages this is: what [`Window::After`](crate::store::Window::After)
-    /// is told the next time. One higher after each operation that changes or removes stored
-    /// messages (a commit with amendments or redactions, a deletion); it begins elsewhere for each
-    /// chat ever created, so that a chat that was deleted and created again is not taken for the
-    /// old one.
+    /// Returns the generation of the chat's messages, for the next
+    /// [`Window::After`](crate::store::Window::After). The generation increases by one with each
+    /// operation that changes or removes stored messages (a commit with amendments or redactions, a
+    /// deletion). Each chat ever created starts at another number, so that a chat that was deleted
+    /// and created again is not mistaken for the old one.
     pub fn edition(&self) -> u64 {
         self.0.edition
     }
 
-    /// The same chain, of this edition.
+    /// Sets the generation.
     #[must_use]
     pub fn with_edition(mut self, edition: u64) -> Self {
         Arc::make_mut(&mut self.0).edition = edition;
         self
     }
 
-    /// Whether it begins at a root.
+    /// Returns whether the chain starts at a root.
     pub fn is_whole(&self) -> bool {
         self.0.skipped == 0
     }
 
-    /// The node at a position, from the first one here on.
+    /// Returns the node at a position of this chain.
     pub fn get(&self, position: usize) -> Option<&Arc<Node>> {
         let run = self.0.runs.partition_point(|run| run.start <= position).checked_sub(1)?;
         let run = &self.0.runs[run];
         run.nodes.nodes().get(position - run.start)
     }
 
-    /// The newest node.
+    /// Returns the newest node.
     pub fn last(&self) -> Option<&Arc<Node>> {
         self.0.runs.last()?.nodes.nodes().last()
     }
 
-    /// The id of the newest node.
+    /// Returns the id of the newest node.
     pub fn head(&self) -> Option<&MessageId> {
         self.last().map(|node| &node.id)
     }
 
-    /// The nodes, root first; backwards as well.
+    /// Returns a double-ended iterator over the nodes, root first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
         self.0.runs.iter().flat_map(|run| run.nodes.nodes())
     }
 
-    /// Where a node is. Looks from the newest on, where what is asked for usually is.
+    /// Returns the position of a node. Searches from the newest node on, because recent nodes are
+    /// requested most.
     pub fn position(&self, id: &MessageId) -> Option<usize> {
         self.iter().rev().position(|node| node.id == *id).map(|from_end| self.len() - 1 - from_end)
     }
 
-    /// How many nodes two chains share from their first one on. Both begin at a root of the same
-    /// chat, where nodes that are equal have equal ones before them: so it looks at few of them.
+    /// Returns the number of leading nodes that two chains share. Both must start at a root of the
+    /// same chat. Equal nodes then have equal ancestors, so a binary search suffices.
     pub fn common_prefix(&self, other: &Self) -> usize {
         let same = |position: usize| match (self.get(position), other.get(position)) {
             (Some(a), Some(b)) => a.id == b.id,
@@ -206,13 +208,12 @@ impl Chain {
         shared
     }
 
-    /// About how many bytes of memory it holds. What it shares with other chains is counted in
-    /// each.
+    /// Estimates the memory use in bytes. Nodes shared with other chains are counted in each.
     pub fn memory(&self) -> usize {
         self.0.runs.iter().map(|run| run.nodes.memory()).sum()
     }
 
-    /// Adds a node at the end.
+    /// Appends a node.
     pub fn push(&mut self, node: Arc<Node>) {
         let inner = Arc::make_mut(&mut self.0);
         match inner.runs.last_mut() {
@@ -226,7 +227,7 @@ impl Chain {
         }
     }
 
-    /// Adds all nodes of another chain at the end.
+    /// Appends all nodes of another chain.
     pub fn extend(&mut self, other: &Chain) {
         let small = self.0.runs.last().is_some_and(|run| run.nodes.len + other.len() <= RUN);
         if small {
@@ -237,7 +238,7 @@ impl Chain {
         }
     }
 
-    /// Puts another node in the place of one; nothing happens behind the end.
+    /// Replaces the node at a position. A position past the end is ignored.
     pub fn replace(&mut self, position: usize, node: Arc<Node>) {
         if position >= self.len() {
             return;
@@ -250,7 +251,7 @@ impl Chain {
         run.nodes = RunNodes::of(nodes);
     }
 
-    /// The first `len` nodes, sharing all runs but the one that is cut.
+    /// Returns the first `len` nodes, sharing all runs except a truncated one.
     #[must_use]
     pub fn prefix(&self, len: usize) -> Self {
         if len >= self.len() {
@@ -267,7 +268,7 @@ impl Chain {
         Self(Arc::new(chain))
     }
 
-    /// The last nodes from `position` on.
+    /// Returns the nodes from `position` on.
     #[must_use]
     pub fn suffix(&self, position: usize) -> Self {
         let position = position.min(self.len());
@@ -288,7 +289,7 @@ impl Inner {
 impl Index<usize> for Chain {
     type Output = Node;
 
-    /// The node at a position. Panics behind the end, like a slice.
+    /// Returns the node at a position. Panics past the end, like a slice.
     fn index(&self, position: usize) -> &Node {
         self.get(position).expect("position is within the chain")
     }

@@ -1,15 +1,15 @@
-//! The message graph as pure functions.
+//! Pure functions on the message graph.
 //!
-//! There is no graph type: a graph is whatever tells the parent of a node, and every function takes
-//! that as a closure. All of them are iterative, end also when the parents form a cycle (which no
-//! store of ours makes, but a damaged file might), and cost time linear in what they visit.
+//! There is no graph type. Every function takes a closure that returns the parent of a node. All
+//! functions are iterative and take time linear in the nodes that they visit. They terminate even
+//! if the parents form a cycle, which only a damaged file can contain.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// The path from a node to its root: the node itself, its parent, and so on.
+/// Returns the path from a node to its root: the node, its parent, and so on.
 ///
-/// A missing parent ends the path, as does a node met before; [`find_cycle`] tells the two apart.
+/// A missing parent ends the path, as does a repeated node. [`find_cycle`] distinguishes the two.
 pub fn ancestors<K: Eq + Hash + Clone>(start: K, parent: impl Fn(&K) -> Option<K>) -> Vec<K> {
     let mut seen = HashSet::new();
     let mut path = Vec::new();
@@ -24,10 +24,9 @@ pub fn ancestors<K: Eq + Hash + Clone>(start: K, parent: impl Fn(&K) -> Option<K
     path
 }
 
-/// The newest node that is on both paths to the root, if there is one.
+/// Returns the newest common ancestor of two nodes, if there is one.
 ///
-/// Walks both paths in step, so that two heads close to each other are cheap whatever lies behind
-/// them.
+/// Walks both paths in step, so that nearby heads are cheap, however long their common history is.
 pub fn common_ancestor<K: Eq + Hash + Clone>(
     a: K,
     b: K,
@@ -49,7 +48,7 @@ pub fn common_ancestor<K: Eq + Hash + Clone>(
     None
 }
 
-/// The children of every node that has some, in the order given.
+/// Returns the children of every node that has any, in the given order.
 pub fn children<'a, K: Eq + Hash>(
     nodes: impl IntoIterator<Item = &'a K>,
     parent: impl Fn(&K) -> Option<&'a K>,
@@ -63,7 +62,7 @@ pub fn children<'a, K: Eq + Hash>(
     children
 }
 
-/// The nodes with more than one child, in the order given.
+/// Returns the nodes with more than one child, in the given order.
 pub fn fork_points<'a, K: Eq + Hash>(
     nodes: impl IntoIterator<Item = &'a K, IntoIter: Clone>,
     parent: impl Fn(&K) -> Option<&'a K>,
@@ -73,10 +72,10 @@ pub fn fork_points<'a, K: Eq + Hash>(
     nodes.filter(|node| children.get(node).is_some_and(|children| children.len() > 1)).collect()
 }
 
-/// The graph as runs without a fork: each run is a path, top first, that begins at a root or behind
-/// a fork and ends at a leaf or at a fork. Every node that is reachable from a root is in exactly
-/// one run; nodes of a cycle are in none. A node whose parent is not among the nodes counts as a
-/// root.
+/// Splits the graph into runs without forks. Each run is a path, top first, that starts at a root
+/// or after a fork and ends at a leaf or a fork. Every node that is reachable from a root is in
+/// exactly one run; nodes of a cycle are in none. A node whose parent is not among the nodes counts
+/// as a root.
 pub fn linear_runs<'a, K: Eq + Hash>(
     nodes: impl IntoIterator<Item = &'a K, IntoIter: Clone>,
     parent: impl Fn(&K) -> Option<&'a K>,
@@ -105,12 +104,12 @@ pub fn linear_runs<'a, K: Eq + Hash>(
     runs
 }
 
-/// A node that is its own ancestor, if there is one.
+/// Returns a node that is its own ancestor, if there is one.
 pub fn find_cycle<'a, K: Eq + Hash>(
     nodes: impl IntoIterator<Item = &'a K>,
     parent: impl Fn(&K) -> Option<&'a K>,
 ) -> Option<&'a K> {
-    // Each node is walked over once: a walk stops where an earlier one has been.
+    // Each node is visited once: a walk stops where an earlier walk has been.
     let mut walk_of: HashMap<&K, usize> = HashMap::new();
     for (walk, start) in nodes.into_iter().enumerate() {
         let mut next = Some(start);
@@ -134,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Parents by index; a forest when every parent is smaller.
+    /// Looks parents up by index. The result is a forest if every parent is smaller than its child.
     fn parent_in(parents: &[Option<usize>]) -> impl Fn(&usize) -> Option<usize> {
         |node| parents.get(*node).copied().flatten()
     }

@@ -1,5 +1,4 @@
-//! The hash of a message: what it says, independent of process, platform and version of the stored
-//! form.
+//! The hash of a message, independent of process, platform and version of the stored form.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,12 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Media, MediaSource, Message, Part, ToolInput, ToolResult};
 use crate::{Json, Metadata};
 
-/// The hash of a [`Message`]: equal for equal messages, in every process. 256 bits of BLAKE3.
+/// The hash of a [`Message`]: 256 bits of BLAKE3. Equal messages have the same hash in every
+/// process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageHash([u8; 32]);
 
 impl MessageHash {
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -48,12 +48,12 @@ impl<'de> Deserialize<'de> for MessageHash {
     }
 }
 
-/// The hash of everything a message is: role, parts in order, metadata in any order (order says
-/// nothing there). JSON counts as the text it was written in, since that is what goes back to a
-/// provider.
+/// Hashes a message: role, parts in order, and metadata in sorted order, because its order has no
+/// meaning. JSON is hashed as it was written, because that text is sent back to providers.
 pub(super) fn of(message: &Message) -> MessageHash {
-    // The context keeps these hashes apart from all others, and is to change if what is fed
-    // changes. A tenth of the work on a short message would be to hash the context itself.
+    // The key-derivation context separates these hashes from all others. It must change if the
+    // hashed data changes. It is cached, because hashing it would take a tenth of the time of a
+    // short message.
     static CONTEXT: LazyLock<ContextKey> =
         LazyLock::new(|| hash_derive_key_context("context-core message, form 1"));
     let mut feed = Feed(Hasher::new_from_context_key(&CONTEXT));
@@ -63,8 +63,8 @@ pub(super) fn of(message: &Message) -> MessageHash {
     MessageHash(*feed.0.finalize().as_bytes())
 }
 
-/// Feeds values one behind the other, each with its length, so that no two sequences of values look
-/// alike.
+/// A hasher that prefixes each value with its length, so that no two sequences of values hash the
+/// same bytes.
 struct Feed(Hasher);
 
 impl Feed {
@@ -158,8 +158,7 @@ impl Feed {
         self.text(&result.call_id);
         self.option(result.name.as_deref());
         self.0.update(&[u8::from(result.is_error)]);
-        // A result within a result: as deep as the reader of the stored form allows it, which is
-        // not deep.
+        // Results may nest as deep as the parser of the stored form allows, which is not deep.
         self.parts(&result.output);
         self.metadata(&result.metadata);
     }

@@ -1,7 +1,7 @@
-//! Parts to and from JSON.
+//! Serialization of parts.
 //!
-//! Written by hand because serde's tagged enums read through a buffer that cannot hold raw JSON,
-//! and because a part of an unknown type must survive as it was.
+//! Written by hand, because serde's tagged enums buffer the input and cannot hold raw JSON, and
+//! because a part of an unknown type must be kept as it was.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Part {
     }
 }
 
-/// `{"json": …}` or `{"invalid": "…"}`.
+/// The JSON form: `{"json": …}` or `{"invalid": "…"}`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum InputForm {

@@ -1,4 +1,4 @@
-//! Nodes of the message graph: a message, where it came from and what it costs.
+//! Nodes of the message graph: stored messages and boundaries.
 
 use crate::base::limits;
 use crate::base::sealed;
@@ -8,47 +8,47 @@ use std::sync::{Arc, OnceLock};
 use crate::base::CodecError;
 use crate::{Encoded, Message, MessageId, Role, Timestamp};
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeKind {
-    /// A message of this role.
+    /// A message with this role.
     Message(Role),
-    /// Where a compaction cut; not a message.
+    /// A boundary of a compaction; not a message.
     Boundary,
 }
 
-/// A node of the message graph: immutable, shared, its body parsed when somebody asks.
+/// A node of the message graph: immutable and shared. Its body is parsed on first access.
 ///
-/// A node does not know its parent; its place is what a [`Chain`](crate::Chain) or a
-/// [`Placed`](crate::message::Placed) says.
+/// A node does not know its parent. Its position is part of a [`Chain`](crate::Chain) or a
+/// [`Placed`](crate::message::Placed).
 ///
 /// ```
 /// use context_core::{Message, Node, Role, Timestamp};
 ///
 /// let node = Node::new("m1", Message::from("Two tickets."), Timestamp::from_micros(5));
 /// let read = Node::from_encoded("m1".into(), node.kind, node.created_at, node.body().clone());
-/// assert_eq!(read.role(), Some(Role::User)); // without looking into the body
-/// assert_eq!(read.message()?.plain_text(), "Two tickets."); // parsed now, and kept
+/// assert_eq!(read.role(), Some(Role::User)); // without parsing the body
+/// assert_eq!(read.message()?.plain_text(), "Two tickets."); // parsed now, and cached
 /// # Ok::<(), context_core::base::CodecError>(())
 /// ```
 #[derive(Clone)]
 pub struct Node {
-    /// Unique in its chat.
+    /// The id, unique in its chat.
     pub id: MessageId,
-    /// What it is.
+    /// The kind.
     pub kind: NodeKind,
-    /// When it was said.
+    /// The creation time.
     pub created_at: Timestamp,
-    /// How often it was amended; 0 is as it was first saved.
+    /// Number of amendments. 0 for the first version.
     pub revision: u32,
-    /// How many tokens it was counted at, if it was.
+    /// The token count, if the message was counted.
     pub tokens: Option<u32>,
     body: Encoded,
     message: OnceLock<Arc<Message>>,
 }
 
 impl Node {
-    /// Refuses a message with a bad id or too large a body.
+    /// Refuses a message with an invalid id or a body over the limit.
     pub fn check(&self, operation: &'static str) -> crate::Result<()> {
         limits::check_id(operation, "message", self.id.as_str())?;
         let body = self.body();
@@ -58,7 +58,7 @@ impl Node {
             .map_err(|error| error.with("message", &self.id))
     }
 
-    /// A node for a message.
+    /// Creates a node from a message.
     pub fn new(
         id: impl Into<MessageId>,
         message: impl Into<Arc<Message>>,
@@ -75,7 +75,7 @@ impl Node {
         node
     }
 
-    /// A node of a stored body, which is not looked into.
+    /// Creates a node from a stored body, without parsing it.
     pub fn from_encoded(
         id: MessageId,
         kind: NodeKind,
@@ -85,21 +85,21 @@ impl Node {
         Self { id, kind, created_at, revision: 0, tokens: None, body, message: OnceLock::new() }
     }
 
-    /// The same node under another id.
+    /// Replaces the id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// The same node, counted.
+    /// Sets the token count.
     #[must_use]
     pub fn with_tokens(mut self, tokens: u32) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// The role, if it is a message.
+    /// Returns the role, if the node is a message.
     pub fn role(&self) -> Option<Role> {
         match self.kind {
             NodeKind::Message(role) => Some(role),
@@ -107,13 +107,13 @@ impl Node {
         }
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn body(&self) -> &Encoded {
         &self.body
     }
 
-    /// The message; parsed once, then shared. An error if the body is of another kind, newer than
-    /// this program, or broken: the bytes are still there.
+    /// Returns the message, which is parsed once and then shared. Fails if the body has another
+    /// kind, a newer version, or is malformed; the bytes are kept in any case.
     pub fn message(&self) -> Result<&Arc<Message>, CodecError> {
         if let Some(message) = self.message.get() {
             return Ok(message);
@@ -122,55 +122,54 @@ impl Node {
         Ok(self.message.get_or_init(|| message))
     }
 
-    /// Whether it is a message without parts, still to be filled.
+    /// Returns whether the node is a message without parts, which is filled later.
     pub fn is_placeholder(&self) -> bool {
         let Some(role) = self.role() else { return false };
-        // A body as this crate writes it tells without being parsed, and a chain is asked for every
-        // node.
+        // For bodies that this crate wrote, the first bytes suffice. This saves parsing every node
+        // of a chain.
         match self.body.bytes().strip_prefix(Message::body_start(role)) {
             Some(parts) => parts.starts_with(b"]"),
             None => self.message().is_ok_and(|message| message.is_placeholder()),
         }
     }
 
-    /// Whether it is a boundary, or stored in a form that this program reads. A body that is broken
-    /// is found when it is read.
+    /// Returns whether the node is a boundary, or a message in a form that this program can read. A
+    /// malformed body is detected only when it is parsed.
     pub fn is_readable(&self) -> bool {
         self.role().is_none()
             || (self.body.kind() == Message::KIND && self.body.version() <= Message::VERSION)
     }
 
-    /// Whether a model is shown it, if nothing else hides it: a message that can be read and is no
-    /// placeholder.
+    /// Returns whether a model may be shown the node: a readable message that is not a placeholder.
     pub fn is_shown(&self) -> bool {
         self.role().is_some() && self.is_readable() && !self.is_placeholder()
     }
 
-    /// Whether it is a turn of the user: a message of the user's role that is not
+    /// Returns whether the node starts a turn: a message with the user's role that is not
     /// [synthetic](Message::is_synthetic).
     pub fn is_turn(&self) -> bool {
         if self.role() != Some(Role::User) {
             return false;
         }
-        // A body as this crate writes it ends with its metadata, if it has any, and a chain is
-        // asked for every node.
+        // A body that this crate wrote ends with its metadata, if there is any. This saves parsing
+        // every node of a chain.
         !self.body.bytes().ends_with(b"}}")
             || !self.message().is_ok_and(|message| message.is_synthetic())
     }
 
-    /// What [`Window::Tokens`](crate::store::Window::Tokens) counts: the count that was saved, else a
-    /// quarter of the body's bytes.
+    /// Returns the weight for [`Window::Tokens`](crate::store::Window::Tokens): the saved token
+    /// count, or else a quarter of the body's bytes.
     pub fn weight(&self) -> u64 {
         self.tokens.map_or_else(|| (self.body.bytes().len() as u64).div_ceil(4), u64::from)
     }
 
-    /// Whether both say the same, wherever and whenever.
+    /// Returns whether both nodes have the same kind and body, whatever their ids and times.
     pub fn same_content(&self, other: &Self) -> bool {
         self.kind == other.kind && self.body == other.body
     }
 
-    /// What this node becomes when it is amended: id, time and place stay, the revision is one
-    /// higher.
+    /// Returns the node after an amendment: id and creation time stay, and the revision increases
+    /// by one.
     #[must_use]
     pub fn amended(&self, by: &Node) -> Node {
         Node {
@@ -197,20 +196,20 @@ impl fmt::Debug for Node {
     }
 }
 
-/// A node and its place in the graph.
+/// A node with its position in the graph.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Placed {
     /// The node.
     pub node: Arc<Node>,
-    /// What it follows; nothing for a root.
+    /// The id of the parent. `None` for a root.
     pub parent: Option<MessageId>,
-    /// How many nodes lie between it and its root: 0 for a root.
+    /// Number of ancestors. 0 for a root.
     pub depth: u64,
 }
 
 impl Placed {
-    /// A node at its place.
+    /// Creates a placed node.
     pub fn new(node: impl Into<Arc<Node>>, parent: Option<MessageId>, depth: u64) -> Self {
         Self { node: node.into(), parent, depth }
     }

@@ -19,23 +19,23 @@ use crate::{Json, Metadata};
 pub enum Part {
     /// Text.
     Text(Text),
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning(Reasoning),
-    /// The model calls a tool.
+    /// A tool call of the model.
     ToolCall(ToolCall),
-    /// A tool answers.
+    /// A result of a tool call.
     ToolResult(ToolResult),
-    /// A picture.
+    /// An image.
     Image(Media),
     /// A document.
     Document(Media),
-    /// Sound.
+    /// Audio.
     Audio(Media),
     /// Data of the application.
     Data(Data),
-    /// A block only its provider understands; goes back to that provider byte for byte.
+    /// A block that only its provider understands. It is sent back to that provider byte for byte.
     Opaque(OpaqueBlock),
-    /// A part of a type this version does not know, as it was written.
+    /// A part of a type that this version does not know, as it was written.
     Unknown(Json),
 }
 
@@ -44,127 +44,127 @@ pub enum Part {
 pub struct Text {
     /// The text.
     pub text: String,
-    /// Facts beside it.
+    /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
 }
 
-/// What the model thought, as far as its provider shows it.
+/// Reasoning of the model, as far as the provider exposes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reasoning {
-    /// The thought or its summary; may be empty.
+    /// The reasoning or its summary. May be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The provider's signature over the thought.
+    /// The provider's signature over the reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// The thought in a form only the provider reads.
+    /// The reasoning in encrypted form, which only the provider can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encrypted: Option<String>,
-    /// Whose signature or encryption it is.
+    /// The provider that signed or encrypted the reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Facts beside it.
+    /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Names the call; its result names it again.
+    /// The id of the call. Its result refers to it.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it is called with.
+    /// The input of the tool.
     pub input: ToolInput,
-    /// Facts beside it.
+    /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
 }
 
-/// What a tool is called with.
+/// The input of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolInput {
     /// JSON, as the model wrote it.
     Json(Json),
-    /// What the model wrote where it is not JSON.
+    /// The text that the model wrote, if it is not valid JSON.
     Invalid(String),
 }
 
-/// The answer of a tool.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Which call it answers.
+    /// The id of the call.
     pub call_id: String,
-    /// The tool, where known.
+    /// The name of the tool, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it answers: text, media, data.
+    /// The output: text, media, data.
     #[serde(default)]
     pub output: Vec<Part>,
     /// Whether the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Facts beside it.
+    /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
 }
 
-/// A picture, a document or sound.
+/// An image, a document or audio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Media {
-    /// Where the bytes are.
+    /// The location of the bytes.
     pub source: MediaSource,
-    /// What the bytes are, such as `image/png`.
+    /// The media type, such as `image/png`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// A file name or title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Facts beside it.
+    /// Additional metadata.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
 }
 
-/// Where the bytes of media are.
+/// The location of media bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MediaSource {
-    /// Here, in Base64.
+    /// Inline, in Base64.
     Base64(String),
-    /// At an address.
+    /// A URL.
     Url(String),
-    /// With a provider or a blob store, under this name.
+    /// A reference to a file of a provider or to a blob, by name.
     Reference(String),
 }
 
 /// Data of the application, such as a progress note for its own user interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Data {
-    /// What it is.
+    /// The name of the data.
     pub name: String,
     /// The data.
     pub value: Json,
 }
 
-/// A block only its provider understands.
+/// A block that only its provider understands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaqueBlock {
-    /// Whose it is; for any other provider it is left out, with a diagnostic.
+    /// The provider. For any other provider the block is left out, with a diagnostic.
     pub provider: String,
     /// The block.
     pub value: Json,
 }
 
 impl Part {
-    /// A text part.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text { text: text.into(), metadata: Metadata::default() })
     }
 
-    /// A call of `name` with JSON `input`.
+    /// Creates a call of `name` with a JSON `input`.
     pub fn tool_call(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -178,7 +178,7 @@ impl Part {
         })
     }
 
-    /// A result of one text.
+    /// Creates a result with one text.
     pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Self {
         Self::ToolResult(ToolResult {
             call_id: call_id.into(),
@@ -191,13 +191,13 @@ impl Part {
 }
 
 impl ToolCall {
-    /// What the tool answers: a text.
+    /// Creates a successful result with one text.
     pub fn result(&self, text: impl Into<String>) -> ToolResult {
         self.answered(text.into(), false)
     }
 
-    /// Why the tool does not answer, for the model: what is wrong with the call, and what would be
-    /// right.
+    /// Creates a failed result. The text tells the model what is wrong with the call and how to
+    /// correct it.
     pub fn error(&self, text: impl Into<String>) -> ToolResult {
         self.answered(text.into(), true)
     }
@@ -214,13 +214,14 @@ impl ToolCall {
 }
 
 impl ToolInput {
-    /// It as `T`. Fails if the model wrote something else, or no JSON: tell it by
-    /// [`ToolCall::error`].
+    /// Deserializes the input as `T`. Fails if the input has another structure or is not JSON.
+    /// Report this to the model with [`ToolCall::error`].
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_written())
     }
 
-    /// What the model wrote: as JSON if it is, else as it stands.
+    /// Creates an input from the text that the model wrote: JSON if the text is valid JSON,
+    /// otherwise the text.
     pub fn from_written(text: impl Into<String>) -> Self {
         let text = text.into();
         match Json::from_text(text.as_str()) {
@@ -229,7 +230,7 @@ impl ToolInput {
         }
     }
 
-    /// What the model wrote.
+    /// Returns the text that the model wrote.
     pub fn as_written(&self) -> &str {
         match self {
             Self::Json(json) => json.as_str(),

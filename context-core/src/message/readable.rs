@@ -1,17 +1,17 @@
-//! What a person would read of a message.
+//! The human-readable text of a message.
 
 use serde_json::Value;
 
 use super::{Message, Part};
 
 impl Message {
-    /// What a person would read: texts, the texts of tool results (of JSON its strings, without
-    /// keys), names of media; joined by line feeds. Not what a tool was called with, not thoughts,
-    /// not ids, not provider blocks.
+    /// Returns the human-readable text: texts, the texts of tool results (of JSON the strings,
+    /// without keys) and names of media, joined by line feeds. Tool inputs, reasoning, ids and
+    /// provider blocks are left out.
     pub fn readable_text(&self) -> String {
         let mut out = String::new();
-        // Parts still to be read, the next one last. Results hold parts that hold no more, but
-        // nothing relies on it.
+        // Parts still to be read, the next one last. Results do not nest in practice, but nothing
+        // relies on that.
         let mut left: Vec<&Part> = self.parts.iter().rev().collect();
         while let Some(part) = left.pop() {
             match part {

@@ -1,16 +1,16 @@
-//! What is left of a message whose content must go.
+//! Redaction of a message's content.
 
 use super::{Data, Message, OpaqueBlock, Part, ToolInput};
 use crate::{Json, Metadata};
 
-/// What stands where content was.
+/// The replacement for removed content.
 const REDACTED: &str = "[redacted]";
 
 impl Message {
-    /// The message without its content, in the same shape: who spoke, how many parts of which
-    /// types, which call a result answers. So what follows it in a conversation stays valid. Texts
-    /// become `[redacted]`, calls have no arguments, media become texts; thoughts, provider blocks,
-    /// metadata and unknown parts go.
+    /// Returns the message without its content but with the same structure: role, number and types
+    /// of parts, and the links between calls and results. So the messages after it stay valid.
+    /// Texts become `[redacted]`, calls lose their arguments, and media become texts. Reasoning,
+    /// provider blocks, data, metadata and unknown parts are removed.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut parts: Vec<Part> = self.parts.iter().filter_map(redacted).collect();
@@ -20,8 +20,8 @@ impl Message {
         Self::new(self.role, parts)
     }
 
-    /// What stands in the place of a deleted message: its role and nothing else. A model is not
-    /// shown it.
+    /// Returns the replacement for a deleted message: its role and no parts. It is not shown to a
+    /// model.
     #[must_use]
     pub fn deleted(&self) -> Self {
         Self::new(self.role, [])

@@ -1,4 +1,4 @@
-//! What a model answers, at once or in events.
+//! Model answers, complete or streamed.
 
 use std::fmt;
 
@@ -7,32 +7,33 @@ use serde::{Deserialize, Serialize};
 use crate::model::WireError;
 use crate::{Diagnostic, Message, ModelError, Part};
 
-/// What a model answered.
+/// An answer of a model.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct Answer {
-    /// What it said, thought and called. Without parts if it said nothing.
+    /// The message of the model: text, reasoning and tool calls. Without parts if the answer is
+    /// empty.
     pub message: Message,
-    /// Why it ended, if the provider said so.
+    /// The reason why the answer ended, if the provider reported one.
     pub stop: Option<StopReason>,
-    /// What it cost, as far as the provider said so.
+    /// Token usage, as far as the provider reported it.
     pub usage: Option<Usage>,
     /// The model that answered.
     pub model: Option<String>,
-    /// The provider's name of the answer.
+    /// The provider's id of the answer.
     pub id: Option<String>,
-    /// Whether it is all of it. A stream that broke off leaves what was whole until then, and that
-    /// can be sent back.
+    /// Whether the answer is complete. The answer of an interrupted stream holds the parts that
+    /// were complete by then, and can be sent back.
     pub complete: bool,
-    /// An error the provider reported in place of an answer, or in the middle of one.
+    /// An error that the provider reported instead of an answer, or in the middle of one.
     pub error: Option<ModelError>,
-    /// What could not be understood, or was dropped because it was not whole.
+    /// Parts that could not be parsed, or were dropped because they were incomplete.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Answer {
-    /// An answer of this message, complete, about which nothing else is known.
+    /// Creates a complete answer from a message, without further details.
     pub fn new(message: Message) -> Self {
         Self {
             message,
@@ -46,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// What it says, thinks and calls, as if it came in events: one piece for each, in order.
+    /// Returns the message as deltas, one piece for each part, in order.
     ///
     /// ```
     /// use context_core::{Answer, Message, Role};
@@ -76,37 +77,37 @@ impl Answer {
     }
 }
 
-/// Why a model ended its answer.
+/// The reason why a model ended its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It was done, or wrote a stop sequence.
+    /// The answer is finished, or the model wrote a stop sequence.
     Stop,
-    /// It may not write more.
+    /// The output limit was reached.
     Length,
-    /// It waits for results of tools.
+    /// The model waits for tool results.
     ToolCalls,
-    /// It refused.
+    /// The model refused.
     Refusal,
-    /// The provider cut it off because of what it said.
+    /// The provider's content filter cut the answer off.
     ContentFilter,
-    /// The provider paused it; sent back as it is, it goes on.
+    /// The provider paused the answer. Sending it back unchanged continues it.
     Paused,
     /// The window is full.
     ContextWindow,
-    /// Something the provider says and this version does not know.
+    /// A reason that this version does not know.
     Other(String),
 }
 
-/// What a call cost, in tokens. Where a provider counts cached input within the input, a codec
-/// takes it out.
+/// Token usage of one model call, as the provider reported it. Codecs subtract cached input where a
+/// provider counts it as part of the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
     /// Tokens of input that were neither read from a cache nor written to one.
     pub input: u64,
-    /// Tokens of output, thoughts included.
+    /// Tokens of output, reasoning included.
     pub output: u64,
     /// Tokens of input read from a cache.
     #[serde(default)]
@@ -114,49 +115,49 @@ pub struct Usage {
     /// Tokens of input written to a cache.
     #[serde(default)]
     pub cache_write: u64,
-    /// How many tokens of the output were thoughts, if the provider says so.
+    /// Tokens of output that were reasoning, if the provider reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }
 
 impl Usage {
-    /// So many tokens of input, none of them cached, and of output.
+    /// Creates a usage of uncached input and output tokens.
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, ..Self::default() }
     }
 
-    /// What the window held before the answer.
+    /// Returns all input tokens: the part of the window that was used before the answer.
     pub fn total_input(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// Input and output.
+    /// Returns the sum of input and output tokens.
     pub fn total(&self) -> u64 {
         self.total_input().saturating_add(self.output)
     }
 }
 
-/// What an event added to an answer, for whoever shows it while it comes.
+/// An addition to an answer while it streams, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerDelta {
     /// More text.
     Text(String),
-    /// More of a thought.
+    /// More reasoning text.
     Reasoning(String),
-    /// A call begins.
+    /// The start of a tool call.
     ToolCall {
-        /// Its id; may be empty if the provider gives none.
+        /// The id of the call. Empty if the provider gives none.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
     },
-    /// More of the newest call's input, as it is written.
+    /// More of the newest call's input, as the model wrote it.
     ToolInput(String),
 }
 
 impl AnswerDelta {
-    /// Whether it adds nothing. The beginning of a call is something.
+    /// Returns whether the delta adds nothing. The start of a call is never empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) | Self::Reasoning(text) | Self::ToolInput(text) => text.is_empty(),
@@ -165,7 +166,7 @@ impl AnswerDelta {
     }
 }
 
-/// An answer that comes in events.
+/// A parser for a streamed answer.
 ///
 /// ```text
 /// let mut stream = codec.answer_stream();
@@ -173,16 +174,16 @@ impl AnswerDelta {
 /// let answer = stream.finish();
 /// ```
 pub trait AnswerStream: fmt::Debug + Send {
-    /// Takes the data of one server-sent event and says what it added. Unknown events are passed
-    /// over; an event that cannot be read is an error, and what came before it stands.
+    /// Parses the data of one server-sent event and returns the deltas. Unknown events are ignored.
+    /// A malformed event is an error, and the answer up to it is kept.
     fn push(&mut self, event: &str) -> Result<Vec<AnswerDelta>, WireError>;
 
-    /// What there is until now, as [`finish`](Self::finish) would give it.
+    /// Returns the answer so far, as [`finish`](Self::finish) would return it.
     fn answer(&self) -> Answer;
 
-    /// The answer. If the stream did not end as it should, it is not [complete](Answer::complete),
-    /// and holds only what may be sent back: no call whose input is cut off, no thought whose
-    /// signature is missing.
+    /// Returns the answer. If the stream did not end properly, the answer is not
+    /// [complete](Answer::complete) and holds only parts that may be sent back: no call whose input
+    /// is truncated, no reasoning without its signature.
     fn finish(self: Box<Self>) -> Answer {
         self.answer()
     }

@@ -1,13 +1,13 @@
-//! The window of a model and how full it is.
+//! The token budget of a request.
 
 use serde::Serialize;
 
 use crate::model::TokenCount;
 
-/// A window, and what of it is kept for the answer.
+/// A window, and the reserve for the answer.
 ///
-/// Take the same number for the reserve that is sent as the most the model may write; a window
-/// smaller than the reserve counts as one token.
+/// Use the same number for the reserve and for the maximum output tokens of the request. If the
+/// reserve is not smaller than the window, the input budget is one token.
 ///
 /// ```
 /// use context_core::model::{Budget, Pressure};
@@ -19,13 +19,13 @@ use crate::model::TokenCount;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Budget {
-    /// The window, in tokens.
+    /// The window in tokens.
     pub window: u64,
-    /// What is kept for the answer, in tokens.
+    /// The reserve for the answer in tokens.
     pub reserve: u64,
 }
 
-/// How full a window is.
+/// A level of window usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pressure {
@@ -38,22 +38,22 @@ pub enum Pressure {
 }
 
 impl Budget {
-    /// A window of which so much is kept for the answer.
+    /// Creates a budget from a window and a reserve.
     pub const fn new(window: u64, reserve: u64) -> Self {
         Self { window, reserve }
     }
 
-    /// How many tokens of input fit, at least one.
+    /// Returns the number of input tokens that fit, at least one.
     pub fn input(&self) -> u64 {
         self.window.saturating_sub(self.reserve).max(1)
     }
 
-    /// How much of what fits these are; above one if they do not fit.
+    /// Returns the share of the input budget that these tokens use. Above one if they do not fit.
     pub fn ratio(&self, tokens: u64) -> f64 {
         tokens as f64 / self.input() as f64
     }
 
-    /// How full they make the window.
+    /// Returns the level of usage for these tokens.
     pub fn pressure(&self, tokens: u64) -> Pressure {
         match self.ratio(tokens) {
             ratio if ratio >= 0.9 => Pressure::Full,
@@ -62,8 +62,7 @@ impl Budget {
         }
     }
 
-    /// How many tokens are left: the number to reckon with, and between which it surely lies.
-    /// Nothing if there is too much.
+    /// Returns the remaining tokens as an estimate with bounds. 0 if the budget is exceeded.
     pub fn left(&self, used: TokenCount) -> TokenCount {
         let left = |tokens| self.input().saturating_sub(tokens);
         TokenCount::estimate(left(used.tokens()), left(used.high()), left(used.low()))

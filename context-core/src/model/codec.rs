@@ -1,4 +1,4 @@
-//! The seam between canonical requests and wire forms.
+//! Codecs between canonical requests and the wire forms of providers.
 
 use std::fmt;
 
@@ -7,71 +7,76 @@ use crate::model::WireError;
 use crate::{Answer, ModelError, ModelRequest};
 use crate::{Diagnostic, Json};
 
-/// Translates conversations to and from a wire form.
+/// Translates conversations between the canonical form and a provider's wire form.
 ///
-/// Implementors: be pure and synchronous; the same request gives the same bytes in every process.
-/// Ids that must be invented are derived from the input.
+/// To *lower* is to translate from the canonical form ([`ModelRequest`]) to the wire form, that is
+/// the JSON body of a provider's API. To *lift* is to translate from the wire form to the canonical
+/// form. The terms come from compilers: lowering goes towards the target, lifting goes back.
+///
+/// Contract with implementors: be pure and synchronous. The same request yields the same bytes in
+/// every process. Derive ids that have to be invented from the input.
 pub trait MessageCodec: fmt::Debug + Send + Sync + 'static {
-    /// The form's name, such as `anthropic`. It begins the metadata keys of what belongs to this
-    /// form alone, up to the first `-`.
+    /// Returns the name of the wire form, such as `anthropic`. The part before the first `-` is the
+    /// prefix of metadata keys that belong to this form alone.
     fn name(&self) -> &'static str;
 
-    /// Writes the body to send. The messages are [normalised](ModelRequest::normalized) first; what
-    /// the form cannot hold is left out, with a diagnostic. An error if nothing is left to send.
+    /// Lowers a request to the body to send. Messages are [normalized](ModelRequest::normalized)
+    /// first. Content that the form cannot represent is left out, with a diagnostic. Fails if
+    /// nothing is left to send.
     fn lower(&self, request: &ModelRequest) -> Result<LoweredRequest, WireError>;
 
-    /// Writes the body as its source had it: for a request that was [lifted](Self::lift) an equal
-    /// JSON value. Nothing is repaired.
+    /// Lowers a request to the body that its source had: a request that was [lifted](Self::lift)
+    /// yields an equal JSON value. Nothing is repaired.
     fn lower_source(&self, request: &ModelRequest) -> LoweredRequest;
 
-    /// Reads a body. What has no place in a request is kept beside it.
+    /// Lifts a body to a request. Content without a canonical form is kept as opaque data.
     fn lift(&self, body: &Json) -> Result<LiftedRequest, WireError>;
 }
 
-/// A [`MessageCodec`] of a provider that answers.
+/// A [`MessageCodec`] of a provider that returns answers.
 pub trait ModelCodec: MessageCodec {
-    /// Reads the body of an answer. The body of an error gives an answer without parts and with its
+    /// Lifts the body of a response. An error body yields an answer without parts and with its
     /// [error](Answer::error).
     fn lift_answer(&self, body: &Json) -> Result<Answer, WireError>;
 
-    /// Begins to read an answer that comes in events.
+    /// Creates a parser for a streamed answer.
     fn answer_stream(&self) -> Box<dyn AnswerStream>;
 
-    /// Reads what came back in place of an answer.
+    /// Lifts the response to a failed call.
     fn lift_error(&self, status: Option<u16>, body: &str) -> ModelError;
 }
 
-/// A request in wire form.
+/// A request in its wire form.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct LoweredRequest {
     /// The body.
     pub body: Json,
-    /// What was repaired, and what the form cannot hold.
+    /// Repairs, and content that the form cannot represent.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl LoweredRequest {
-    /// A body and what should be known of it.
+    /// Creates a lowered request from a body and diagnostics.
     pub fn new(body: Json, diagnostics: Vec<Diagnostic>) -> Self {
         Self { body, diagnostics }
     }
 }
 
-/// A request read from its wire form.
+/// A request that was lifted from its wire form.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct LiftedRequest {
     /// The request.
     pub request: ModelRequest,
-    /// What could not be understood; it was kept.
+    /// Content that could not be parsed. It was kept.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl LiftedRequest {
-    /// A request and what should be known of it.
+    /// Creates a lifted request from a request and diagnostics.
     pub fn new(request: ModelRequest, diagnostics: Vec<Diagnostic>) -> Self {
         Self { request, diagnostics }
     }

@@ -1,4 +1,4 @@
-//! The seam of embedders: texts as points, near each other if they mean something alike.
+//! The trait for embedding models, which map texts of similar meaning to similar vectors.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use async_trait::async_trait;
 use crate::CancelSignal;
 use crate::ModelError;
 
-/// What a text is embedded for. Some models place a question and its answer near each other only if
-/// they are told which is which.
+/// The purpose of an embedding. Some models place a question near its answer only if they are told
+/// which of the two a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EmbedAs {
-    /// It is looked for.
+    /// The text is a query.
     Query,
-    /// It is kept, and may be found.
+    /// The text is a stored passage that may be found.
     Passage,
 }
 
-/// Turns texts into vectors.
+/// Computes embeddings of texts.
 ///
-/// Implementors: give as many vectors as there are texts, in their order, all of one length, of
-/// finite numbers, the same each time; end soon after the signal is raised. Vectors of two
-/// embedders that share a [`name`](Self::name) are compared with each other, so a name stands for
-/// one model at one length.
+/// Contract with implementors: return one vector per text, in order. All vectors have one length
+/// and finite components, and the same text always yields the same vector. End soon after the
+/// signal is raised. Vectors of embedders with equal [`name`](Self::name)s are compared with each
+/// other, so a name identifies one model at one length.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -54,10 +54,10 @@ pub enum EmbedAs {
 /// ```
 #[async_trait]
 pub trait Embedder: fmt::Debug + Send + Sync + 'static {
-    /// The model's name, kept beside every vector.
+    /// Returns the model's name, which is stored with every vector.
     fn name(&self) -> &str;
 
-    /// The vectors of these texts.
+    /// Returns the vectors of these texts.
     async fn embed(
         &self,
         texts: &[String],

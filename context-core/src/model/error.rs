@@ -1,4 +1,4 @@
-//! What a provider says in place of an answer.
+//! Provider errors in a canonical form.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,64 +8,64 @@ use serde::{Serialize, Serializer};
 use crate::base::secrets;
 use crate::base::shown::clean_lines;
 
-/// What a provider said in place of an answer, in a form that does not depend on the provider.
+/// An error that a provider reported, in provider-neutral form.
 ///
-/// What a caller needs in order to go on is parsed out of the words: sizes of windows and outputs,
-/// limits of images, how long to wait.
+/// The details that recovery needs are parsed from the provider's message: window and output sizes,
+/// image limits, the time to wait before a retry.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider} refused: {code}{}: {}", shown_status(.status), clean_lines(.message))]
 #[non_exhaustive]
 pub struct ModelError {
-    /// Who said it: the name of the codec.
+    /// The provider that reported the error: the name of the codec.
     pub provider: String,
-    /// What it is.
+    /// The class of the error.
     pub code: ModelErrorCode,
     /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The provider's words, cut to a readable length.
+    /// The provider's message, shortened to a readable length.
     pub message: String,
-    /// The provider's own code or type, as it was written.
+    /// The provider's own code or type, verbatim.
     pub provider_code: Option<String>,
     /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// How long to wait first, if the provider says so.
+    /// The time to wait before a retry, if the provider reported one.
     pub retry_after: Option<Duration>,
-    /// Whether a shorter history would help.
+    /// Whether a shorter history could help.
     pub helped_by_compaction: bool,
-    /// Whether a request without images would help.
+    /// Whether a request with fewer images could help.
     pub helped_by_fewer_images: bool,
-    /// Whether the model's thoughts in the history are refused, such as a signature that does not
-    /// fit them.
+    /// Whether the provider refuses reasoning in the history, for example because of an invalid
+    /// signature.
     pub refuses_thoughts: bool,
-    /// Whether calls and results in the history are refused because they do not stand together.
+    /// Whether the provider refuses unmatched tool calls and results in the history.
     pub refuses_pairs: bool,
-    /// The model's window, in tokens.
+    /// The model's window in tokens.
     pub window: Option<u64>,
-    /// How many tokens the request had.
+    /// Number of tokens in the request.
     pub input_tokens: Option<u64>,
-    /// The most tokens the model writes.
+    /// The maximum number of output tokens of the model.
     pub max_output_tokens: Option<u64>,
-    /// How many tokens are left for the answer to this request.
+    /// Number of tokens that are left for the answer to this request.
     pub available_output_tokens: Option<u64>,
-    /// What images may be.
+    /// The provider's image limits.
     pub images: ImageLimits,
 }
 
 crate::readable_debug!(ModelError);
 
-/// What images may be, as far as an error told it.
+/// Limits on images, as far as an error reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImageLimits {
-    /// How many in a request.
+    /// Maximum number of images in a request.
     pub count: Option<u64>,
-    /// How large one may be, in bytes.
+    /// Maximum size of an image in bytes.
     pub bytes: Option<u64>,
-    /// How long an edge may be, in pixels.
+    /// Maximum edge length of an image in pixels.
     pub pixels: Option<u64>,
 }
 
-/// What a [`ModelError`] is.
+/// The class of a [`ModelError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorCode {
@@ -73,36 +73,36 @@ pub enum ModelErrorCode {
     ContextOverflow,
     /// The request has too many bytes.
     RequestTooLarge,
-    /// More output was asked for than the model writes.
+    /// The request asks for more output than the model can write.
     OutputTooLarge,
-    /// Too many requests; try later.
+    /// Too many requests. Retry later.
     RateLimit,
-    /// The account has no credit or quota left; trying again does not help.
+    /// The account has no credit or quota left. A retry does not help.
     Billing,
-    /// The key or the right to use the model is missing.
+    /// The API key is missing or invalid, or does not permit the model.
     Authentication,
-    /// There is no such model.
+    /// The model does not exist.
     ModelNotFound,
-    /// An image cannot be taken: too large, too many, unreadable, or of no use to this model.
+    /// An image was refused: too large, too many, unreadable, or not supported by the model.
     Image,
     /// The request is not valid.
     InvalidRequest,
-    /// The provider has too much to do; try later.
+    /// The provider is overloaded. Retry later.
     Overloaded,
-    /// The provider failed.
+    /// The provider failed internally.
     Server,
-    /// It took too long.
+    /// The call timed out.
     Timeout,
-    /// The connection failed: name, route, TLS or proxy.
+    /// The connection failed: DNS, routing, TLS or proxy.
     Network,
-    /// The provider refuses the content.
+    /// The provider refused the content.
     ContentFilter,
-    /// Something else.
+    /// Any other error.
     Unknown,
 }
 
 impl ModelErrorCode {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ContextOverflow => "context_overflow",
@@ -141,7 +141,7 @@ fn shown_status(status: &Option<u16>) -> String {
 }
 
 impl ModelError {
-    /// An error of this code and these words, about which nothing else is known. Keys in the words
+    /// Creates an error from a code and a message, without further details. API keys in the message
     /// are masked.
     pub fn new(
         provider: impl Into<String>,
@@ -178,7 +178,7 @@ impl ModelError {
             self.code,
             Code::RateLimit | Code::Overloaded | Code::Server | Code::Timeout | Code::Network
         );
-        // The room for the answer is what the history leaves of the window.
+        // The history determines how much of the window is left for the answer.
         let no_room = self.code == Code::OutputTooLarge && self.available_output_tokens.is_some();
         self.helped_by_compaction =
             no_room || matches!(self.code, Code::ContextOverflow | Code::RequestTooLarge);

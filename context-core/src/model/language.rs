@@ -1,4 +1,4 @@
-//! The seam of language models.
+//! The trait for language models.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use super::AnswerDelta;
 use crate::CancelSignal;
 use crate::{Answer, ModelError, ModelRequest};
 
-/// A model that answers.
+/// A language model that answers requests.
 ///
-/// Implementors: end soon after the signal is raised, with
-/// [`ModelErrorCode::Unknown`](crate::model::ModelErrorCode::Unknown) or the code of what came first; do
-/// not change the request.
+/// Contract with implementors: end soon after the signal is raised, with
+/// [`ModelErrorCode::Unknown`](crate::model::ModelErrorCode::Unknown) or the code of an earlier
+/// error. Do not change the request.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -38,22 +38,22 @@ use crate::{Answer, ModelError, ModelRequest};
 /// ```
 #[async_trait]
 pub trait LanguageModel: fmt::Debug + Send + Sync + 'static {
-    /// The model's name, under which its window and its tokens are known.
+    /// Returns the model's name, which identifies its window and tokenizer.
     fn name(&self) -> &str;
 
-    /// Asks and waits for the whole answer.
+    /// Sends a request and waits for the complete answer.
     async fn complete(
         &self,
         request: &ModelRequest,
         cancel: &CancelSignal,
     ) -> Result<Answer, ModelError>;
 
-    /// Asks, and hands out what the answer adds as it comes; gives the same answer as
-    /// [`complete`](Self::complete) would. An answer that broke off is not
-    /// [complete](Answer::complete); nothing that was handed out is handed out twice.
+    /// Sends a request and passes each delta to `show` as it arrives. Returns the same answer as
+    /// [`complete`](Self::complete). An interrupted answer is not [complete](Answer::complete).
+    /// Every delta is passed once.
     ///
-    /// What is here waits for the whole answer and then hands out its [pieces](Answer::deltas), so
-    /// every model can be asked like this.
+    /// The default waits for the complete answer and then passes its [deltas](Answer::deltas), so
+    /// every model can be called this way.
     async fn stream(
         &self,
         request: &ModelRequest,

@@ -6,9 +6,9 @@ use crate::message::is_blank;
 use crate::message::{OpaqueBlock, Text};
 use crate::{Chain, Json, Message, Metadata};
 
-/// What a model is asked, whoever provides it.
+/// A provider-neutral model request.
 ///
-/// Codecs repair the messages before they write them; a request may hold any history.
+/// A request may hold any history: codecs repair the messages before they lower them.
 ///
 /// ```
 /// use context_core::{Message, ModelRequest, Role};
@@ -25,57 +25,59 @@ use crate::{Chain, Json, Message, Metadata};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// The model, under its provider's name. A codec writes none if there is none.
+    /// The model, by its provider's name. If there is none, codecs write none.
     pub model: Option<String>,
     /// The system prompt, in parts.
     pub system: Vec<Text>,
-    /// The conversation, oldest first. System messages in it stay where they are as far as the
-    /// provider allows it.
+    /// The conversation, oldest first. System messages within it keep their position as far as the
+    /// provider allows.
     pub messages: Vec<Arc<Message>>,
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: Vec<Tool>,
-    /// Whether it may, must or must not call; nothing leaves it to the provider.
+    /// Whether the model may, must or must not call a tool. `None`: the provider's default.
     pub tool_choice: Option<ToolChoice>,
-    /// The form the answer must have.
+    /// The schema that the answer must have.
     pub output: Option<OutputSchema>,
-    /// The most tokens the model may write.
+    /// The maximum number of output tokens.
     pub max_output_tokens: Option<u64>,
-    /// How much chance there is in the answer.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// Whether the answer should come in events; nothing leaves it out of the body.
+    /// Whether the answer should be streamed. `None` leaves the key out of the body.
     pub stream: Option<bool>,
-    /// Where the provider's prompt cache should end its entries, if the provider wants to be told.
+    /// The positions where the provider's prompt cache should end its entries, for providers that
+    /// need to be told.
     pub cache: CacheMarks,
-    /// Whether a last message of the assistant is the beginning of the answer. If not, it is
-    /// followed by a short message of the user wherever the provider refuses a request that ends
-    /// with the assistant.
+    /// Whether a final assistant message is the beginning of the answer. If false, a short user
+    /// message is appended wherever the provider refuses a request that ends with an assistant
+    /// message.
     pub prefill: bool,
-    /// What becomes of calls without results.
+    /// The treatment of tool calls without results.
     pub unanswered: Unanswered,
-    /// Facts beside it. Under `<codec>.body`, such as `anthropic.body`, stands an object of other
-    /// keys of that codec's bodies: it writes them, no other does.
+    /// Additional metadata. The key `<codec>.body`, such as `anthropic.body`, holds an object with
+    /// further keys of that codec's bodies. Only that codec writes them.
     pub metadata: Metadata,
 }
 
 impl ModelRequest {
-    /// A request of these messages.
+    /// Creates a request from messages.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
         Self { messages: messages.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// A request of the messages of a chain. What cannot be read is left out, as a resolve does.
+    /// Creates a request from the messages of a chain. Messages that cannot be decoded are left
+    /// out, as in a resolve.
     pub fn of_chain(chain: &Chain) -> Self {
         Self::new(chain.iter().filter_map(|node| node.message().ok().cloned()))
     }
 
-    /// For this model.
+    /// Sets the model.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
         self
     }
 
-    /// With another part of the system prompt; an empty one adds none.
+    /// Adds a part to the system prompt. An empty text is ignored.
     #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -85,55 +87,55 @@ impl ModelRequest {
         self
     }
 
-    /// With these tools.
+    /// Adds tools.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<Tool>>) -> Self {
         self.tools.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// With this choice of tools.
+    /// Sets the tool choice.
     #[must_use]
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.tool_choice = Some(choice);
         self
     }
 
-    /// With this form of the answer.
+    /// Sets the schema of the answer.
     #[must_use]
     pub fn output(mut self, schema: OutputSchema) -> Self {
         self.output = Some(schema);
         self
     }
 
-    /// With room for this many tokens of answer.
+    /// Sets the maximum number of output tokens.
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u64) -> Self {
         self.max_output_tokens = Some(tokens);
         self
     }
 
-    /// With these marks for the prompt cache.
+    /// Sets the cache breakpoints.
     #[must_use]
     pub fn cache(mut self, marks: CacheMarks) -> Self {
         self.cache = marks;
         self
     }
 
-    /// The texts of the system prompt that say something.
+    /// Returns the texts of the system prompt that are not blank.
     pub fn system_texts(&self) -> impl DoubleEndedIterator<Item = &Text> {
         self.system.iter().filter(|text| !is_blank(&text.text))
     }
 }
 
-/// What a model may call.
+/// A tool that a model may call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Tool {
     /// A function of the application.
     Function(FunctionTool),
-    /// A tool only its provider understands, such as a web search of its own. The block's value is
-    /// the entry of the body's list of tools.
+    /// A tool that only its provider understands, such as built-in web search. The block's value is
+    /// the entry in the body's list of tools.
     Opaque(OpaqueBlock),
 }
 
@@ -141,26 +143,26 @@ pub enum Tool {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FunctionTool {
-    /// Under which it is called.
+    /// The name of the function.
     pub name: String,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// The JSON Schema of its input, an object.
+    /// The JSON Schema of the input, an object.
     pub input_schema: Json,
-    /// Whether the model must keep to the schema exactly; nothing leaves it to the provider.
+    /// Whether the model must follow the schema exactly. `None`: the provider's default.
     pub strict: Option<bool>,
-    /// Facts beside it.
+    /// Additional facts about the recall.
     pub metadata: Metadata,
 }
 
 impl FunctionTool {
-    /// A function of this name and input.
+    /// Creates a function with this name and input schema.
     pub fn new(name: impl Into<String>, input_schema: impl Into<Json>) -> Self {
         let (name, input_schema) = (name.into(), input_schema.into());
         Self { name, description: None, input_schema, strict: None, metadata: Metadata::default() }
     }
 
-    /// With this description.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
@@ -174,69 +176,69 @@ impl From<FunctionTool> for Tool {
     }
 }
 
-/// Whether a model may, must or must not call tools.
+/// A constraint on tool calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model may call tools.
     Auto,
-    /// It must not.
+    /// The model must not call tools.
     None,
-    /// It must call one.
+    /// The model must call a tool.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     Named(String),
 }
 
-/// The form an answer must have.
+/// The schema that an answer must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutputSchema {
-    /// Names the form.
+    /// The name of the schema.
     pub name: String,
-    /// What it is for.
+    /// The description for the model.
     pub description: Option<String>,
     /// The JSON Schema.
     pub schema: Json,
-    /// Whether the model must keep to it exactly; nothing leaves it to the provider.
+    /// Whether the model must follow the schema exactly. `None`: the provider's default.
     pub strict: Option<bool>,
 }
 
 impl OutputSchema {
-    /// A form of this name and schema, to be kept to exactly.
+    /// Creates a strict schema with this name.
     pub fn new(name: impl Into<String>, schema: impl Into<Json>) -> Self {
         Self { name: name.into(), description: None, schema: schema.into(), strict: Some(true) }
     }
 }
 
-/// Where entries of a prompt cache end, for providers that want to be told. A codec writes at most
-/// as many as its provider takes, the last ones first, and never on something that cannot carry
-/// one.
+/// Cache breakpoints: the ends of prompt cache entries, for providers that need to be told. A codec
+/// writes at most as many as its provider accepts, preferring the last ones, and never on an
+/// element that cannot carry one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheMarks {
-    /// Behind the system prompt and behind the conversation: what is sent again next time.
+    /// After the system prompt and after the conversation, which the next request repeats.
     #[default]
     Auto,
-    /// Behind the system prompt, if there is one, and behind the messages at these positions of
+    /// After the system prompt, if there is one, and after the messages at these indexes of
     /// [`ModelRequest::messages`].
     At(Vec<usize>),
-    /// Only where parts of the request carry marks of their own, as they were read.
+    /// Only on parts of the request that carry cache marks of their own, as they were lifted.
     Kept,
 }
 
-/// What becomes of calls without results.
+/// The treatment of calls without results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unanswered {
-    /// Each is answered by a result that says so and is marked as [synthetic](Message::SYNTHETIC).
+    /// Answer each with a result that states this and is marked as [synthetic](Message::SYNTHETIC).
     #[default]
     Answer,
-    /// They are removed, and what is left empty with them: what a cut does.
+    /// Remove them, and messages that become empty. Used after cuts.
     Remove,
 }
 
 impl Unanswered {
-    /// What the placeholder of a missing result says.
+    /// The text of the placeholder for a missing result.
     pub const TEXT: &str = "[no result: the call was interrupted or its result was lost]";
 }

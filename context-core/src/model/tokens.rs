@@ -1,4 +1,4 @@
-//! The seam of token counting.
+//! Token counts and the trait of token counters.
 
 use std::fmt;
 use std::iter::Sum;
@@ -11,8 +11,8 @@ use crate::message::{Media, MessageHash};
 use crate::model::Tool;
 use crate::{Message, ModelRequest, Part};
 
-/// How many tokens something is, and how sure that is: the real number lies between
-/// [`low`](Self::low) and [`high`](Self::high), as far as the counter knows. Sums saturate.
+/// A number of tokens with bounds. The exact number is between [`low`](Self::low) and
+/// [`high`](Self::high), as far as the counter knows. Sums saturate.
 ///
 /// ```
 /// use context_core::model::TokenCount;
@@ -29,7 +29,7 @@ pub struct TokenCount {
     high: u64,
 }
 
-/// The form that is read, before its order is checked.
+/// The deserialized form, before the bounds are checked.
 #[derive(Deserialize)]
 struct Bounds {
     tokens: u64,
@@ -44,38 +44,37 @@ impl From<Bounds> for TokenCount {
 }
 
 impl TokenCount {
-    /// Nothing.
+    /// Zero tokens.
     pub const ZERO: Self = Self::exact(0);
 
-    /// Exactly this many.
+    /// Creates an exact count.
     pub const fn exact(tokens: u64) -> Self {
         Self { tokens, low: tokens, high: tokens }
     }
 
-    /// About this many, and surely between these. Bounds that do not hold the number are widened to
-    /// it.
+    /// Creates an estimate with bounds. Bounds that exclude the estimate are widened.
     pub const fn estimate(tokens: u64, low: u64, high: u64) -> Self {
         let low = if low < tokens { low } else { tokens };
         let high = if high > tokens { high } else { tokens };
         Self { tokens, low, high }
     }
 
-    /// The number to reckon with.
+    /// Returns the estimate.
     pub const fn tokens(self) -> u64 {
         self.tokens
     }
 
-    /// At least this many.
+    /// Returns the lower bound.
     pub const fn low(self) -> u64 {
         self.low
     }
 
-    /// At most this many: what a promise to fit must rest on.
+    /// Returns the upper bound, which guarantees have to use.
     pub const fn high(self) -> u64 {
         self.high
     }
 
-    /// Whether there is no doubt.
+    /// Returns whether the count is exact.
     pub const fn is_exact(self) -> bool {
         self.low == self.high
     }
@@ -106,7 +105,7 @@ impl Sum for TokenCount {
 }
 
 impl fmt::Display for TokenCount {
-    /// `1200` or `1200 (1000 to 1500)`.
+    /// Writes `1200` or `1200 (1000 to 1500)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_exact() {
             return write!(f, "{}", self.tokens);
@@ -115,63 +114,61 @@ impl fmt::Display for TokenCount {
     }
 }
 
-/// What a piece of media is to a model.
+/// A kind of media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MediaKind {
-    /// A picture.
+    /// An image.
     Image,
     /// A document.
     Document,
-    /// Sound.
+    /// Audio.
     Audio,
 }
 
-/// What a provider adds around the content, in tokens.
+/// Tokens that a provider adds around content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Framing {
-    /// Around each message.
+    /// Tokens around each message.
     pub message: TokenCount,
-    /// Around each call and each result, ids included.
+    /// Tokens around each call and each result, including ids.
     pub call: TokenCount,
-    /// Around each tool that may be called.
+    /// Tokens around each tool.
     pub tool: TokenCount,
-    /// Around a request.
+    /// Tokens around a request.
     pub request: TokenCount,
-    /// Around all tools, if there are some: providers put words of their own in front of them.
+    /// Tokens around all tools, if there are any. Providers precede them with text of their own.
     pub tools: TokenCount,
-    /// How much of a tool's words and schema is counted: providers write them in forms of their
-    /// own.
+    /// The share of a tool's text and schema that is counted. Providers write them in other forms.
     pub schema: Share,
-    /// How much of the schema of the answer is counted: some do not show it to the model.
+    /// The share of the output schema that is counted. Some providers do not show it to the model.
     pub output: Share,
 }
 
-/// How much of something is counted, in percent of its tokens: the number to reckon with, at least
-/// and at most.
+/// A percentage of a token count, with bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
-    /// The number to reckon with, in percent.
+    /// The estimate in percent.
     pub usual: u16,
-    /// At least, in percent.
+    /// The lower bound in percent.
     pub low: u16,
-    /// At most, in percent.
+    /// The upper bound in percent.
     pub high: u16,
 }
 
 impl Share {
-    /// All of it.
+    /// 100 percent.
     pub const ALL: Self = Self::new(100, 100, 100);
 
-    /// In percent.
+    /// Creates a share from percentages.
     pub const fn new(usual: u16, low: u16, high: u16) -> Self {
         Self { usual, low, high }
     }
 
-    /// The share of a count.
+    /// Returns the share of a count.
     pub fn of(self, count: TokenCount) -> TokenCount {
         let part =
             |tokens: u64, percent: u16| tokens.saturating_mul(u64::from(percent)).div_ceil(100);
@@ -187,7 +184,7 @@ impl Default for Share {
 }
 
 impl Framing {
-    /// Of these parts.
+    /// Creates framing from its main parts.
     pub const fn new(
         message: TokenCount,
         call: TokenCount,
@@ -199,24 +196,24 @@ impl Framing {
     }
 }
 
-/// The parts of what a request has in tokens.
+/// The token counts of the parts of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RequestTokens {
     /// The system prompt.
     pub system: TokenCount,
-    /// What the model may call.
+    /// The tools.
     pub tools: TokenCount,
-    /// The form of the answer.
+    /// The output schema.
     pub output: TokenCount,
     /// The conversation.
     pub messages: TokenCount,
-    /// What the provider adds around them.
+    /// Tokens that the provider adds around the content.
     pub framing: TokenCount,
 }
 
 impl RequestTokens {
-    /// All of it.
+    /// Returns the total of all parts.
     pub fn total(&self) -> TokenCount {
         self.system + self.tools + self.output + self.messages + self.framing
     }
@@ -224,10 +221,10 @@ impl RequestTokens {
 
 /// Counts tokens, exactly or as an estimate with bounds.
 ///
-/// Implementors give a name and [`count`](Self::count); what they know about media and about what
-/// their provider adds around content they say in [`count_media`](Self::count_media) and
-/// [`framing`](Self::framing). Counting is pure, never fails whatever the text is, and takes time
-/// linear in it. Text that looks like a special token is text.
+/// Contract with implementors: provide a name and [`count`](Self::count). Override
+/// [`count_media`](Self::count_media) and [`framing`](Self::framing) with what is known about media
+/// and about the provider's framing. Counting is pure, never fails for any text, and takes time
+/// linear in it. Text that looks like a special token is counted as text.
 ///
 /// ```
 /// use context_core::Message;
@@ -252,13 +249,14 @@ impl RequestTokens {
 /// assert!(count.low() <= count.tokens() && count.tokens() <= count.high());
 /// ```
 pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
-    /// What it counts for: a model or a vocabulary.
+    /// Returns the name of the model or vocabulary that is counted for.
     fn name(&self) -> &str;
 
-    /// How many tokens the text is.
+    /// Counts the tokens of a text.
     fn count(&self, text: &str) -> TokenCount;
 
-    /// How many tokens a picture, a document or sound is. The same wherever it stands.
+    /// Counts the tokens of an image, a document or audio. The count does not depend on its
+    /// position.
     fn count_media(&self, kind: MediaKind, media: &Media) -> TokenCount {
         let _ = media;
         match kind {
@@ -268,14 +266,14 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// What the provider adds around the content.
+    /// Returns the tokens that the provider adds around content.
     fn framing(&self) -> Framing {
         Framing::default()
     }
 
-    /// How many tokens a part is. Data of the application is never sent. What only some provider
-    /// reads (signatures, encrypted thoughts, blocks of its own) counts as its text, and perhaps
-    /// not at all.
+    /// Counts the tokens of a part. Application data is never sent and counts as zero. Data that
+    /// only its provider reads (signatures, encrypted reasoning, opaque blocks) counts as its text,
+    /// with a lower bound of zero.
     fn count_part(&self, part: &Part) -> TokenCount {
         let perhaps = |text: &str| {
             let count = self.count(text);
@@ -309,30 +307,29 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
         total
     }
 
-    /// How many tokens a message is, with what the provider adds around it.
+    /// Counts the tokens of a message, including the provider's framing.
     fn count_message(&self, message: &Message) -> TokenCount {
         self.framing().message + message.parts.iter().map(|part| self.count_part(part)).sum()
     }
 
-    /// The same of a message that others hold too. A counter that remembers knows it again without
-    /// looking at it.
+    /// Counts the tokens of a shared message. A caching counter recognizes the allocation.
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
         self.count_message(message)
     }
 
-    /// The same of a message whose hash is known already. A counter that remembers need not hash it
-    /// again.
+    /// Counts the tokens of a message whose hash is known, so that a caching counter need not hash
+    /// it again.
     fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
         let _ = hash;
         self.count_shared(message)
     }
 
-    /// How many tokens these messages are.
+    /// Counts the tokens of messages.
     fn count_messages(&self, messages: &[Arc<Message>]) -> TokenCount {
         messages.iter().map(|message| self.count_shared(message)).sum()
     }
 
-    /// How many tokens a tool is that may be called.
+    /// Counts the tokens of a tool.
     fn count_tool(&self, tool: &Tool) -> TokenCount {
         let content = match tool {
             Tool::Function(function) => {
@@ -344,15 +341,16 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
             }
             Tool::Opaque(block) => {
                 let count = self.count(block.value.as_str());
-                // A provider's own tool may stand for a description much longer than its entry.
+                // A provider's own tool may stand for a description that is much longer than its
+                // entry.
                 TokenCount::estimate(count.tokens(), 0, count.high().saturating_mul(50))
             }
         };
         content + self.framing().tool
     }
 
-    /// How many tokens a request is. The messages are counted as they are: repair them first if
-    /// that matters.
+    /// Counts the tokens of a request. The messages are counted as they are. Normalize them first
+    /// if the difference matters.
     fn count_request(&self, request: &ModelRequest) -> RequestTokens {
         let output = request.output.as_ref().map_or(TokenCount::ZERO, |output| {
             let description = output.description.as_deref().unwrap_or_default();
@@ -382,7 +380,7 @@ mod tests {
     use crate::model::FunctionTool;
     use crate::{Json, Metadata, Role, ToolResult};
 
-    /// A token for each byte.
+    /// Counts one token per byte.
     #[derive(Debug)]
     struct Bytes;
 
@@ -466,7 +464,7 @@ mod tests {
             });
         }
         assert_eq!(Bytes.count_part(&part), TokenCount::exact(1));
-        // Dropping it is the caller's business.
+        // Dropping the part is the caller's business.
         std::mem::forget(part);
     }
 }

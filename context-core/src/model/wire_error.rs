@@ -1,45 +1,46 @@
-//! Why a wire form could not be read.
+//! Errors of wire forms.
 
 use crate::{Error, ErrorKind};
 
-/// Why a wire form could not be read. `path` says where in the message, such as
-/// `tool_calls[0].function`; it is empty for the message itself.
+/// An error of a wire form that cannot be lifted. `path` is the position in the message, such as
+/// `tool_calls[0].function`. It is empty for the message itself.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// Something is of another type than the form allows.
+    /// A value has a type that the form does not allow.
     #[error("{} must be {expected}, found {found}", place(.path))]
     WrongType {
-        /// Where.
+        /// The position.
         path: String,
-        /// What the form allows.
+        /// The expected type.
         expected: &'static str,
-        /// What is there.
+        /// The actual type.
         found: &'static str,
     },
-    /// Something the form needs is not there.
+    /// A required value is missing.
     #[error("{} is missing", place(.path))]
     Missing {
-        /// Where.
+        /// The position.
         path: String,
     },
-    /// A role the form does not have.
+    /// The form does not have this role.
     #[error("role {role:?} is none of {known}")]
     UnknownRole {
         /// The role.
         role: String,
-        /// The roles there are.
+        /// The roles of the form.
         known: &'static str,
     },
-    /// An object or list whose keys or items cannot be read, such as a key that is no Unicode text.
+    /// An object or list has keys or items that cannot be parsed, such as a key that is not
+    /// Unicode.
     #[error("{} cannot be read", place(.path))]
     Unreadable {
-        /// Where.
+        /// The position.
         path: String,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// Nothing of the conversation is left that could be sent.
+    /// The conversation has no content that can be sent.
     #[error("nothing to send: no message of the conversation has content")]
     NothingToSend,
 }
@@ -51,7 +52,7 @@ fn place(path: &str) -> &str {
 }
 
 impl WireError {
-    /// Where in the message; empty for the message itself.
+    /// Returns the position in the message. Empty for the message itself.
     pub fn path(&self) -> &str {
         match self {
             Self::WrongType { path, .. }
@@ -62,7 +63,7 @@ impl WireError {
         }
     }
 
-    /// The same error of a value that stands at `outer`.
+    /// Prefixes the position with `outer`.
     #[must_use]
     pub fn within(mut self, outer: &str) -> Self {
         if let Self::WrongType { path, .. }

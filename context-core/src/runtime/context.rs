@@ -10,122 +10,122 @@ use crate::message::Text;
 use crate::model::{Budget, CacheMarks, OutputSchema, TokenCount, Tool, ToolChoice};
 use crate::{Diagnostic, Message, Metadata, ModelRequest};
 
-/// A cut that stands between the history and what is sent.
+/// A cut between the stored history and the messages that are sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Boundary {
-    /// What kind of cut.
+    /// The kind of cut.
     #[serde(rename = "type")]
     pub kind: BoundaryKind,
-    /// How many messages are left.
+    /// Number of messages that are left.
     pub retained_messages: usize,
-    /// Facts beside it.
+    /// Additional facts about the recall.
     pub metadata: Metadata,
 }
 
 impl Boundary {
-    /// A cut that leaves so many messages.
+    /// Creates a boundary that leaves this many messages.
     pub fn new(kind: BoundaryKind, retained_messages: usize) -> Self {
         Self { kind, retained_messages, metadata: Metadata::default() }
     }
 }
 
-/// What a request consists of, in tokens, in the order in which it stands there.
+/// Token counts of the parts of a request, in the order of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Breakdown {
     /// The system prompt.
     pub system: TokenCount,
-    /// Instructions behind it.
+    /// The instructions after the system prompt.
     pub instructions: TokenCount,
-    /// Tools, and the form of the answer.
+    /// The tools and the output schema.
     pub tools: TokenCount,
-    /// What stands for earlier messages.
+    /// The checkpoint message that replaces earlier messages.
     pub checkpoint: TokenCount,
     /// The conversation.
     pub history: TokenCount,
-    /// What was remembered, and what else changes from call to call.
+    /// Recalled memories and other content that changes from call to call.
     pub recall: TokenCount,
-    /// What the provider adds around a request.
+    /// Tokens that the provider adds around a request.
     pub framing: TokenCount,
 }
 
 impl Breakdown {
-    /// All of it.
+    /// Returns the total of all parts.
     pub fn total(&self) -> TokenCount {
         self.outside() + self.checkpoint + self.history
     }
 
-    /// What is not the history's.
+    /// Returns the tokens of everything except the checkpoint and the history.
     pub fn outside(&self) -> TokenCount {
         self.system + self.instructions + self.tools + self.recall + self.framing
     }
 }
 
-/// How a request begins, compared with the one before it in the same session.
+/// The prefix of a request, compared with the previous request of the same session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Prefix {
-    /// The hash of what comes before everything volatile: system prompt, tools, history. What the
-    /// request of the next call begins with, if nothing is cut.
+    /// Hash of everything before the volatile parts: system prompt, tools, history. The next
+    /// request begins with this prefix if nothing is cut.
     pub hash: String,
-    /// The hash of as much of this request as the one before had. The same as its `hash`, unless
-    /// something was changed.
+    /// Hash of the part of this request that the previous request covered. Equal to the previous
+    /// request's `hash` unless something was changed.
     pub shared: Option<String>,
-    /// Whether the request before is the beginning of this one, what is volatile in them left
-    /// aside.
+    /// Whether the previous request is a prefix of this one, volatile parts aside.
     pub intact: bool,
-    /// How many tokens of this request the provider may have in its cache.
+    /// Tokens of this request that the provider may have in its prompt cache.
     pub reused: u64,
 }
 
-/// What a model is to be sent, and what the loop should know about it.
+/// A prepared model request, and what the loop should know about it.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 #[non_exhaustive]
 pub struct ModelContext {
     /// The model.
     pub model: String,
-    /// The conversation as it is to be sent, recalled memories included.
+    /// The conversation to send, recalled memories included.
     pub messages: Vec<Arc<Message>>,
-    /// The system prompt as one text; nothing if there is none.
+    /// The system prompt as one text. `None` if there is no system prompt.
     pub system_prompt: Option<String>,
-    /// The parts it consists of.
+    /// The parts of the system prompt.
     pub system_prompt_parts: Vec<String>,
-    /// What the model may call, as it was given.
+    /// The tools that the model may call, as given.
     pub tools: Vec<Tool>,
-    /// Whether it may, must or must not.
+    /// Whether the model may, must or must not call a tool.
     pub tool_choice: Option<ToolChoice>,
-    /// The form the answer must have.
+    /// The schema that the answer must have.
     pub output: Option<OutputSchema>,
-    /// How many tokens of answer to ask for.
+    /// The maximum number of output tokens to request.
     pub max_output_tokens: Option<u64>,
-    /// What was repaired, cut or not found.
+    /// Repairs, cuts and missing items.
     pub diagnostics: Vec<Diagnostic>,
-    /// The cuts between the history that was given and `messages`.
+    /// The cuts between the given history and `messages`.
     pub boundaries: Vec<Boundary>,
-    /// Facts beside it. Under `prefix_hash` stands the hash of [`Prefix::hash`].
+    /// Additional facts. The key `prefix_hash` holds [`Prefix::hash`].
     pub metadata: Metadata,
-    /// Behind which of `messages` the provider's prompt cache should end its entries.
+    /// Indexes into `messages` after which the provider's prompt cache should end an entry.
     pub cache_breakpoints: Vec<usize>,
-    /// What it consists of.
+    /// Token counts of the request's parts.
     pub breakdown: Breakdown,
     /// The window and the reserve.
     pub budget: Option<Budget>,
-    /// Plans that were made: applied ones, and those that were not worth it.
+    /// Plans that were considered: the applied ones and those that were not worth their price.
     pub plans: Vec<PlanReport>,
-    /// The history after the plans that were applied, before recall and repair; nothing if none
-    /// was. Who keeps the history keeps this instead, or has its store keep it as a boundary.
+    /// The history after the applied plans, before recall and repair. `None` if no plan was
+    /// applied. A caller that keeps the history keeps this one instead, or lets its store keep the
+    /// cut as a boundary.
     pub compacted: Option<Compacted>,
-    /// A summary that would help, for a loop that can ask a model. What stands here can be sent
-    /// without it.
+    /// A summary that would help, for a loop that can call a model. The prepared request can be
+    /// sent without it.
     pub summary: Option<Box<SummaryTask>>,
-    /// How it begins.
+    /// The prefix of the request.
     pub prefix: Prefix,
 }
 
 impl ModelContext {
-    /// It as a request, for a codec.
+    /// Converts the context into a request for a codec.
     pub fn request(&self) -> ModelRequest {
         let mut request = ModelRequest::new(self.messages.iter().map(Arc::clone));
         if !self.model.is_empty() {
@@ -144,21 +144,21 @@ impl ModelContext {
         request
     }
 
-    /// Whether the request fits the window, as far as that is known.
+    /// Returns whether the request fits the window. `None` if the window is unknown.
     pub fn fits(&self) -> Option<bool> {
         self.budget.map(|budget| self.breakdown.total().tokens() <= budget.input())
     }
 }
 
-/// The history with results behind it.
+/// A history with appended tool results.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 #[non_exhaustive]
 pub struct ToolResultOutput {
-    /// The conversation, results and supplements included.
+    /// The conversation, including results and supplements.
     pub messages: Vec<Arc<Message>>,
-    /// What was added to it.
+    /// The messages that were appended.
     pub appended: Vec<Arc<Message>>,
-    /// What was cut, kept elsewhere or could not be kept.
+    /// Results that were cut, spilled, or could not be spilled.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -1,4 +1,4 @@
-//! What a runtime is told.
+//! The inputs of a runtime.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use crate::message::Text;
 use crate::model::{OutputSchema, Tool, ToolChoice};
 use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError};
 
-/// A turn of a chat that a model call is prepared from.
+/// The input of [`ContextRuntime::prepare_for_model`](crate::ContextRuntime::prepare_for_model): a
+/// turn of a chat that a model call is prepared from.
 ///
 /// ```
 /// use context_core::Message;
@@ -27,49 +28,51 @@ use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError};
 #[non_exhaustive]
 pub struct PrepareInput {
     /// The chat, with its user. Everything that is remembered between two calls, recalled, captured
-    /// or kept elsewhere is theirs alone: no other user's chat shares it, whatever its id is.
+    /// or spilled belongs to this user's chat alone. No chat of another user shares it, even with
+    /// an equal chat id.
     pub chat: ChatRef,
-    /// Names the turn of the user: memories are recalled once for it.
+    /// The id of the user's turn. Memories are recalled once per turn.
     pub turn_id: String,
-    /// The folder that is worked in, if there is one.
+    /// The working directory, if there is one.
     pub cwd: Option<PathBuf>,
-    /// Ends the preparation.
+    /// Cancels the preparation.
     pub cancel: CancelSignal,
     /// The name of the codec, such as `anthropic`.
     pub provider: String,
     /// The model.
     pub model: String,
-    /// What the agent may do, in the application's words, for the environment part.
+    /// The permissions of the agent in the application's words, for the environment part.
     pub permission_mode: Option<String>,
-    /// Other folders that may be worked in, for the environment part.
+    /// Additional working directories, for the environment part.
     pub additional_working_directories: Vec<PathBuf>,
     /// The conversation, oldest first.
     pub messages: Vec<Arc<Message>>,
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: Vec<Tool>,
-    /// Whether it may, must or must not.
+    /// Whether the model may, must or must not call a tool.
     pub tool_choice: Option<ToolChoice>,
-    /// The form the answer must have.
+    /// The schema that the answer must have.
     pub output: Option<OutputSchema>,
     /// The system prompt in parts, such as rendered fragments.
     pub system: Vec<Text>,
-    /// Instructions that stand behind the system prompt, such as instruction files.
+    /// Instructions after the system prompt, such as instruction files.
     pub instructions: Vec<Text>,
-    /// Stands in the place of `system` and of the environment part, unless it is blank.
+    /// Replaces `system` and the environment part, unless it is blank.
     pub custom_system_prompt: Option<String>,
-    /// Stands behind all other parts, unless it is blank.
+    /// Appended after all other parts, unless it is blank.
     pub append_system_prompt: Option<String>,
-    /// The most messages to send; requests and pairs are kept whole, so a few more may be left.
+    /// The maximum number of messages to send. Requests and tool call pairs are kept whole, so a
+    /// few more may be left.
     pub max_messages: Option<usize>,
-    /// The most tokens of answer to ask for, and so to keep free; what the runtime knows of the
-    /// model, if it is not said.
+    /// The maximum number of output tokens to request, and so to reserve. `None`: what the runtime
+    /// knows about the model.
     pub max_output_tokens: Option<u64>,
-    /// The window, in tokens; what the runtime knows of the model, if it is not said.
+    /// The window in tokens. `None`: what the runtime knows about the model.
     pub window: Option<u64>,
 }
 
 impl PrepareInput {
-    /// A turn of a chat, for a model of a provider.
+    /// Creates the input for a turn of a chat and a provider's model.
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
@@ -99,21 +102,21 @@ impl PrepareInput {
         }
     }
 
-    /// With these messages.
+    /// Adds messages.
     #[must_use]
     pub fn messages(mut self, messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
         self.messages.extend(messages.into_iter().map(Into::into));
         self
     }
 
-    /// With these tools.
+    /// Adds tools.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<Tool>>) -> Self {
         self.tools.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// With another part of the system prompt; a blank one adds none.
+    /// Adds a part to the system prompt. A blank text is ignored.
     #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -123,21 +126,21 @@ impl PrepareInput {
         self
     }
 
-    /// Can be cancelled by this signal.
+    /// Sets the cancel signal.
     #[must_use]
     pub fn cancel(mut self, signal: CancelSignal) -> Self {
         self.cancel = signal;
         self
     }
 
-    /// Within this window, in tokens.
+    /// Sets the window in tokens.
     #[must_use]
     pub fn window(mut self, tokens: u64) -> Self {
         self.window = Some(tokens);
         self
     }
 
-    /// With room for this many tokens of answer.
+    /// Sets the maximum number of output tokens.
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u64) -> Self {
         self.max_output_tokens = Some(tokens);
@@ -145,26 +148,27 @@ impl PrepareInput {
     }
 }
 
-/// Results of tools that came.
+/// The input of [`ContextRuntime::apply_tool_results`](crate::ContextRuntime::apply_tool_results):
+/// results of tool calls.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolResultInput {
     /// The chat, with its user.
     pub chat: ChatRef,
-    /// Names the turn of the user.
+    /// The id of the user's turn.
     pub turn_id: String,
-    /// The results: a message of the role `tool`.
+    /// The results, as a message with the role `tool`.
     pub tool_result_message: Message,
-    /// Messages of the user that belong to the results, such as pictures a tool made.
+    /// User messages that belong to the results, such as images that a tool made.
     pub supplements: Vec<Message>,
-    /// The conversation before them.
+    /// The conversation before the results.
     pub messages: Vec<Arc<Message>>,
-    /// Ends the work.
+    /// Cancels the call.
     pub cancel: CancelSignal,
 }
 
 impl ToolResultInput {
-    /// These results of a conversation's newest calls.
+    /// Creates the input for results of a conversation's newest tool calls.
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
@@ -182,30 +186,32 @@ impl ToolResultInput {
     }
 }
 
-/// An error of a model.
+/// The input of
+/// [`ContextRuntime::recover_from_model_error`](crate::ContextRuntime::recover_from_model_error):
+/// an error of a model call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecoveryInput {
     /// The chat, with its user.
     pub chat: ChatRef,
-    /// Names the turn of the user.
+    /// The id of the user's turn.
     pub turn_id: String,
-    /// What the provider said.
+    /// The error that the provider reported.
     pub error: ModelError,
     /// The conversation that was sent.
     pub messages: Vec<Arc<Message>>,
-    /// Whether it was compacted or cut for this call already.
+    /// Whether the conversation was already compacted or cut for this call.
     pub has_attempted_compact: bool,
-    /// What was tried for this call, oldest first. A caller that does not say relies on what the
-    /// runtime remembers of the turn.
+    /// Attempts that were made for this call, oldest first. `None`: the runtime uses the attempts
+    /// that it remembers of the turn.
     pub attempts: Option<Vec<Attempt>>,
-    /// Whether the caller carries out every decision there is, and not only the three that loops of
-    /// the first generation know: to strip images, to truncate the head, to give up. Default: no.
+    /// Whether the caller can carry out every decision. If false (the default), the runtime returns
+    /// only the three basic decisions: strip images, truncate the head, give up.
     pub follows_all: bool,
 }
 
 impl RecoveryInput {
-    /// An error that a conversation met, for the first time.
+    /// Creates the input for the first error of a conversation.
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
@@ -224,30 +230,31 @@ impl RecoveryInput {
     }
 }
 
-/// A turn that ended.
+/// The input of [`ContextRuntime::capture_turn`](crate::ContextRuntime::capture_turn): a turn that
+/// ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CaptureTurnInput {
     /// The chat, with its user.
     pub chat: ChatRef,
-    /// Names the turn of the user.
+    /// The id of the user's turn.
     pub turn_id: String,
     /// The conversation.
     pub messages: Vec<Arc<Message>>,
-    /// The ids of these messages, one for each, such as those of their nodes; another number of
-    /// them is refused. Empty if they have none, and then memories file them under names made of
-    /// what they say. They are what is forgotten by.
+    /// The ids of the messages, one for each, such as the ids of their nodes. Another number of ids
+    /// is refused. Empty if the messages have no ids; memories then derive their names from the
+    /// content. Memories are forgotten by these ids.
     pub ids: Vec<MessageId>,
-    /// The folder that was worked in, if there is one.
+    /// The working directory, if there is one.
     pub cwd: Option<PathBuf>,
     /// Whether the turn failed or was aborted.
     pub errored: bool,
-    /// Ends the work.
+    /// Cancels the call.
     pub cancel: CancelSignal,
 }
 
 impl CaptureTurnInput {
-    /// A turn that went well.
+    /// Creates the input for a turn that succeeded.
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,

@@ -1,4 +1,4 @@
-//! Blobs: bytes too large to stand in a message, kept under the hash of what they are.
+//! Blobs: bytes that are too large for a message, stored under their hash.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,32 +11,32 @@ use crate::base::{BlobId, limits, sealed};
 use crate::store::{Cursor, Page};
 use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
-/// Bytes to keep. `Debug` shows how many, not which.
+/// A blob to store. `Debug` shows the number of bytes, not the bytes.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct NewBlob {
     /// The bytes.
     pub bytes: Bytes,
-    /// What they are, such as `text/plain`.
+    /// The media type, such as `text/plain`.
     pub media_type: Option<String>,
-    /// Now.
+    /// The current time.
     pub at: Timestamp,
 }
 
 impl NewBlob {
-    /// Bytes of an unknown type.
+    /// Creates a blob without a media type.
     pub fn new(bytes: impl Into<Bytes>, at: Timestamp) -> Self {
         Self { bytes: bytes.into(), media_type: None, at }
     }
 
-    /// Of this type.
+    /// Sets the media type.
     #[must_use]
     pub fn media_type(mut self, media_type: impl Into<String>) -> Self {
         self.media_type = Some(media_type.into());
         self
     }
 
-    /// Refuses a bad chat and too many bytes.
+    /// Refuses an invalid chat, and a blob or media type over its limit.
     pub fn check(&self, chat: &ChatRef) -> Result<()> {
         const OPERATION: &str = "put_blob";
         limits::check_chat(OPERATION, chat)?;
@@ -65,57 +65,57 @@ impl fmt::Debug for NewBlob {
     }
 }
 
-/// A blob as a chat refers to it.
+/// A chat's reference to a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Blob {
-    /// Its name.
+    /// The blob's name.
     pub id: BlobId,
-    /// How many bytes it has.
+    /// The blob's size in bytes.
     pub bytes: u64,
-    /// What they are, as the chat first said.
+    /// The media type, as the chat first gave it.
     pub media_type: Option<String>,
-    /// How many chats of the user refer to it.
+    /// Number of the user's chats that refer to the blob.
     pub references: u64,
-    /// When this chat first put it.
+    /// When this chat first put the blob.
     pub created_at: Timestamp,
-    /// When this chat last put or read it, as far as a call brought a time.
+    /// When this chat last put or read the blob, as far as the calls carried a timestamp.
     pub used_at: Timestamp,
 }
 
 impl Blob {
-    /// A blob that one chat refers to since now.
+    /// Creates a blob that one chat has just put.
     pub fn new(id: BlobId, bytes: u64, media_type: Option<String>, at: Timestamp) -> Self {
         Self { id, bytes, media_type, references: 1, created_at: at, used_at: at }
     }
 }
 
-/// Which references of chats to blobs are dropped.
+/// A filter for the blob references to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlobPrune {
-    /// Whose.
+    /// The owner of the chats.
     pub user: UserId,
-    /// Of one chat; of all, if there is none.
+    /// The chat to prune. `None`: all chats of the user.
     pub chat: Option<ChatId>,
-    /// Those last used then or before.
+    /// References that were last used at or before this time are removed.
     pub unused_since: Timestamp,
 }
 
 impl BlobPrune {
-    /// What no chat of this user has used since.
+    /// Selects the references of all of the user's chats that are unused since this time.
     pub fn new(user: impl Into<UserId>, unused_since: Timestamp) -> Self {
         Self { user: user.into(), chat: None, unused_since }
     }
 
-    /// Of this chat alone.
+    /// Restricts the removal to one chat.
     #[must_use]
     pub fn of_chat(mut self, chat: impl Into<ChatId>) -> Self {
         self.chat = Some(chat.into());
         self
     }
 
-    /// Refuses a bad user or chat.
+    /// Refuses an invalid user or chat.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "prune_blobs";
         limits::check_id(OPERATION, "user", self.user.as_str())?;
@@ -123,46 +123,48 @@ impl BlobPrune {
     }
 }
 
-/// What a removal of blobs did.
+/// The result of a removal of blobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BlobsPruned {
-    /// How many references of chats were dropped.
+    /// Number of references that were removed.
     pub references: u64,
-    /// How many blobs nobody refers to any more, and are gone.
+    /// Number of blobs that lost their last reference and were deleted.
     pub blobs: u64,
-    /// How many bytes those had.
+    /// Total size of the deleted blobs in bytes.
     pub bytes: u64,
 }
 
-/// Keeps bytes under the hash of what they are.
+/// Stores bytes under their hash.
 ///
-/// A blob belongs to a user: two users who keep the same bytes keep them twice, so that nobody
-/// learns what others have. Chats of one user share it, each with a reference of its own; the bytes
-/// are there as long as there is one. Deleting a chat drops its references, erasing a user all of
-/// theirs.
+/// A blob belongs to a user. Two users who store the same bytes store them twice, so that no user
+/// learns what others have. Chats of one user share a blob, each with a reference of its own, and
+/// the bytes are kept as long as one reference exists. Deleting a chat removes its references;
+/// erasing a user removes all of theirs.
 ///
-/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call; a blob
-/// that it does not refer to is nothing, also if another chat of the user keeps those bytes.
-/// Putting and reading are no change of the chat: [`Chat::updated_at`](crate::store::Chat::updated_at)
+/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call. A blob
+/// that the chat does not refer to is `None`, even if another chat of the user has it. Putting and
+/// reading blobs does not change the chat: [`Chat::updated_at`](crate::store::Chat::updated_at)
 /// stays.
 ///
-/// Contract with implementors, beside that of [`Store`](crate::Store): a put is one transaction,
-/// bytes and reference together; what was there is never written again; a read gives the bytes that
-/// were put or an error, never others ([`Corrupt`](crate::ErrorKind::Corrupt) if what is stored is
-/// not what its name says, as far as that is looked at: a check of the store looks at all of it).
+/// Contract with implementors, in addition to that of [`Store`](crate::Store): a put writes bytes
+/// and reference in one transaction. Stored bytes are never written again. A read returns the bytes
+/// that were put or an error, never other bytes. If a backend notices that stored bytes do not
+/// match their name, the error is [`Corrupt`](crate::ErrorKind::Corrupt). A check of the store
+/// verifies all blobs.
 #[async_trait]
 pub trait BlobStore: Send + Sync {
-    /// Keeps bytes for a chat. Bytes that the user keeps already are not written again. If the chat
-    /// refers to them, their time of use goes forward, and a media type is noted if there was none.
+    /// Stores bytes for a chat. Bytes that the user already has are not written again. If the chat
+    /// already refers to the blob, its time of use advances, and the media type is recorded if
+    /// there was none.
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob>;
 
-    /// What is known of a blob the chat refers to.
+    /// Returns the chat's reference to a blob, if there is one.
     async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>>;
 
-    /// Reads a range of the bytes, cut to where they end: behind the end, or if it ends before it
-    /// begins, there are none. Nothing if the chat does not refer to such a blob. With a time the
-    /// blob counts as used then, unless it was used later.
+    /// Reads a range of the bytes. The range is clamped to the blob's size; a range past the end,
+    /// or one that ends before it begins, is empty. Returns `None` if the chat does not refer to
+    /// the blob. `at` marks the blob as used at that time, unless it was used later.
     async fn read_blob(
         &self,
         chat: &ChatRef,
@@ -171,7 +173,7 @@ pub trait BlobStore: Send + Sync {
         at: Option<Timestamp>,
     ) -> Result<Option<Bytes>>;
 
-    /// The blobs a chat refers to, ordered by name, page by page (`limit` from 1 to
+    /// Lists the blobs that a chat refers to, ordered by name, page by page (`limit` from 1 to
     /// [`limits::MAX_PAGE`]).
     async fn blobs(
         &self,
@@ -180,10 +182,11 @@ pub trait BlobStore: Send + Sync {
         after: Option<&Cursor>,
     ) -> Result<Page<Blob>>;
 
-    /// Drops the chat's reference, if it has one. The bytes go with the last one.
+    /// Removes the chat's reference, if there is one. Removing the last reference deletes the
+    /// bytes.
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned>;
 
-    /// Drops references that were not used for long, and the bytes nobody refers to any more.
+    /// Removes references that have not been used for long, and deletes blobs without references.
     async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned>;
 }
 

@@ -1,4 +1,4 @@
-//! Chats: what a store keeps about a conversation beside its messages.
+//! Chats: the data of a conversation other than its messages.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use serde_json::Value;
 use crate::base::limits;
 use crate::{BranchName, ChatRef, Json, Metadata, Result, Timestamp, UserId};
 
-/// A chat as it is stored. What is written of it as JSON can be read back.
+/// A stored chat. Its JSON form can be deserialized again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Chat {
-    /// Whose chat it is and which.
+    /// The owner and the id.
     #[serde(flatten)]
     pub chat: ChatRef,
-    /// For people.
+    /// A title for people.
     #[serde(default)]
     pub title: Option<String>,
-    /// Of the application.
+    /// Metadata of the application.
     #[serde(default)]
     pub metadata: Metadata,
-    /// The branch that is worked on.
+    /// The active branch.
     pub active: BranchName,
-    /// When it was created.
+    /// The creation time.
     pub created_at: Timestamp,
-    /// When it was last written to: the latest time that a call brought which wrote to the chat.
-    /// Never goes backwards, whatever the callers' clocks say.
+    /// The time of the last write: the latest timestamp of a call that wrote to the chat. Never
+    /// goes backwards, whatever the callers' clocks say.
     ///
-    /// These calls move it, also if they leave the chat as it is, such as an empty patch:
-    /// `update_chat`, `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`,
-    /// `put_fragments`, and a `commit` that is [`Applied`](crate::store::CommitOutcome::Applied). A call
-    /// that is refused or answers with another outcome does not, nor do `delete_checkpoint` and
-    /// `remove_fragment`, which bring no time, nor blobs, streams and rounds.
+    /// These calls advance it, even if they change nothing, such as an empty patch: `update_chat`,
+    /// `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`, `put_fragments`, and
+    /// a `commit` that is [`Applied`](crate::store::CommitOutcome::Applied). A call that is refused
+    /// or has another outcome does not advance it. Neither do `delete_checkpoint` and
+    /// `remove_fragment`, which carry no timestamp, nor calls on blobs, streams and rounds.
     pub updated_at: Timestamp,
 }
 
 impl Chat {
-    /// A chat as its first commit finds it: one branch, `main`, without messages.
+    /// Creates a chat as its first commit finds it: one branch, `main`, without messages.
     pub fn new(new: NewChat) -> Self {
         Self {
             chat: new.chat,
@@ -53,18 +53,18 @@ impl Chat {
 /// A chat to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewChat {
-    /// Whose chat and which.
+    /// The owner and the id.
     pub chat: ChatRef,
-    /// For people.
+    /// A title for people.
     pub title: Option<String>,
-    /// Of the application.
+    /// Metadata of the application.
     pub metadata: Metadata,
-    /// Now.
+    /// The current time.
     pub at: Timestamp,
 }
 
 impl NewChat {
-    /// Refuses a chat that cannot be created.
+    /// Refuses an invalid new chat.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "create_chat";
         limits::check_chat(OPERATION, &self.chat)?;
@@ -72,24 +72,24 @@ impl NewChat {
         limits::check_metadata(OPERATION, &self.metadata)
     }
 
-    /// A chat without title and metadata.
+    /// Creates a chat without title and metadata.
     pub fn new(chat: ChatRef, at: Timestamp) -> Self {
         Self { chat, title: None, metadata: Metadata::default(), at }
     }
 }
 
-/// What became of creating a chat.
+/// The outcome of creating a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Created {
-    /// It was created.
+    /// The chat was created.
     New(Chat),
-    /// It was there and is unchanged.
+    /// The chat existed already and is unchanged.
     Existing(Chat),
 }
 
 impl Created {
-    /// The chat, new or not.
+    /// Returns the chat, new or not.
     pub fn into_chat(self) -> Chat {
         match self {
             Self::New(chat) | Self::Existing(chat) => chat,
@@ -97,7 +97,8 @@ impl Created {
     }
 }
 
-/// A change of a chat's title and metadata, applied in this order inside one transaction.
+/// A change of a chat's title and metadata. The fields are applied in this order in one
+/// transaction.
 ///
 /// ```
 /// use context_core::{ChatRef, Metadata, Timestamp};
@@ -116,32 +117,34 @@ impl Created {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatPatch {
-    /// A new title; `Some(None)` takes the title away.
+    /// A new title. `Some(None)` removes the title.
     pub title: Option<Option<String>>,
-    /// Metadata keys to take away.
+    /// Metadata keys to remove.
     pub remove: Vec<String>,
     /// Metadata keys to set, at the top level.
     pub set: Metadata,
-    /// Numbers to add to what is there, at any depth: objects are walked, numbers are added, what
-    /// is new or of another type is set. This is how usage is counted without reading first.
+    /// Numbers to add to stored ones, at any depth: objects are merged recursively, numbers are
+    /// added, and a new key or a value of another type is set. Use it to count usage without
+    /// reading first.
     pub add: Metadata,
 }
 
 impl ChatPatch {
-    /// Whether it changes nothing.
+    /// Returns whether the patch changes nothing.
     pub fn is_empty(&self) -> bool {
         self.title.is_none() && self.remove.is_empty() && self.set.is_empty() && self.add.is_empty()
     }
 
-    /// Refuses what is too large in itself.
+    /// Refuses a patch that exceeds a limit by itself.
     pub(crate) fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_title(operation, self.title.as_ref().and_then(|title| title.as_deref()))?;
         limits::check_metadata(operation, &self.set)?;
         limits::check_metadata(operation, &self.add)
     }
 
-    /// The chat with this change. Every store calls this inside its transaction, so that all merge
-    /// alike. Refuses what is too large in itself or would make the metadata so.
+    /// Applies the patch to a chat. Every store calls this inside its transaction, so that all
+    /// stores merge alike. Refuses a patch that exceeds a limit by itself or would make the
+    /// metadata exceed it.
     pub fn apply(&self, chat: &mut Chat) -> Result<()> {
         const OPERATION: &str = "update_chat";
         self.check(OPERATION)?;
@@ -185,18 +188,18 @@ fn add(present: &Json, amount: &Json) -> Json {
     }
 }
 
-/// Where a page ended. Opaque; only good for the store and listing it came from.
+/// The position where a page ended. Opaque; valid only for the store and listing that returned it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
 
 impl Cursor {
-    /// A cursor of a store's own making.
+    /// Creates a cursor with a store's own encoding.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Its text.
+    /// Returns the text of the cursor.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -213,32 +216,32 @@ impl fmt::Debug for Cursor {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where to go on; nothing at the end.
+    /// The cursor of the next page. `None` on the last page.
     pub next: Option<Cursor>,
 }
 
-/// Which chats of a user to list. Newest activity first, by [`Chat::updated_at`] and then by
-/// creation.
+/// A query for the chats of a user. Chats are ordered by newest activity, that is by
+/// [`Chat::updated_at`] and then by creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatQuery {
-    /// Whose chats.
+    /// The owner of the chats.
     pub user: UserId,
-    /// Metadata that must be there, by exact top-level key. Values are compared as JSON values; a
-    /// dot in a key is a dot.
+    /// Metadata that a chat must have, by exact top-level key. Values are compared as JSON values.
+    /// A dot in a key has no special meaning.
     pub metadata: Vec<(String, Json)>,
-    /// The longest page, from 1 to [`limits::MAX_PAGE`].
+    /// The maximum page length, from 1 to [`limits::MAX_PAGE`].
     pub limit: usize,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     pub after: Option<Cursor>,
 }
 
 impl ChatQuery {
-    /// The first hundred chats of a user.
+    /// Creates a query for the first hundred chats of a user.
     pub fn new(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), metadata: Vec::new(), limit: 100, after: None }
     }
 
-    /// Whether a chat's metadata fits the filters.
+    /// Returns whether a chat's metadata matches the filters.
     pub fn matches(&self, chat: &Chat) -> bool {
         self.metadata.iter().all(|(key, want)| {
             chat.metadata.get(key).is_some_and(|have| {
@@ -251,7 +254,7 @@ impl ChatQuery {
         })
     }
 
-    /// Refuses a bad user or page size.
+    /// Refuses an invalid user or page size.
     pub fn check(&self) -> Result<()> {
         limits::check_id("list_chats", "user", self.user.as_str())?;
         limits::check_page("list_chats", self.limit)
@@ -265,31 +268,31 @@ pub struct ChatSummary {
     /// The chat.
     #[serde(flatten)]
     pub chat: Chat,
-    /// How many messages it has, on all branches.
+    /// Number of messages on all branches.
     pub messages: u64,
-    /// How many branches it has.
+    /// Number of branches.
     pub branches: u64,
 }
 
 impl ChatSummary {
-    /// A chat and its counts.
+    /// Creates a summary from a chat and its counts.
     pub fn new(chat: Chat, messages: u64, branches: u64) -> Self {
         Self { chat, messages, branches }
     }
 }
 
-/// How much a chat holds.
+/// The size of a chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChatSize {
-    /// Messages, on all branches.
+    /// Number of messages on all branches.
     pub messages: u64,
-    /// Bytes of its messages and their revisions as the store keeps them, without indexes.
+    /// Size in bytes of the messages and their revisions as the store keeps them, without indexes.
     pub bytes: u64,
 }
 
 impl ChatSize {
-    /// A size.
+    /// Creates a size.
     pub fn new(messages: u64, bytes: u64) -> Self {
         Self { messages, bytes }
     }

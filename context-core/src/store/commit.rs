@@ -1,4 +1,4 @@
-//! The write contract: what one commit holds and what becomes of it.
+//! The write contract: the contents of a commit and its outcomes.
 
 use crate::Error;
 use crate::base::limits;
@@ -12,7 +12,7 @@ use crate::base::{CheckpointName, CommitKey, FragmentId};
 use crate::store::ChatPatch;
 use crate::{BranchName, ChatRef, Encoded, MessageId, Metadata, Node, Timestamp};
 
-/// Everything that is written together, or not at all.
+/// A set of changes to a chat that is written in one transaction.
 ///
 /// ```
 /// use context_core::{ChatRef, Message, Node, Timestamp};
@@ -34,78 +34,79 @@ use crate::{BranchName, ChatRef, Encoded, MessageId, Metadata, Node, Timestamp};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Commit {
-    /// Where.
+    /// The chat to write to.
     pub chat: ChatRef,
-    /// Which branch moves, and on what condition.
+    /// The branch that moves, and its precondition.
     pub target: Target,
-    /// New messages, oldest first: the first follows what the target says, each other the one
-    /// before it.
+    /// New messages, oldest first. The parent of the first is given by the target; each other
+    /// message follows the one before it.
     pub nodes: Vec<Arc<Node>>,
-    /// New bodies for stored messages, by id. Place and head stay; the earlier revision is kept.
+    /// New bodies for stored messages, by id. Position and heads stay. The earlier revision is
+    /// kept.
     pub amendments: Vec<Arc<Node>>,
-    /// New bodies for stored messages whose old ones must go: as an amendment, but nothing of what
-    /// was there is kept, and earlier revisions go too. What is left in pages the backend has
-    /// freed, its own [`Maintenance::vacuum`](crate::store::Maintenance::vacuum) clears.
+    /// New bodies for stored messages whose old content must be destroyed. Like an amendment, but
+    /// the old body is not kept, and earlier revisions are deleted. Data left in pages that the
+    /// backend has freed is cleared by [`Maintenance::vacuum`](crate::store::Maintenance::vacuum).
     pub redactions: Vec<Arc<Node>>,
-    /// Context fragments to keep with the chat, as
+    /// Context fragments to store with the chat, as
     /// [`FragmentStore::put_fragments`](crate::store::FragmentStore) does.
     pub fragments: Vec<StoredFragment>,
-    /// A change of title and metadata.
+    /// A change of the chat's title and metadata.
     pub patch: Option<ChatPatch>,
-    /// Makes the commit safe to repeat: a second one with the same key and content is
-    /// [`CommitOutcome::Replayed`], one with other content is refused. Keys are remembered with the
-    /// chat.
+    /// An idempotency key. A second commit with the same key and content is
+    /// [`CommitOutcome::Replayed`]; one with other content is refused. Keys are kept with the chat.
     ///
-    /// A commit that extends a branch by new messages is safe to repeat without a key: its
-    /// messages' ids tell.
+    /// A commit that extends a branch with new messages needs no key: the ids of its messages
+    /// identify it.
     pub key: Option<CommitKey>,
-    /// Now.
+    /// The current time.
     pub at: Timestamp,
 }
 
-/// Which branch a commit moves.
+/// The branch that a commit moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// None: only amendments, redactions, fragments or the patch.
+    /// No branch. The commit holds only amendments, redactions, fragments or the patch.
     Stay,
-    /// The head of `branch` moves to the last new message, if it still is `expected`. Without new
-    /// messages this only checks.
+    /// Moves the head of `branch` to the last new message if the head is still `expected`. Without
+    /// new messages, only the head is checked.
     Extend {
-        /// The branch, which exists.
+        /// The branch. It must exist.
         branch: BranchName,
-        /// The head the caller saw; nothing for a branch without messages.
+        /// The head that the caller saw. `None` for a branch without messages.
         expected: Option<MessageId>,
     },
-    /// A new branch.
+    /// Creates a new branch.
     Fork {
-        /// What it is called.
+        /// The name of the new branch.
         name: ForkName,
-        /// The message it begins behind; nothing for a new root.
+        /// The message that the branch starts after. `None` starts a new root.
         at: Option<MessageId>,
-        /// Whether it becomes the active branch.
+        /// Whether the new branch becomes the active one.
         activate: bool,
     },
 }
 
-/// What a new branch is called.
+/// The name of a new branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForkName {
-    /// This; a conflict if it is taken.
+    /// Exactly this name. A taken name is a conflict.
     Exact(BranchName),
-    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. Refused if
-    /// that is longer than a name may be.
+    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. Refused if the
+    /// result is longer than a name may be.
     NextVersionOf(BranchName),
 }
 
 impl ForkName {
-    /// The name it is or is derived from.
+    /// Returns the given name: the exact one, or the one that versions derive from.
     pub fn base(&self) -> &BranchName {
         match self {
             Self::Exact(name) | Self::NextVersionOf(name) => name,
         }
     }
 
-    /// The name to use, given which names are taken; nothing if the exact one is.
+    /// Returns the name to use, given a predicate for taken names. `None` if the exact name is
+    /// taken.
     pub fn choose(&self, taken: impl Fn(&BranchName) -> bool) -> Option<BranchName> {
         match self {
             Self::Exact(name) => (!taken(name)).then(|| name.clone()),
@@ -114,47 +115,47 @@ impl ForkName {
     }
 }
 
-/// What became of deleting a branch.
+/// The outcome of deleting a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub enum BranchDeletion {
-    /// It is gone, and with it this many messages that nothing else reached.
+    /// The branch was deleted, together with the messages that nothing else reached.
     Deleted {
-        /// How many.
+        /// Number of messages that were deleted.
         messages: u64,
     },
-    /// Nothing was deleted: the branch is elsewhere.
+    /// Nothing was deleted, because the branch's head is not the expected one.
     Conflict {
-        /// Its head.
+        /// The actual head.
         actual: Option<MessageId>,
     },
 }
 
-/// What became of a commit.
+/// The outcome of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub enum CommitOutcome {
-    /// It was written.
+    /// The commit was written.
     Applied(Committed),
-    /// It had been written before; nothing was written now.
+    /// The commit had been written before. Nothing was written now.
     Replayed(Committed),
-    /// Nothing was written: the branch is elsewhere, or the exact name of a new branch is taken.
+    /// Nothing was written: the branch's head is not the expected one, or the exact name of a new
+    /// branch is taken.
     Conflict {
-        /// The head of that branch.
+        /// The actual head of that branch.
         actual: Option<MessageId>,
     },
-    /// Nothing was written: these new messages have ids that the chat already uses for something
-    /// else.
+    /// Nothing was written: the chat already uses the ids of these new messages for something else.
     Exists {
-        /// The ids.
+        /// The taken ids.
         ids: Vec<MessageId>,
     },
 }
 
 impl CommitOutcome {
-    /// Where the branch was left, if the commit is in the store.
+    /// Returns the branch and its head, if the commit is in the store.
     pub fn committed(self) -> Option<Committed> {
         match self {
             Self::Applied(committed) | Self::Replayed(committed) => Some(committed),
@@ -163,25 +164,25 @@ impl CommitOutcome {
     }
 }
 
-/// Where a commit left its branch.
+/// The branch and its head after a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Committed {
-    /// The branch that moved; nothing for [`Target::Stay`].
+    /// The branch that moved. `None` for [`Target::Stay`].
     pub branch: Option<BranchName>,
-    /// Its head right after the commit.
+    /// The head of the branch right after the commit.
     pub head: Option<MessageId>,
 }
 
 impl Committed {
-    /// A branch and its head.
+    /// Creates the result from a branch and its head.
     pub fn new(branch: Option<BranchName>, head: Option<MessageId>) -> Self {
         Self { branch, head }
     }
 }
 
 impl Commit {
-    /// Refuses a commit that is wrong in itself, whatever the store holds.
+    /// Refuses a commit that is invalid whatever the store contains.
     pub fn check(&self) -> crate::Result<()> {
         const OPERATION: &str = "commit";
         limits::check_chat(OPERATION, &self.chat)?;
@@ -223,7 +224,7 @@ impl Commit {
         self.patch.iter().try_for_each(|patch| patch.check(OPERATION))
     }
 
-    /// An empty commit.
+    /// Creates an empty commit.
     pub fn new(chat: ChatRef, target: Target, at: Timestamp) -> Self {
         Self {
             chat,
@@ -238,7 +239,7 @@ impl Commit {
         }
     }
 
-    /// What new messages follow: the expected head or the place of the fork.
+    /// Returns the parent of the first new message: the expected head or the fork point.
     pub fn base(&self) -> Option<&MessageId> {
         match &self.target {
             Target::Stay => None,
@@ -246,8 +247,9 @@ impl Commit {
         }
     }
 
-    /// A hash of what is written and where, without the times: what tells a repeated commit from
-    /// another one with the same key. The same in every process and version of this crate.
+    /// Returns a hash of the target and the content, without timestamps. It distinguishes a
+    /// repeated commit from a different one with the same key. The hash is the same in every
+    /// process and version of this crate.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Digest(blake3::Hasher::new());
         let (kind, branch, activate) = match &self.target {
@@ -274,8 +276,8 @@ impl Commit {
             hash.metadata(&fragment.metadata);
         }
         if !self.redactions.is_empty() {
-            // Only where there are some: digests of other commits are as they were before there
-            // were redactions.
+            // Hashed only if there are redactions, so that digests of other commits stay as they
+            // were before redactions were introduced.
             hash.number(u64::MAX).number(self.redactions.len() as u64);
             for node in &self.redactions {
                 hash.bytes(&node.id).encoded(node.body());
@@ -295,7 +297,8 @@ impl Commit {
     }
 }
 
-/// Hashes fields so that no two lists of fields run into each other.
+/// A hasher that delimits its fields, so that two different lists of fields never hash the same
+/// bytes.
 struct Digest(blake3::Hasher);
 
 impl Digest {
@@ -335,20 +338,20 @@ impl Digest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Branch {
-    /// Its name.
+    /// The name.
     pub name: BranchName,
-    /// Its newest message; nothing while it has none.
+    /// The newest message. `None` for a branch without messages.
     pub head: Option<MessageId>,
-    /// How many nodes its chain has.
+    /// Number of nodes on the branch's chain.
     pub length: u64,
-    /// Whether it is the one that is worked on.
+    /// Whether this is the active branch.
     pub active: bool,
-    /// When it was created.
+    /// The creation time.
     pub created_at: Timestamp,
 }
 
 impl Branch {
-    /// A branch.
+    /// Creates a branch.
     pub fn new(
         name: BranchName,
         head: Option<MessageId>,
@@ -364,51 +367,51 @@ impl Branch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Checkpoint {
-    /// Its name.
+    /// The name.
     pub name: CheckpointName,
-    /// Where it points.
+    /// The message that the checkpoint points to.
     pub message: MessageId,
-    /// When it was set there.
+    /// The time when the checkpoint was set to this message.
     pub created_at: Timestamp,
 }
 
 impl Checkpoint {
-    /// A checkpoint.
+    /// Creates a checkpoint.
     pub fn new(name: CheckpointName, message: MessageId, created_at: Timestamp) -> Self {
         Self { name, message, created_at }
     }
 }
 
-/// What a message was before it was amended.
+/// An earlier version of an amended message.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Revision {
-    /// The message as it was; [`Node::revision`] counts.
+    /// The earlier version of the message; [`Node::revision`] is its number.
     pub node: Arc<Node>,
-    /// When it was replaced.
+    /// The time when it was replaced.
     pub replaced_at: Timestamp,
 }
 
 impl Revision {
-    /// A replaced message.
+    /// Creates a revision from the replaced message.
     pub fn new(node: impl Into<Arc<Node>>, replaced_at: Timestamp) -> Self {
         Self { node: node.into(), replaced_at }
     }
 }
 
-/// A context fragment as it is stored: what its codec wrote, and what stands beside it.
+/// A context fragment as a store keeps it: the encoded body, the id and the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFragment {
-    /// Its id, if it has one.
+    /// The id, if the fragment has one.
     pub id: Option<FragmentId>,
-    /// Facts beside it.
+    /// Additional facts about the recall.
     pub metadata: Metadata,
-    /// The stored form.
+    /// The encoded body.
     pub body: Encoded,
 }
 
 impl StoredFragment {
-    /// Refuses a persisted fragment that is too large or has a bad id.
+    /// Refuses a persisted fragment that is too large or has an invalid id.
     pub fn check(&self, operation: &'static str) -> crate::Result<()> {
         self.id.iter().try_for_each(|id| limits::check_id(operation, "fragment", id.as_str()))?;
         limits::check_id(operation, "fragment kind", self.body.kind())?;
@@ -417,7 +420,8 @@ impl StoredFragment {
         limits::check_metadata(operation, &self.metadata)
     }
 
-    /// Whether putting `new` replaces this one: the same id, or no id on both and the same content.
+    /// Returns whether putting `new` replaces this fragment: both have the same id, or neither has
+    /// an id and their bodies are equal.
     pub fn is_replaced_by(&self, new: &Self) -> bool {
         match (&self.id, &new.id) {
             (Some(a), Some(b)) => a == b,

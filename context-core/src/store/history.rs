@@ -1,4 +1,4 @@
-//! What a store must be able to do with chats, messages and fragments.
+//! The required abilities of a store: chats, messages and fragments.
 
 use async_trait::async_trait;
 
@@ -10,39 +10,41 @@ use crate::store::{
 };
 use crate::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
-/// Where a chain ends.
+/// The end of a chain to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
-    /// At the head of this branch.
+    /// The head of this branch.
     Branch(BranchName),
-    /// At this message, of any branch.
+    /// This message, on any branch.
     Message(MessageId),
 }
 
-/// How much of a chain is read, from its end backwards.
+/// The part of a chain to read, counted backwards from its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// All of it.
+    /// The whole chain.
     Whole,
-    /// The last nodes.
+    /// The last `n` nodes.
     Last(usize),
-    /// From the last boundary on, including it; all if there is none.
+    /// The nodes from the last boundary on, including the boundary. The whole chain if there is no
+    /// boundary.
     Boundary,
-    /// As many of the last nodes as [weigh](crate::Node::weight) at most this together, but at
+    /// As many of the last nodes as [weigh](crate::Node::weight) at most this much together, but at
     /// least one.
     Tokens(u64),
-    /// What follows a message that was read before. All of the chain if the message is not on it,
-    /// or if the chat is of another edition by now; [`Chain::skipped`] tells: it is 0 only then.
+    /// The nodes after a message that was read before. The whole chain if the message is not on it,
+    /// or if the chat's generation has changed since. [`Chain::skipped`] tells the cases apart: it
+    /// is 0 only for the whole chain.
     After {
-        /// The newest message the caller has.
+        /// The newest message that the caller has.
         message: MessageId,
-        /// What [`Chain::edition`] was when the caller read it.
+        /// The [`Chain::edition`] of the earlier read.
         edition: u64,
     },
 }
 
 impl Window {
-    /// The window of a whole chain. For stores that cannot read less.
+    /// Applies the window to a whole chain. For stores that cannot read a part of a chain.
     pub fn of(&self, chain: &Chain) -> Chain {
         let start = match self {
             Self::Whole => 0,
@@ -69,48 +71,50 @@ impl Window {
     }
 }
 
-/// Chats, their messages, branches and checkpoints. See [`Store`](crate::Store) for the contract
-/// that holds for every call. A chat that does not exist is
-/// [`NotFound`](crate::ErrorKind::NotFound) for each call that says nothing else of it, also if
-/// there is nothing else to do.
+/// Chats, their messages, branches and checkpoints. [`Store`](crate::Store) states the contract for
+/// every call. A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for each call
+/// that does not document otherwise, even if the call has nothing else to do.
 #[async_trait]
 pub trait HistoryStore: Send + Sync {
-    /// Creates a chat with one empty branch, `main`, which is active. A chat that exists is left
+    /// Creates a chat with one empty branch, `main`, which is active. An existing chat is left
     /// unchanged.
     async fn create_chat(&self, new: NewChat) -> Result<Created>;
 
-    /// A chat of this user; nothing if there is none.
+    /// Returns a chat of this user, if it exists.
     async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>>;
 
     /// Lists chats of one user, newest activity first, page by page. A chat that is written to
-    /// while somebody pages may be seen twice or not at all; all others exactly once.
+    /// between two pages may be listed twice or not at all. Every other chat is listed exactly
+    /// once.
     async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>>;
 
-    /// Changes title and metadata in one transaction that reads and writes, and returns the chat as
-    /// it is then. A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound).
+    /// Changes title and metadata in one read-modify-write transaction and returns the resulting
+    /// chat. A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound).
     async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat>;
 
-    /// Deletes a chat and everything in it. False if there was none, or if it was written to after
-    /// `idle_since`: so a clean-up that looks before it deletes does not take what came in between.
+    /// Deletes a chat and everything in it. Returns false if the chat did not exist, or if it was
+    /// written to after `idle_since`. The condition protects writes that arrive between a
+    /// clean-up's check and its deletion.
     async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool>;
 
-    /// How much a chat holds.
+    /// Returns the size of a chat.
     async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize>;
 
     /// Writes a commit: all of it or nothing, decided and done under one guard.
     ///
-    /// In this order: [`Commit::check`](crate::store::Commit::check); the chat must exist; a
-    /// known key decides [`Replayed`](CommitOutcome::Replayed) (or refuses other content); new
-    /// messages that are all stored, with equal content, in this order, behind the same parent and
-    /// on the chain of the branch that is named, are `Replayed`; if any of them is stored otherwise
-    /// the outcome is [`Exists`](CommitOutcome::Exists), also for a repeated
-    /// [`NextVersionOf`](crate::store::ForkName::NextVersionOf), which names no branch; a branch that is
-    /// not where it is expected is a [`Conflict`](CommitOutcome::Conflict). A branch, message or
-    /// fork place that does not exist is [`NotFound`](crate::ErrorKind::NotFound); new messages
-    /// with [`Target::Stay`](crate::store::Target::Stay) are [`Invalid`](crate::ErrorKind::Invalid).
+    /// In this order: [`Commit::check`](crate::store::Commit::check); the chat must exist; a known
+    /// key decides [`Replayed`](CommitOutcome::Replayed) (or refuses other content); new messages
+    /// that are all stored, with equal content, in this order, behind the same parent and on the
+    /// chain of the branch that is named, are `Replayed`; if any of them is stored otherwise the
+    /// outcome is [`Exists`](CommitOutcome::Exists), also for a repeated
+    /// [`NextVersionOf`](crate::store::ForkName::NextVersionOf), which names no branch; a branch
+    /// that is not where it is expected is a [`Conflict`](CommitOutcome::Conflict). A branch,
+    /// message or fork place that does not exist is [`NotFound`](crate::ErrorKind::NotFound); new
+    /// messages with [`Target::Stay`](crate::store::Target::Stay) are
+    /// [`Invalid`](crate::ErrorKind::Invalid).
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome>;
 
-    /// The branches, in the order they were created.
+    /// Lists the branches in creation order.
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>>;
 
     /// Makes a branch the active one. A branch that does not exist is
@@ -122,9 +126,9 @@ pub trait HistoryStore: Send + Sync {
         at: Timestamp,
     ) -> Result<()>;
 
-    /// Renames a branch, which stays what it is otherwise: active or not, and in its place in the
-    /// list. [`Invalid`](crate::ErrorKind::Invalid) if another branch has the new name,
-    /// [`NotFound`](crate::ErrorKind::NotFound) if there is no such branch.
+    /// Renames a branch. The branch stays active or inactive and keeps its position in the list.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if another branch has the new name,
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the branch does not exist.
     async fn rename_branch(
         &self,
         chat: &ChatRef,
@@ -133,11 +137,12 @@ pub trait HistoryStore: Send + Sync {
         at: Timestamp,
     ) -> Result<()>;
 
-    /// Deletes a branch that is where the caller saw it, and with it the messages that no other
-    /// branch and no checkpoint reaches, their revisions included. A branch that is elsewhere is a
-    /// [`Conflict`](BranchDeletion::Conflict), also if it is the active one. The active branch is
-    /// [`Invalid`](crate::ErrorKind::Invalid) to delete, make another one active first; one that
-    /// does not exist is [`NotFound`](crate::ErrorKind::NotFound). Either error names the branch.
+    /// Deletes a branch whose head is `expected`, together with the messages that no other branch
+    /// and no checkpoint reaches, and their revisions. Another head is a
+    /// [`Conflict`](BranchDeletion::Conflict), even for the active branch. Deleting the active
+    /// branch is [`Invalid`](crate::ErrorKind::Invalid): activate another branch first. A branch
+    /// that does not exist is [`NotFound`](crate::ErrorKind::NotFound). Either error names the
+    /// branch.
     async fn delete_branch(
         &self,
         chat: &ChatRef,
@@ -146,8 +151,8 @@ pub trait HistoryStore: Send + Sync {
         at: Timestamp,
     ) -> Result<BranchDeletion>;
 
-    /// Points a checkpoint at a message of the chat, moving it if it exists; messages that only it
-    /// reached where it was are deleted. A message that is not there is
+    /// Sets a checkpoint to a message of the chat, moving an existing checkpoint. Messages that
+    /// only its old position reached are deleted. A message that does not exist is
     /// [`NotFound`](crate::ErrorKind::NotFound).
     async fn set_checkpoint(
         &self,
@@ -157,23 +162,26 @@ pub trait HistoryStore: Send + Sync {
         at: Timestamp,
     ) -> Result<Checkpoint>;
 
-    /// The checkpoints, by name.
+    /// Lists the checkpoints, ordered by name.
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>>;
 
-    /// Deletes a checkpoint, and messages that only it still reached. False if there was none.
+    /// Deletes a checkpoint and the messages that only it reached. Returns false if it did not
+    /// exist.
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool>;
 
-    /// Reads a chain from a root to `end`, or the end of it, as one consistent state. What the
-    /// window asks for or an error, never silently less. A branch without messages has an empty
-    /// chain. The chain says which [edition](Chain::edition) of the chat it is, so that a reader
-    /// that keeps it finds out when a message it has is no longer what is stored.
+    /// Reads a chain from its root to `end`, or the window at its end, as one consistent state.
+    /// Returns everything that the window asks for or an error, never silently less. A branch
+    /// without messages has an empty chain. The chain carries the chat's
+    /// [generation](Chain::edition), so that a reader that caches it notices when a cached message
+    /// differs from the stored one.
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain>;
 
-    /// Messages by id, of any branch: one slot per id, in order.
+    /// Returns messages by id, from any branch: one slot per id, in the order of the ids.
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>>;
 
-    /// All messages of a chat, of all branches and checkpoints, page by page; a parent always comes
-    /// before its children. `limit` is from 1 to [`limits::MAX_PAGE`](crate::base::limits::MAX_PAGE).
+    /// Lists all messages of a chat, from all branches and checkpoints, page by page. A parent
+    /// always comes before its children. `limit` is from 1 to
+    /// [`limits::MAX_PAGE`](crate::base::limits::MAX_PAGE).
     async fn all_messages(
         &self,
         chat: &ChatRef,
@@ -181,19 +189,20 @@ pub trait HistoryStore: Send + Sync {
         after: Option<&Cursor>,
     ) -> Result<Page<Placed>>;
 
-    /// What a message was before it was amended, oldest first; empty if it never was, and if the
-    /// chat has no such message.
+    /// Lists the earlier revisions of a message, oldest first. Empty if the message was never
+    /// amended or does not exist.
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>>;
 }
 
-/// Context fragments that are kept with a chat.
+/// Persisted context fragments of a chat.
 #[async_trait]
 pub trait FragmentStore: Send + Sync {
-    /// The fragments, in the order they were first put.
+    /// Lists the fragments in the order in which they were first put.
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>>;
 
-    /// Keeps fragments: one that [replaces](StoredFragment::is_replaced_by) another takes its
-    /// place, any other goes to the end. One transaction.
+    /// Stores fragments in one transaction. A fragment that
+    /// [replaces](StoredFragment::is_replaced_by) a stored one takes its position; any other is
+    /// appended.
     async fn put_fragments(
         &self,
         chat: &ChatRef,
@@ -201,7 +210,7 @@ pub trait FragmentStore: Send + Sync {
         at: Timestamp,
     ) -> Result<()>;
 
-    /// Forgets the fragment of this id. False if there was none.
+    /// Removes the fragment with this id. Returns false if it did not exist.
     async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool>;
 }
 

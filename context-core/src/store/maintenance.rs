@@ -1,4 +1,4 @@
-//! Looking after a store as a whole.
+//! Maintenance of a store as a whole.
 
 use std::fmt;
 use std::path::Path;
@@ -10,20 +10,20 @@ use crate::base::shown::clean;
 use crate::store::{Cursor, Page};
 use crate::{CancelSignal, ChatRef, Error, ErrorKind, Result, UserId};
 
-/// One thing that is not as it must be.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Where, if it is about one chat.
+    /// The chat, if the finding is about one chat.
     pub chat: Option<ChatRef>,
-    /// About what: a message, a branch, a table.
+    /// The subject: a message, a branch, a table.
     pub about: String,
-    /// What is wrong.
+    /// A description of the problem.
     pub problem: String,
 }
 
 impl Finding {
-    /// Something wrong with `about`.
+    /// Creates a finding about `about`.
     pub fn new(
         chat: Option<&ChatRef>,
         about: impl fmt::Display,
@@ -42,104 +42,104 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a check looked at and found.
+/// The result of a check: what was examined, and the violated invariants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// Chats looked at.
+    /// Number of chats examined.
     pub chats: u64,
-    /// Messages looked at.
+    /// Number of messages examined.
     pub messages: u64,
-    /// Blobs looked at.
+    /// Number of blobs examined.
     pub blobs: u64,
-    /// Streams looked at.
+    /// Number of streams examined.
     pub streams: u64,
-    /// Rounds of trajectories looked at.
+    /// Number of trajectory rounds examined.
     pub rounds: u64,
-    /// Records of memories looked at.
+    /// Number of memory records examined.
     pub memories: u64,
-    /// What is wrong; empty if all is well.
+    /// The violated invariants. Empty for a sound store.
     pub findings: Vec<Finding>,
 }
 
-/// What was erased of a user, and what is left: proof by reading back.
+/// The result of erasing a user: what was erased, and what a second read still found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[must_use]
 #[non_exhaustive]
 pub struct Erasure {
-    /// Chats that were erased.
+    /// Number of erased chats.
     pub chats: u64,
-    /// Messages that were erased, on all branches.
+    /// Number of erased messages, on all branches.
     pub messages: u64,
-    /// Blobs that were erased.
+    /// Number of erased blobs.
     pub blobs: u64,
-    /// Streams that were erased.
+    /// Number of erased streams.
     pub streams: u64,
-    /// Rounds of trajectories that were erased.
+    /// Number of erased trajectory rounds.
     pub rounds: u64,
-    /// Records of memories that were erased.
+    /// Number of erased memory records.
     pub memories: u64,
-    /// Records of this user, of every kind and in every index, that a search of the whole store
-    /// found afterwards. Anything but 0 was written while the user was being erased: erase again.
+    /// Number of records of this user, of every kind and in every index, that a scan of the whole
+    /// store found afterwards. If it is not 0, records were written during the erasure: erase
+    /// again.
     pub remaining: u64,
 }
 
 impl Erasure {
-    /// What was erased, and what was found afterwards.
+    /// Creates the result for these chats, messages and remaining records.
     pub fn new(chats: u64, messages: u64, remaining: u64) -> Self {
         Self { chats, messages, blobs: 0, streams: 0, rounds: 0, memories: 0, remaining }
     }
 }
 
-/// What giving back space has brought.
+/// The result of a vacuum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Vacuumed {
-    /// Bytes the store took before.
+    /// Size of the store before, in bytes.
     pub before: u64,
-    /// Bytes it takes now.
+    /// Size of the store now, in bytes.
     pub after: u64,
 }
 
 impl Vacuumed {
-    /// Sizes before and after, in bytes.
+    /// Creates a result from the sizes before and after, in bytes.
     pub fn new(before: u64, after: u64) -> Self {
         Self { before, after }
     }
 }
 
-/// Work on a store as a whole, for its operator: not scoped by the user who asks.
+/// Operations on a store as a whole, for its operator. They are not scoped to a user.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
-    /// Checks every invariant: of the backend's own files, of the layout, of indexes, of every
-    /// chat's graph ([`check_chat_graph`]), that blobs are what their names say and are referred to
-    /// as often as they say, that streams have the chunks they say, that rounds of trajectories are
-    /// graphs, and that memories are found by their words. Changes nothing. Asks `cancel` between
-    /// chats.
+    /// Checks every invariant: the backend's own files, the schema, indexes, every chat's graph
+    /// ([`check_chat_graph`]), blob hashes and reference counts, chunk counts of streams, the
+    /// graphs of trajectory rounds, and the word index of memories. Changes nothing. Checks
+    /// `cancel` between chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
 
-    /// Erases a user: every chat with all that belongs to it, every round of a trajectory, every
-    /// memory, and every trace in the store's files that it can clear (freed pages, logs, indexes).
-    /// Then reads back. Asks `cancel` between chats; what was erased until then stays erased.
+    /// Erases a user: every chat with everything in it, every trajectory round, every memory, and
+    /// every trace in the store's files that the store can clear (freed pages, logs, indexes). Then
+    /// reads back. Checks `cancel` between chats; everything erased until then stays erased.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
 
-    /// Whoever has a chat, a round of a trajectory or a memory, ordered by id, page by page
-    /// (`limit` from 1 to [`limits::MAX_PAGE`](crate::base::limits::MAX_PAGE)).
-    /// [`Unsupported`](ErrorKind::Unsupported) where the backend cannot tell.
+    /// Lists the users that have a chat, a trajectory round or a memory, ordered by id, page by
+    /// page (`limit` from 1 to [`limits::MAX_PAGE`](crate::base::limits::MAX_PAGE)).
+    /// [`Unsupported`](ErrorKind::Unsupported) if the backend cannot list users.
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         let _ = (limit, after);
         Err(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"))
     }
 
-    /// Gives space that is not used back to the system, and clears what was deleted from it.
-    /// [`Unsupported`](ErrorKind::Unsupported) where the backend does this itself or cannot.
+    /// Returns unused space to the system and clears deleted data from it.
+    /// [`Unsupported`](ErrorKind::Unsupported) if the backend does this itself or cannot.
     async fn vacuum(&self) -> Result<Vacuumed> {
         Err(Error::new(ErrorKind::Unsupported, "vacuum", "this store has nothing to vacuum"))
     }
 
-    /// Writes one consistent state of the whole store to a new file, while it is in use. The file
-    /// is a store that can be opened. [`Invalid`](ErrorKind::Invalid) if the file exists;
-    /// [`Unsupported`](ErrorKind::Unsupported) where backups are made by other means.
+    /// Writes one consistent snapshot of the whole store to a new file, while the store is in use.
+    /// The file can be opened as a store. [`Invalid`](ErrorKind::Invalid) if the file exists;
+    /// [`Unsupported`](ErrorKind::Unsupported) if the backend has other means of backup.
     async fn backup(&self, to: &Path) -> Result<()> {
         let _ = to;
         Err(Error::new(ErrorKind::Unsupported, "backup", "this store is not backed up into a file"))

@@ -1,8 +1,8 @@
-//! Records of memories: what is kept, found by its words, and forgotten.
+//! Memory records: storing, finding and forgetting them.
 //!
-//! A store knows nothing of what a memory means or how it is ranked in the end: a provider gives
-//! the words under which a record is found, and the store gives back those that fit best by BM25
-//! and, if there are vectors, by their angle.
+//! A store does not interpret memories and does not rank them finally. A provider gives the words
+//! under which a record is found, and the store returns the records that match best by BM25 and, if
+//! there are vectors, by cosine similarity.
 
 mod bm25;
 mod find;
@@ -24,33 +24,34 @@ use crate::memory::MemoryScope;
 use crate::store::{Cursor, Page};
 use crate::{Result, UserId};
 
-/// Keeps records of memories.
+/// Stores memory records.
 ///
 /// # Contract with implementors
 ///
-/// * Scopes are exact here: a call sees what is filed under the scopes it names, and nothing else.
-///   What is visible from where, callers work out ([`MemoryScope::visible`]).
-/// * Check first ([`MemoryWrite::check`], [`MemoryFind::check`], …), then look, then write.
+/// * Scopes are exact: a call sees the records of the scopes that it names, and no others. Callers
+///   compute the scopes that are visible from a place ([`MemoryScope::visible`]).
+/// * Check the arguments first ([`MemoryWrite::check`], [`MemoryFind::check`], …), then read, then
+///   write.
 #[async_trait]
 pub trait MemoryRecordStore: Send + Sync {
-    /// Writes all of these records or none, in one transaction: none if one of them is not as
-    /// [expected](MemoryWrite::expected). All are of one user. What is written can be found at
-    /// once.
+    /// Writes all of these records or none, in one transaction. Writes nothing if one of the stored
+    /// records is not as [expected](MemoryWrite::expected). All records must belong to one user.
+    /// Written records can be found at once.
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome>;
 
-    /// Records by their ids, in the order of these; what is not there is left out.
+    /// Returns records by their ids, in the order of the ids. Missing records are left out.
     async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>>;
 
-    /// The records of a listing, the newest first, by their [place](StoredMemory::place).
+    /// Lists records, newest first by their [place](StoredMemory::place).
     async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>>;
 
-    /// The records that fit best; see [`MemoryFind`].
+    /// Finds the best-matching records; see [`MemoryFind`].
     async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound>;
 
-    /// For each of these records the ones next to it: of its scope, its kind and its source's
-    /// session, by [place](StoredMemory::place), at most so many before it and as many behind, in
-    /// their order and without itself. Nothing for one that is not there or has no source.
-    /// `each_side` is at most
+    /// Returns the neighbours of each of these records: the records of its scope, kind and source
+    /// session that are next to it by [place](StoredMemory::place), at most `each_side` before it
+    /// and as many after it, in order and without the record itself. The list is empty for a record
+    /// that does not exist or has no source. `each_side` is at most
     /// [`limits::MAX_MEMORY_NEIGHBOURS`](crate::base::limits::MAX_MEMORY_NEIGHBOURS).
     async fn memories_beside(
         &self,
@@ -59,14 +60,14 @@ pub trait MemoryRecordStore: Send + Sync {
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>>;
 
-    /// Removes records with their words and vectors, in one transaction, and reads back. Of what
-    /// comes from a source, which may be in any scope, a store may take several, each record whole:
-    /// if it breaks off, the same call takes the rest. What is forgotten by id or by source leaves
-    /// a mark without content, so that an [absent](MemoryExpected::Absent) write does not bring it
-    /// back; what is forgotten by scope takes such marks with it.
+    /// Removes records with their words and vectors in one transaction, and reads back. A removal
+    /// by source covers any number of scopes, so a store may use several transactions, each
+    /// removing whole records; if it is interrupted, the same call removes the rest. Forgetting by
+    /// id or by source leaves a mark without content, so that an [absent](MemoryExpected::Absent)
+    /// write does not restore the record. Forgetting by scope removes these marks, too.
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
 
-    /// What there is under each scope of a user, ordered by [key](MemoryScope::key).
+    /// Returns the statistics of each scope of a user, ordered by [key](MemoryScope::key).
     async fn memory_stats(
         &self,
         user: &UserId,

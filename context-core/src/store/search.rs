@@ -1,4 +1,4 @@
-//! Full-text search: what is asked and what is found.
+//! Full-text search: queries and hits.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::base::limits;
 use crate::store::{Cursor, Page};
 use crate::{BranchName, ChatId, ChatRef, MessageId, Result, Role, Timestamp, UserId};
 
-/// Where to search.
+/// The scope of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SearchScope {
@@ -21,7 +21,7 @@ pub enum SearchScope {
     Branch(ChatId, BranchName),
 }
 
-/// What to search for, and where.
+/// A full-text query.
 ///
 /// ```
 /// use context_core::store::{SearchQuery, SearchScope};
@@ -33,26 +33,26 @@ pub enum SearchScope {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// Whose messages.
+    /// The owner of the messages.
     pub user: UserId,
-    /// Which of them.
+    /// The scope of the search.
     pub scope: SearchScope,
     /// Words, as a person types them: there is no query syntax, so nothing has to be quoted and
     /// nothing can be wrong. A message is found if it has all of them, in any order;
     /// `search` of `context-store-kit` says what a word is. A text without words finds nothing.
     pub text: String,
-    /// Whether the last word may be the beginning of one: search as you type.
+    /// Whether the last word may be a prefix of a longer one, for search as you type.
     pub prefix: bool,
-    /// Only messages of these roles; all if there are none.
+    /// The roles to search. Empty for all roles.
     pub roles: Vec<Role>,
-    /// The longest page, from 1 to [`limits::MAX_PAGE`].
+    /// The maximum page length, from 1 to [`limits::MAX_PAGE`].
     pub limit: usize,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     pub after: Option<Cursor>,
 }
 
 impl SearchQuery {
-    /// Searches all chats of a user for whole words; the first twenty hits.
+    /// Creates a query for whole words in all chats of a user, with twenty hits per page.
     pub fn new(user: impl Into<UserId>, text: impl Into<String>) -> Self {
         let (scope, roles) = (SearchScope::User, Vec::new());
         Self {
@@ -66,7 +66,7 @@ impl SearchQuery {
         }
     }
 
-    /// Refuses bad ids, a text that is too long and a bad page size.
+    /// Refuses invalid ids, a text over its limit and an invalid page size.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "search";
         limits::check_id(OPERATION, "user", self.user.as_str())?;
@@ -81,26 +81,26 @@ impl SearchQuery {
     }
 }
 
-/// A message that was found.
+/// A message that matches a query.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SearchHit {
-    /// The chat it is in.
+    /// The chat of the message.
     pub chat: ChatRef,
-    /// Its id.
+    /// The id of the message.
     pub message: MessageId,
-    /// Who speaks.
+    /// The role of the author.
     pub role: Role,
-    /// When it was said.
+    /// The creation time.
     pub created_at: Timestamp,
-    /// How well it fits: higher is better. Only good for comparing hits of one search.
+    /// The relevance: higher is better. Comparable only within one search.
     pub score: f64,
-    /// The part of its text where the words are.
+    /// The part of the text that has the words.
     pub snippet: Snippet,
 }
 
 impl SearchHit {
-    /// A hit.
+    /// Creates a hit.
     pub fn new(
         chat: ChatRef,
         message: MessageId,
@@ -112,28 +112,29 @@ impl SearchHit {
     }
 }
 
-/// Full-text search over what a person would read of the messages
-/// ([`Message::readable_text`](crate::Message::readable_text)): not over JSON, ids or calls'
-/// arguments; messages as they are now, not earlier revisions.
+/// Full-text search over the human-readable text of messages
+/// ([`Message::readable_text`](crate::Message::readable_text)). JSON, ids and call arguments are
+/// not searched, nor are earlier revisions.
 #[async_trait]
 pub trait SearchStore: Send + Sync {
-    /// The best hits first; of equally good ones the newest. What a handle has written, it finds.
+    /// Returns the best hits first; of equal hits the newest first. A handle finds everything that
+    /// it has written.
     ///
     /// A chat or branch that does not exist is [`NotFound`](crate::ErrorKind::NotFound). A message
-    /// that is written while somebody pages may be seen twice or not at all.
+    /// that is written between two pages may be found twice or not at all.
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>>;
 }
 
-/// A part of a text and where the words that were looked for are in it.
+/// A part of a text, with the positions of the hits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Snippet {
-    /// The part, as it stands in the text.
+    /// The part, verbatim.
     pub text: String,
-    /// Where the words are, in bytes of `text`, in order and apart from each other.
+    /// The ranges of the hits in bytes of `text`, in order and without overlap.
     pub marks: Vec<Range<usize>>,
-    /// Whether the text begins before the part.
+    /// Whether text precedes the part.
     pub cut_before: bool,
-    /// Whether the text goes on behind it.
+    /// Whether text follows the part.
     pub cut_after: bool,
 }

@@ -1,5 +1,5 @@
-//! Streams: answers in flight, kept chunk by chunk, so that a reader who lost the connection goes
-//! on where they were.
+//! Streams: answers in flight, stored chunk by chunk, so that a reader that lost its connection can
+//! resume.
 
 mod life;
 
@@ -15,30 +15,30 @@ use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
 pub use life::AppendPlace;
 
-/// Where a stream is in its life.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StreamState {
-    /// Nobody writes it yet.
+    /// No writer has claimed the stream yet.
     Queued,
     /// A writer has claimed it.
     Running,
-    /// It ended well.
+    /// The stream ended successfully.
     Completed,
-    /// It ended with an error.
+    /// The stream ended with an error.
     Failed,
-    /// It was cancelled.
+    /// The stream was cancelled.
     Cancelled,
 }
 
 impl StreamState {
-    /// Whether no chunk follows any more.
+    /// Returns whether the stream has ended and no chunk can follow.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -49,70 +49,70 @@ impl StreamState {
         }
     }
 
-    /// The state of this name.
+    /// Parses the stable name.
     pub fn from_name(name: &str) -> Option<Self> {
         let all = [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
         all.into_iter().find(|state| state.as_str() == name)
     }
 }
 
-/// A stream as it is stored, without its chunks.
+/// A stored stream, without its chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StoredStream {
-    /// Unique in its chat.
+    /// The id, unique in its chat.
     pub id: StreamId,
-    /// Where it is in its life.
+    /// The state.
     pub state: StreamState,
-    /// How often it was begun anew: chunks of another run are others.
+    /// Number of times the stream was reopened. Chunks of different runs are unrelated.
     pub run: u32,
-    /// Who claimed it last.
+    /// The last writer that claimed the stream.
     pub writer: Option<StreamWriter>,
-    /// How many chunks there are; the offset of the next one.
+    /// Number of chunks, which is the offset of the next one.
     pub chunks: u64,
-    /// How many bytes they have together.
+    /// Total size of the chunks in bytes.
     pub bytes: u64,
-    /// What went wrong, if it failed.
+    /// The error, if the stream failed.
     pub error: Option<String>,
-    /// When it was created.
+    /// The creation time.
     pub created_at: Timestamp,
-    /// When this run was first claimed.
+    /// The time when this run was first claimed.
     pub started_at: Option<Timestamp>,
-    /// When somebody first asked to cancel this run.
+    /// The time of the first cancel request of this run.
     pub cancel_requested_at: Option<Timestamp>,
-    /// When this run ended.
+    /// The time when this run ended.
     pub finished_at: Option<Timestamp>,
-    /// When it was last written to; never goes backwards.
+    /// The time of the last write. Never goes backwards.
     pub updated_at: Timestamp,
 }
 
-/// A claim to be the one who writes a stream.
+/// A claim to be the writer of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamClaim {
-    /// Who. A name that nobody else uses: who claims again under the same name, after a lost reply,
-    /// has still won.
+    /// The writer, under a name that no other writer uses. A repeated claim under the same name,
+    /// after a lost reply, still succeeds.
     pub writer: StreamWriter,
-    /// Takes a running stream over from a writer who was not heard of after this.
+    /// If set, the claim takes over a running stream whose writer has not written since this time.
     pub idle_since: Option<Timestamp>,
-    /// Now.
+    /// The current time.
     pub at: Timestamp,
 }
 
 impl StreamClaim {
-    /// Claims a stream that nobody writes.
+    /// Creates a claim for a stream without a writer.
     pub fn new(writer: impl Into<StreamWriter>, at: Timestamp) -> Self {
         Self { writer: writer.into(), idle_since: None, at }
     }
 
-    /// Takes it over if its writer was not heard of after this.
+    /// Takes the stream over if its writer has not written since this time.
     #[must_use]
     pub fn take_over(mut self, idle_since: Timestamp) -> Self {
         self.idle_since = Some(idle_since);
         self
     }
 
-    /// Refuses bad names.
+    /// Refuses invalid names.
     pub fn check(&self, chat: &ChatRef, stream: &StreamId) -> Result<()> {
         const OPERATION: &str = "claim_stream";
         limits::check_stream(OPERATION, chat, stream)?;
@@ -120,20 +120,20 @@ impl StreamClaim {
     }
 }
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamEnd {
-    /// Well.
+    /// A successful end.
     Completed,
-    /// With this error, for people.
+    /// A failure with a human-readable error.
     Failed(String),
-    /// Because it was asked to.
+    /// An end because of a cancel request.
     Cancelled,
 }
 
 impl StreamEnd {
-    /// The state it leaves.
+    /// Returns the final state of the stream.
     pub fn state(&self) -> StreamState {
         match self {
             Self::Completed => StreamState::Completed,
@@ -143,24 +143,24 @@ impl StreamEnd {
     }
 }
 
-/// What a writer adds. `Debug` shows how many chunks, not which.
+/// Chunks that a writer appends. `Debug` shows the number of chunks, not their bytes.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamAppend {
-    /// Who writes.
+    /// The writer.
     pub writer: StreamWriter,
-    /// The offset of the first chunk: how many there are before it.
+    /// The offset of the first chunk: the number of chunks before it.
     pub offset: u64,
-    /// The chunks; none to say that the writer is still there.
+    /// The chunks. Empty for a heartbeat of the writer.
     pub chunks: Vec<Bytes>,
-    /// Ends the stream behind them, in the same transaction.
+    /// Ends the stream after the chunks, in the same transaction.
     pub end: Option<StreamEnd>,
-    /// Now.
+    /// The current time.
     pub at: Timestamp,
 }
 
 impl StreamAppend {
-    /// Adds chunks from an offset on.
+    /// Creates an append of chunks at an offset.
     pub fn new(
         writer: impl Into<StreamWriter>,
         offset: u64,
@@ -171,19 +171,19 @@ impl StreamAppend {
         Self { writer: writer.into(), offset, chunks, end: None, at }
     }
 
-    /// Ends the stream behind them.
+    /// Ends the stream after the chunks.
     #[must_use]
     pub fn end(mut self, end: StreamEnd) -> Self {
         self.end = Some(end);
         self
     }
 
-    /// How many bytes the chunks have.
+    /// Returns the total size of the chunks in bytes.
     pub fn bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
     }
 
-    /// Refuses bad names, too many chunks and too large ones.
+    /// Refuses invalid names, too many chunks, and chunks or an error over their limits.
     pub fn check(&self, chat: &ChatRef, stream: &StreamId) -> Result<()> {
         const OPERATION: &str = "append_stream";
         limits::check_stream(OPERATION, chat, stream)?;
@@ -215,96 +215,97 @@ impl fmt::Debug for StreamAppend {
     }
 }
 
-/// What became of a change of a stream. Each holds the stream as it is now.
+/// The outcome of a change of a stream. Each variant holds the current stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub enum StreamOutcome {
-    /// It was written.
+    /// The change was written.
     Applied(StoredStream),
-    /// It had been written before, by a call whose reply was lost; nothing was written now.
+    /// The change had been written before, by a call whose reply was lost. Nothing was written now.
     Replayed(StoredStream),
-    /// Nothing was written: another writer has it, it has ended, or it is elsewhere.
+    /// Nothing was written: another writer owns the stream, the stream has ended, or the offset is
+    /// wrong.
     Refused(StoredStream),
 }
 
 impl StreamOutcome {
-    /// The stream, whatever became of the change.
+    /// Returns the stream, whatever the outcome.
     pub fn stream(&self) -> &StoredStream {
         let (Self::Applied(stream) | Self::Replayed(stream) | Self::Refused(stream)) = self;
         stream
     }
 
-    /// Whether what was asked for is in the store.
+    /// Returns whether the requested change is in the store.
     pub fn is_done(&self) -> bool {
         !matches!(self, Self::Refused(_))
     }
 }
 
-/// A part of a stream, read in one consistent state.
+/// A part of a stream, read as one consistent state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamPart {
-    /// The stream. If it has ended and the part reaches its last chunk, nothing follows.
+    /// The stream. If it has ended and the part includes its last chunk, no chunk follows.
     pub stream: StoredStream,
     /// The offset of the first chunk.
     pub offset: u64,
-    /// The chunks, without a gap.
+    /// The chunks, without gaps.
     pub chunks: Vec<Bytes>,
 }
 
 impl StreamPart {
-    /// Chunks of a stream from an offset on.
+    /// Creates a part from chunks at an offset.
     pub fn new(stream: StoredStream, offset: u64, chunks: Vec<Bytes>) -> Self {
         Self { stream, offset, chunks }
     }
 
-    /// Where to read on.
+    /// Returns the offset of the next chunk to read.
     pub fn next(&self) -> u64 {
         self.offset + self.chunks.len() as u64
     }
 
-    /// Whether nothing follows.
+    /// Returns whether no chunk follows.
     pub fn is_last(&self) -> bool {
         self.stream.state.is_final() && self.next() >= self.stream.chunks
     }
 }
 
-/// Which streams are removed.
+/// A filter for the streams to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamPrune {
-    /// Whose.
+    /// The owner of the chats.
     pub user: UserId,
-    /// Of one chat; of all, if there is none.
+    /// The chat to prune. `None`: all chats of the user.
     pub chat: Option<ChatId>,
-    /// Those that ended then or before.
+    /// Streams that ended at or before this time are removed.
     pub finished_until: Timestamp,
-    /// Also those that have not ended and were last written to then or before.
+    /// If set, unfinished streams that were last written at or before this time are removed, too.
     pub idle_since: Option<Timestamp>,
 }
 
 impl StreamPrune {
-    /// What ended then or before.
+    /// Selects streams that ended at or before this time.
     pub fn new(user: impl Into<UserId>, finished_until: Timestamp) -> Self {
         Self { user: user.into(), chat: None, finished_until, idle_since: None }
     }
 
-    /// Of this chat alone.
+    /// Restricts the removal to one chat.
     #[must_use]
     pub fn of_chat(mut self, chat: impl Into<ChatId>) -> Self {
         self.chat = Some(chat.into());
         self
     }
 
-    /// Also what its writer has left behind.
+    /// Includes unfinished streams that their writers have abandoned.
     #[must_use]
     pub fn abandoned(mut self, idle_since: Timestamp) -> Self {
         self.idle_since = Some(idle_since);
         self
     }
 
-    /// Whether a stream goes.
+    /// Returns whether a stream is removed.
     pub fn takes(&self, stream: &StoredStream) -> bool {
         match stream.finished_at {
             Some(at) => at <= self.finished_until,
@@ -312,7 +313,7 @@ impl StreamPrune {
         }
     }
 
-    /// Refuses a bad user or chat.
+    /// Refuses an invalid user or chat.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "prune_streams";
         limits::check_id(OPERATION, "user", self.user.as_str())?;
@@ -320,20 +321,20 @@ impl StreamPrune {
     }
 }
 
-/// What a removal of streams did.
+/// The result of a removal of streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StreamsPruned {
-    /// How many streams are gone.
+    /// Number of removed streams.
     pub streams: u64,
-    /// How many chunks they had.
+    /// Number of their chunks.
     pub chunks: u64,
-    /// How many bytes those had.
+    /// Total size of the deleted blobs in bytes.
     pub bytes: u64,
 }
 
 impl StreamsPruned {
-    /// Counts one more.
+    /// Adds a stream to the counts.
     pub fn count(&mut self, stream: &StoredStream) {
         self.streams += 1;
         self.chunks += stream.chunks;
@@ -341,23 +342,23 @@ impl StreamsPruned {
     }
 }
 
-/// Keeps answers in flight.
+/// Stores answers in flight.
 ///
-/// A stream belongs to a chat and goes with it. One writer at a time appends to it; chunks are
-/// numbered from 0 without a gap, and any number of readers begin at any of them. What a chunk is,
-/// the caller decides: an event, a line, some bytes.
+/// A stream belongs to a chat and is deleted with it. One writer at a time appends to it. Chunks
+/// are numbered from 0 without gaps, and any number of readers start at any of them. The caller
+/// decides what a chunk is: an event, a line, some bytes.
 ///
-/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call, a stream
-/// that does not exist is so for those that change one. Streams are no change of the chat:
-/// [`Chat::updated_at`](crate::store::Chat::updated_at) stays.
+/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call. A stream
+/// that does not exist is `NotFound` for calls that change one. Calls on streams do not change the
+/// chat: [`Chat::updated_at`](crate::store::Chat::updated_at) stays.
 ///
-/// Contract with implementors, beside that of [`Store`](crate::Store): each call is one
-/// transaction; what a call does to a stream is what the methods of [`StoredStream`] do; every
-/// change may be sent again after a lost reply, and is then [`Replayed`](StreamOutcome::Replayed)
-/// or changes nothing. A reader never sees an end before the chunks that stand before it.
+/// Contract with implementors, in addition to that of [`Store`](crate::Store): each call is one
+/// transaction. The methods of [`StoredStream`] define the effect of each call. Every change may be
+/// repeated after a lost reply, and is then [`Replayed`](StreamOutcome::Replayed) or changes
+/// nothing. A reader never sees the end of a stream before the chunks that precede it.
 #[async_trait]
 pub trait StreamStore: Send + Sync {
-    /// Creates a stream that waits for its writer. One that exists is left unchanged:
+    /// Creates a queued stream. An existing stream is left unchanged, and the outcome is
     /// [`Replayed`](StreamOutcome::Replayed).
     async fn create_stream(
         &self,
@@ -366,8 +367,8 @@ pub trait StreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<StreamOutcome>;
 
-    /// Claims a stream: of all who do, one wins. [`Refused`](StreamOutcome::Refused) if it runs
-    /// under another writer, or has ended.
+    /// Claims a stream. Of all claims, one wins. [`Refused`](StreamOutcome::Refused) if another
+    /// writer runs the stream, or if it has ended.
     async fn claim_stream(
         &self,
         chat: &ChatRef,
@@ -375,8 +376,8 @@ pub trait StreamStore: Send + Sync {
         claim: &StreamClaim,
     ) -> Result<StreamOutcome>;
 
-    /// Adds chunks at the end, and may end the stream. [`Refused`](StreamOutcome::Refused) if the
-    /// writer is not the one who claimed it, or the offset is not where the stream ends.
+    /// Appends chunks, and may end the stream. [`Refused`](StreamOutcome::Refused) if the writer is
+    /// not the one that claimed the stream, or if the offset is not the end of the stream.
     async fn append_stream(
         &self,
         chat: &ChatRef,
@@ -384,8 +385,8 @@ pub trait StreamStore: Send + Sync {
         append: StreamAppend,
     ) -> Result<StreamOutcome>;
 
-    /// Asks for an end. A stream that waits for its writer is cancelled, one that runs notes that
-    /// it was asked: its writer sees it with the next append. One that has ended stays as it is.
+    /// Requests cancellation. A queued stream is cancelled. A running stream records the request,
+    /// and its writer sees it with the next append. A stream that has ended is left unchanged.
     async fn cancel_stream(
         &self,
         chat: &ChatRef,
@@ -393,8 +394,8 @@ pub trait StreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<StoredStream>;
 
-    /// Begins a stream that has ended anew, without chunks; `run` is the one that the caller has
-    /// seen. [`Refused`](StreamOutcome::Refused) if it has not ended, or is of another run.
+    /// Restarts a stream that has ended, without chunks. `run` is the run that the caller has seen.
+    /// [`Refused`](StreamOutcome::Refused) if the stream has not ended, or is in another run.
     async fn reopen_stream(
         &self,
         chat: &ChatRef,
@@ -403,12 +404,12 @@ pub trait StreamStore: Send + Sync {
         at: Timestamp,
     ) -> Result<StreamOutcome>;
 
-    /// A stream, if there is one.
+    /// Returns a stream, if it exists.
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>>;
 
-    /// Reads chunks from an offset on: at most `limit` (from 1 to [`limits::MAX_PAGE`]), and of at
-    /// most [`limits::MAX_STREAM_PAGE_BYTES`] together, but at least one if there is one. Behind
-    /// the end there are none.
+    /// Reads chunks from an offset on: at most `limit` chunks (from 1 to [`limits::MAX_PAGE`]) and
+    /// at most [`limits::MAX_STREAM_PAGE_BYTES`] bytes, but at least one chunk if there is one. An
+    /// offset past the end reads none.
     async fn read_stream(
         &self,
         chat: &ChatRef,
@@ -417,7 +418,8 @@ pub trait StreamStore: Send + Sync {
         limit: usize,
     ) -> Result<Option<StreamPart>>;
 
-    /// The streams of a chat, ordered by id, page by page (`limit` from 1 to [`limits::MAX_PAGE`]).
+    /// Lists the streams of a chat, ordered by id, page by page (`limit` from 1 to
+    /// [`limits::MAX_PAGE`]).
     async fn streams(
         &self,
         chat: &ChatRef,
@@ -425,9 +427,9 @@ pub trait StreamStore: Send + Sync {
         after: Option<&Cursor>,
     ) -> Result<Page<StoredStream>>;
 
-    /// Removes a stream with its chunks. False if there was none.
+    /// Removes a stream with its chunks. Returns false if it did not exist.
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool>;
 
-    /// Removes streams that ended long ago.
+    /// Removes the streams that the filter selects.
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned>;
 }

@@ -1,4 +1,4 @@
-//! Trajectories as stores keep them.
+//! The storage interface of trajectories.
 
 use crate::trajectory::AgentRef;
 use crate::trajectory::RoundRef;
@@ -15,36 +15,37 @@ use crate::trajectory::{
 use crate::{ChatId, Error, MessageId, Result, SessionId, Timestamp, UserId};
 
 impl RoundRef {
-    /// The place of a round in listings.
+    /// Returns the cursor of a round in listings.
     pub fn cursor(&self) -> Cursor {
         let place = (&self.agent.session, self.agent.agent, self.round);
         Cursor::new(serde_json::to_string(&place).expect("texts and numbers print as JSON"))
     }
 }
 
-/// What is to be written to one round, in one transaction. `Debug` shows how much, not what.
+/// Changes to one round, written in one transaction. `Debug` shows the number of changes, not their
+/// content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RoundCommit {
-    /// How many commits the round has had before: 0 for one that is not there.
+    /// Number of earlier commits of the round: 0 for a round that does not exist.
     pub expected: u64,
-    /// Names this commit, so that it is known when it is sent again after a lost reply. A name that
-    /// nobody else uses.
+    /// An idempotency key that no other commit uses. It identifies a commit that is repeated after
+    /// a lost reply.
     pub key: CommitKey,
-    /// What was done, in order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
-    /// The head that it leaves. Its revision is one above what was expected.
+    /// The resulting head of the round. Its revision is one higher than `expected`.
     pub head: RoundHead,
 }
 
 impl RoundCommit {
-    /// Changes that leave a head.
+    /// Creates a commit from changes and the resulting head.
     pub fn new(key: impl Into<CommitKey>, changes: Vec<Change>, head: RoundHead) -> Self {
         Self { expected: head.revision.saturating_sub(1), key: key.into(), changes, head }
     }
 
-    /// Refuses bad names, wrong numbers and what is too large. What changes do to each other,
-    /// stores need not check: who makes them has.
+    /// Refuses invalid names and numbers, and values over the limits. Stores need not check that
+    /// the changes are consistent with each other: their author has done so.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "record_round";
         self.head.round.agent.check(OPERATION)?;
@@ -57,7 +58,7 @@ impl RoundCommit {
             .with("expected", self.expected)
             .with("revision", self.head.revision));
         }
-        // Databases count in signed numbers.
+        // Databases store signed numbers.
         for (what, number) in
             [("agent", self.head.round.agent.agent), ("round", self.head.round.round)]
         {
@@ -148,42 +149,42 @@ impl std::fmt::Debug for RoundCommit {
     }
 }
 
-/// What became of a commit to a round.
+/// The outcome of a commit to a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub enum RecordOutcome {
-    /// It was written.
+    /// The commit was written.
     Applied,
-    /// It had been written before, and was the round's last; nothing was written now.
+    /// The commit had been written before, as the round's last one. Nothing was written now.
     Replayed,
-    /// Nothing was written: somebody else wrote to the round.
+    /// Nothing was written, because another writer has changed the round.
     Conflict {
-        /// How many commits the round has had; 0 if it is not there.
+        /// The actual number of commits of the round; 0 if the round does not exist.
         actual: u64,
     },
 }
 
-/// Which rounds are listed.
+/// A query for a listing of rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoundQuery {
-    /// Whose.
+    /// The owner of the chats.
     pub user: UserId,
-    /// Of one session; of all, if there is none.
+    /// The session. `None`: all sessions.
     pub session: Option<SessionId>,
-    /// Of one agent of it; of all, if there is none.
+    /// The agent. `None`: all agents.
     pub agent: Option<u32>,
-    /// Those with a lower number than this.
+    /// If set, only rounds with a lower number.
     pub before: Option<u32>,
-    /// How many, from 1 to [`limits::MAX_PAGE`].
+    /// The maximum page length, from 1 to [`limits::MAX_PAGE`].
     pub limit: usize,
-    /// Behind this place.
+    /// The cursor of the previous page.
     pub after: Option<Cursor>,
 }
 
 impl RoundQuery {
-    /// All rounds of a user.
+    /// Creates a query for all rounds of a user.
     pub fn of_user(user: impl Into<UserId>) -> Self {
         Self {
             user: user.into(),
@@ -195,7 +196,7 @@ impl RoundQuery {
         }
     }
 
-    /// All rounds of an agent.
+    /// Creates a query for all rounds of an agent.
     pub fn of_agent(agent: &AgentRef) -> Self {
         Self {
             session: Some(agent.session.clone()),
@@ -204,35 +205,35 @@ impl RoundQuery {
         }
     }
 
-    /// Of one session.
+    /// Restricts the query to one session.
     #[must_use]
     pub fn session(mut self, session: impl Into<SessionId>) -> Self {
         self.session = Some(session.into());
         self
     }
 
-    /// Those with a lower number.
+    /// Restricts the query to rounds with a lower number.
     #[must_use]
     pub fn before(mut self, round: u32) -> Self {
         self.before = Some(round);
         self
     }
 
-    /// At most so many.
+    /// Sets the maximum page length.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Behind this place.
+    /// Starts after the previous page.
     #[must_use]
     pub fn after(mut self, cursor: Option<Cursor>) -> Self {
         self.after = cursor;
         self
     }
 
-    /// Where to begin: behind the round of this session, agent and number.
+    /// Parses the cursor into session, agent and round number. The page starts after this round.
     pub fn behind(&self) -> Result<Option<(SessionId, u32, u32)>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         serde_json::from_str(cursor.as_str())
@@ -240,7 +241,7 @@ impl RoundQuery {
             .map_err(|_| Error::invalid("rounds", "not a cursor of this listing"))
     }
 
-    /// Refuses bad names, and pages of a wrong size.
+    /// Refuses invalid names and page sizes.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "rounds";
         limits::check_id(OPERATION, "user", self.user.as_str())?;
@@ -251,66 +252,66 @@ impl RoundQuery {
     }
 }
 
-/// A node that stands for a message.
+/// A node that represents a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct MessageNode {
     /// The agent.
     #[serde(flatten)]
     pub agent: AgentRef,
-    /// Its node.
+    /// The node.
     pub node: NodeId,
 }
 
 impl MessageNode {
-    /// A node of an agent.
+    /// Creates a reference to a node of an agent.
     pub fn new(agent: AgentRef, node: NodeId) -> Self {
         Self { agent, node }
     }
 }
 
-/// Which rounds are removed.
+/// A filter for the rounds to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoundPrune {
-    /// Whose.
+    /// The owner of the chats.
     pub user: UserId,
-    /// Of one session; of all, if there is none.
+    /// The session. `None`: all sessions.
     pub session: Option<SessionId>,
-    /// Of one agent of it.
+    /// The agent. `None`: all agents.
     pub agent: Option<u32>,
-    /// Only those last written to then or before.
+    /// If set, only rounds that were last written at or before this time.
     pub updated_until: Option<Timestamp>,
 }
 
 impl RoundPrune {
-    /// All rounds of a user.
+    /// Creates a query for all rounds of a user.
     pub fn of_user(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), session: None, agent: None, updated_until: None }
     }
 
-    /// Of one session.
+    /// Restricts the query to one session.
     #[must_use]
     pub fn session(mut self, session: impl Into<SessionId>) -> Self {
         self.session = Some(session.into());
         self
     }
 
-    /// Of one agent; of all sessions, if none is named.
+    /// Restricts the removal to one agent number, in all sessions if no session is set.
     #[must_use]
     pub fn agent(mut self, agent: u32) -> Self {
         self.agent = Some(agent);
         self
     }
 
-    /// Only those last written to then or before.
+    /// Restricts the removal to rounds that were last written at or before this time.
     #[must_use]
     pub fn updated_until(mut self, at: Timestamp) -> Self {
         self.updated_until = Some(at);
         self
     }
 
-    /// Whether a round goes.
+    /// Returns whether a round is removed.
     pub fn takes(&self, head: &RoundHead) -> bool {
         let RoundRef { agent, .. } = &head.round;
         agent.user == self.user
@@ -319,7 +320,7 @@ impl RoundPrune {
             && self.updated_until.is_none_or(|until| head.updated_at <= until)
     }
 
-    /// Refuses bad names.
+    /// Refuses invalid names.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "prune_rounds";
         limits::check_id(OPERATION, "user", self.user.as_str())?;
@@ -329,53 +330,55 @@ impl RoundPrune {
     }
 }
 
-/// What a removal of rounds did.
+/// The result of a removal of rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RoundsPruned {
-    /// How many rounds are gone.
+    /// Number of removed rounds.
     pub rounds: u64,
-    /// How many nodes they had.
+    /// Number of their nodes.
     pub nodes: u64,
 }
 
 impl RoundsPruned {
-    /// Counts one more.
+    /// Adds a round to the counts.
     pub fn count(&mut self, head: &RoundHead) {
         self.rounds += 1;
         self.nodes += u64::from(head.nodes);
     }
 }
 
-/// Keeps what happened in runs of agents, round by round.
+/// Stores the trajectories of agent runs, round by round.
 ///
-/// Contract with implementors, beside that of [`Store`](crate::Store): a commit is one transaction,
-/// applied if the round has had as many commits as expected, and doing what [`RoundRecord::apply`]
-/// does. A commit that carries the key of the round's last one, and its revision, is
+/// Contract with implementors, in addition to that of [`Store`](crate::Store): a commit is one
+/// transaction. It is applied if the round has had as many commits as expected, with the effect of
+/// [`RoundRecord::apply`]. A commit with the key and the revision of the round's last one is
 /// [`Replayed`](RecordOutcome::Replayed). Call [`RoundCommit::check`], [`RoundQuery::check`] and
-/// [`RoundPrune::check`] first. What comes back is equal to what went in: times, versions, digits
-/// and the order of keys in JSON, any character in any text. Two agents, sessions or users never
-/// see each other's rounds.
+/// [`RoundPrune::check`] first. Rounds are returned exactly as they were written: timestamps,
+/// versions, digits and key order of JSON, any character in any text. Two agents, sessions or users
+/// never see each other's rounds.
 ///
-/// Databases have a table for each kind of nodes, with a column for each field, so that people can
-/// ask with plain SQL.
+/// Databases have one table per kind of node with one column per field, so that trajectories can be
+/// queried with plain SQL.
 #[async_trait]
 pub trait TrajectoryStore: Send + Sync {
-    /// Writes to a round, creating it with its first commit.
+    /// Writes to a round. The first commit creates the round.
     async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome>;
 
-    /// The rounds of an agent with these numbers that are there, whole, by number; each as it was
-    /// at one time. A range over all of them reads all of them: ask for what you look at.
+    /// Returns the rounds of an agent in this range of numbers that exist, complete and ordered by
+    /// number. Each round is a consistent snapshot. A range over all rounds reads all of them, so
+    /// ask only for the rounds that are needed.
     async fn load_rounds(
         &self,
         agent: &AgentRef,
         rounds: RangeInclusive<u32>,
     ) -> Result<Vec<RoundRecord>>;
 
-    /// The heads of rounds: by session and agent ascending, of each agent the highest round first.
+    /// Lists the heads of rounds, ordered by session and agent ascending, and by round number
+    /// descending.
     async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>>;
 
-    /// The nodes that stand for a message of a user's chat, ordered.
+    /// Lists the nodes that represent a message of a user's chat, in order.
     async fn nodes_of_message(
         &self,
         user: &UserId,
@@ -383,6 +386,6 @@ pub trait TrajectoryStore: Send + Sync {
         message: &MessageId,
     ) -> Result<Vec<MessageNode>>;
 
-    /// Removes rounds.
+    /// Removes the rounds that the filter selects.
     async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned>;
 }

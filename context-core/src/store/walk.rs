@@ -1,12 +1,12 @@
-//! Walks over stored keys that end whatever the store answers.
+//! Iteration over stored keys that terminates whatever the store returns.
 
 use std::fmt::Display;
 
 use crate::store::{Cursor, Page};
 use crate::{Error, ErrorKind, Result};
 
-/// The order of the keys of a walk: each is above the one before. A damaged index can answer with
-/// keys that it has answered before; a walk that goes on behind the last one would never end.
+/// A check that the keys of a walk strictly increase. A damaged index may return keys that it has
+/// returned before; a walk that continues after the last key would then never end.
 ///
 /// ```
 /// use context_core::store::KeyOrder;
@@ -25,17 +25,17 @@ pub struct KeyOrder<K> {
 }
 
 impl<K: Ord> KeyOrder<K> {
-    /// The order of a walk over things of this name, for this operation.
+    /// Creates the check for a walk of this operation over things of this name.
     pub fn new(operation: &'static str, thing: &'static str) -> Self {
         Self { operation, thing, last: None }
     }
 
-    /// The same for a walk that goes on behind a key.
+    /// Creates the check for a walk that continues after a key.
     pub fn after(operation: &'static str, thing: &'static str, last: Option<K>) -> Self {
         Self { operation, thing, last }
     }
 
-    /// Takes the next key. [`ErrorKind::Corrupt`] if it is not above the last one.
+    /// Checks the next key. [`ErrorKind::Corrupt`] if it is not greater than the last one.
     pub fn next(&mut self, key: K) -> Result<()> {
         if self.last.as_ref().is_some_and(|last| *last >= key) {
             return Err(out_of_order(self.operation, self.thing));
@@ -45,9 +45,9 @@ impl<K: Ord> KeyOrder<K> {
     }
 }
 
-/// A walk over the pages of a listing, whose cursors are opaque. It remembers one cursor, a later
-/// one each time that it has taken twice as many pages, and so notices every circle after a few
-/// rounds of it.
+/// A cycle detector for the pages of a listing, whose cursors are opaque. It remembers one cursor,
+/// and replaces it whenever the number of pages has doubled (Brent's algorithm). So it detects
+/// every cycle after a few rounds through it.
 ///
 /// ```
 /// use context_core::store::{Cursor, Page, PageWalk};
@@ -65,18 +65,18 @@ pub struct PageWalk {
     thing: &'static str,
     anchor: Option<Cursor>,
     pages: usize,
-    /// At which page the anchor moves.
+    /// The number of pages at which the anchor moves.
     moves: usize,
 }
 
 impl PageWalk {
-    /// A walk over things of this name, for this operation.
+    /// Creates the detector for a walk of this operation over things of this name.
     pub fn new(operation: &'static str, thing: &'static str) -> Self {
         Self { operation, thing, anchor: None, pages: 0, moves: 1 }
     }
 
-    /// Takes a page and returns where to go on. [`ErrorKind::Corrupt`] if that is where the walk
-    /// has been.
+    /// Takes a page and returns the cursor of the next one. [`ErrorKind::Corrupt`] if that cursor
+    /// was seen before.
     pub fn next<T>(&mut self, page: &Page<T>) -> Result<Option<Cursor>> {
         let Some(next) = &page.next else { return Ok(None) };
         if self.anchor.as_ref() == Some(next) {

@@ -1,4 +1,4 @@
-//! What a node holds: a value for each field of its kind.
+//! The body of a node: a value for each field of its kind.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -10,20 +10,20 @@ use super::{Field, FieldForm, NodeKind, TrajectoryError};
 use crate::Json;
 use crate::base::JsonMap;
 
-/// What a field of a node holds. `Debug` shows no content.
+/// The value of a field. `Debug` shows no content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldValue {
     /// Text.
     Text(Arc<str>),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
     /// JSON, as it was written.
     Json(Json),
 }
 
 impl FieldValue {
-    /// The text, if it is one.
+    /// Returns the text, if this is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -31,7 +31,7 @@ impl FieldValue {
         }
     }
 
-    /// As JSON.
+    /// Returns the value as JSON.
     pub fn to_json(&self) -> Json {
         match self {
             Self::Text(text) => Json::from(&**text),
@@ -42,7 +42,7 @@ impl FieldValue {
         }
     }
 
-    /// How many bytes it is long.
+    /// Returns the length of the value in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -51,7 +51,7 @@ impl FieldValue {
         }
     }
 
-    /// What JSON is as a field of this form; nothing if it is of another.
+    /// Parses JSON as a value of this form. Returns `None` if the JSON has another form.
     pub(super) fn read(form: FieldForm, json: &Json) -> Option<Self> {
         match form {
             FieldForm::Text => json.parse::<String>().ok().map(|text| Self::Text(text.into())),
@@ -90,7 +90,7 @@ impl Serialize for FieldValue {
 
 impl From<&str> for FieldValue {
     fn from(text: &str) -> Self {
-        // Most texts of most nodes are empty, and all empty ones are one.
+        // Most texts are empty, so all empty texts share one allocation.
         Self::Text(if text.is_empty() { Arc::default() } else { text.into() })
     }
 }
@@ -119,7 +119,7 @@ impl From<serde_json::Value> for FieldValue {
     }
 }
 
-/// What fields hold that are not given, by kind, in the order of the table. All nodes share them.
+/// The default values of fields, by kind, in table order. All nodes share them.
 static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; NodeKind::ALL.len()]> = LazyLock::new(|| {
     let read = |field: &Field| {
         let json = Json::from_text(field.default?).expect("defaults are JSON");
@@ -128,8 +128,7 @@ static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; NodeKind::ALL.len()]> = La
     NodeKind::ALL.map(|kind| kind.fields().iter().map(read).collect())
 });
 
-/// What a node holds. Fields and their meaning are in [`NodeKind::fields`]; those not given are
-/// what the table says.
+/// The body of a node. [`NodeKind::fields`] defines the fields and their defaults.
 ///
 /// ```
 /// use context_core::trajectory::{NodeBody, NodeKind, TrajectoryError};
@@ -142,13 +141,13 @@ static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; NodeKind::ALL.len()]> = La
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeBody {
     kind: NodeKind,
-    /// In the order of the table.
+    /// In table order.
     values: Box<[FieldValue]>,
 }
 
 impl NodeBody {
-    /// A node of this kind, from JSON by name. Refuses unknown fields, missing ones, and those of
-    /// another form.
+    /// Creates a body from JSON values by field name. Refuses unknown fields, missing required
+    /// fields, and values of another form.
     pub fn new(kind: NodeKind, fields: &JsonMap) -> Result<Self, TrajectoryError> {
         let mut values: Vec<Option<FieldValue>> = vec![None; kind.fields().len()];
         for (name, json) in fields {
@@ -158,8 +157,8 @@ impl NodeBody {
         Self::complete(kind, values)
     }
 
-    /// A node of this kind, from values in the order of its fields, as stores have them; none
-    /// stands for what the table says.
+    /// Creates a body from values in field order, as stores have them. `None` is replaced by the
+    /// default.
     pub fn from_values(
         kind: NodeKind,
         values: impl IntoIterator<Item = Option<FieldValue>>,
@@ -193,17 +192,17 @@ impl NodeBody {
         Self::complete(kind, values.collect()).expect("what must be given stands first")
     }
 
-    /// A question.
+    /// Creates a query body: the user's question.
     pub fn query(text: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::Query, [FieldValue::Text(text.into())])
     }
 
-    /// A conclusion.
+    /// Creates a state body: a conclusion.
     pub fn state(content: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::State, [FieldValue::Text(content.into())])
     }
 
-    /// An action: the name of a tool and what it is called with, an object. Its output is to come.
+    /// Creates an action body: a tool name and its parameters, an object. The output is set later.
     pub fn action(name: impl Into<Arc<str>>, params: impl Into<Json>) -> Self {
         Self::of(
             NodeKind::Action,
@@ -211,12 +210,12 @@ impl NodeBody {
         )
     }
 
-    /// An answer.
+    /// Creates a response body.
     pub fn response(text: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::Response, [FieldValue::Text(text.into())])
     }
 
-    /// A piece of knowledge, and of which sort it is.
+    /// Creates a knowledge body from a sort and the content.
     pub fn knowledge(sort: impl Into<Arc<str>>, content: impl Into<Arc<str>>) -> Self {
         Self::of(
             NodeKind::Knowledge,
@@ -224,28 +223,28 @@ impl NodeBody {
         )
     }
 
-    /// A tool: what it takes and what it returns.
+    /// Creates a tool body from the tool's parameters and return value.
     pub fn tool(params: impl Into<Json>, returns: impl Into<Json>) -> Self {
         let both = [params.into(), returns.into()];
         Self::of(NodeKind::Tool, both.map(|json| FieldValue::Json(json.compact())))
     }
 
-    /// A table in a file.
+    /// Creates a table body from the path of its file.
     pub fn table(path: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::Table, [FieldValue::Text(path.into())])
     }
 
-    /// A column of a table, which is named by its label.
+    /// Creates a column body from the name of its table. The label of the node names the column.
     pub fn column(table: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::Column, [FieldValue::Text(table.into())])
     }
 
-    /// A file.
+    /// Creates a file body.
     pub fn file(path: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::File, [FieldValue::Text(path.into())])
     }
 
-    /// A program and its language.
+    /// Creates a script body from a program and its language.
     pub fn script(content: impl Into<Arc<str>>, language: impl Into<Arc<str>>) -> Self {
         Self::of(
             NodeKind::Script,
@@ -253,12 +252,12 @@ impl NodeBody {
         )
     }
 
-    /// A skill: the folder it is in.
+    /// Creates a skill body from the path of its folder.
     pub fn skill(path: impl Into<Arc<str>>) -> Self {
         Self::of(NodeKind::Skill, [FieldValue::Text(path.into())])
     }
 
-    /// With another value of a field.
+    /// Sets the value of a field.
     pub fn with(
         mut self,
         name: &str,
@@ -269,22 +268,22 @@ impl NodeBody {
         Ok(self)
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> NodeKind {
         self.kind
     }
 
-    /// One value.
+    /// Returns the value of a field.
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
         self.kind.field(name).map(|at| &self.values[at])
     }
 
-    /// The text of a field; empty if there is no such field, or it is no text.
+    /// Returns the text of a field. Empty if the field does not exist or is not text.
     pub fn text(&self, name: &str) -> &str {
         self.get(name).and_then(FieldValue::as_text).unwrap_or_default()
     }
 
-    /// The text that says most of it: the question, the conclusion, the name of the tool, the path,
+    /// Returns the most descriptive text: the question, the conclusion, the tool name, the path,
     /// and so on.
     pub fn headline(&self) -> &str {
         match self.kind {
@@ -293,12 +292,12 @@ impl NodeBody {
         }
     }
 
-    /// Fields and values, in order.
+    /// Returns fields and values, in table order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Field, &FieldValue)> {
         self.kind.fields().iter().zip(&self.values)
     }
 
-    /// How many bytes it has together.
+    /// Returns the total length of all values in bytes.
     pub fn bytes(&self) -> usize {
         self.values.iter().map(FieldValue::bytes).sum()
     }
@@ -326,7 +325,7 @@ fn place(kind: NodeKind, name: &str) -> Result<usize, TrajectoryError> {
     kind.field(name).ok_or_else(|| TrajectoryError::UnknownField { kind, field: name.into() })
 }
 
-/// A value read from JSON, and which field's it is.
+/// Parses the JSON value of a named field. Returns the field's index and value.
 fn read(kind: NodeKind, name: &str, json: &Json) -> Result<(usize, FieldValue), TrajectoryError> {
     let at = place(kind, name)?;
     let field = &kind.fields()[at];
@@ -339,7 +338,7 @@ fn read(kind: NodeKind, name: &str, json: &Json) -> Result<(usize, FieldValue), 
     }
 }
 
-/// A value of the right form for a field: text is also JSON.
+/// Converts a value to the form of the named field. Text is accepted as JSON, too.
 pub(super) fn accept(
     kind: NodeKind,
     name: &str,
@@ -348,7 +347,7 @@ pub(super) fn accept(
     let at = place(kind, name)?;
     let field = &kind.fields()[at];
     match (field.form, value) {
-        // As it comes back from a store.
+        // Compacted, as a store returns it.
         (FieldForm::Json, FieldValue::Json(json)) => Ok((at, FieldValue::Json(json.compact()))),
         (form, value) if value.form() == form => Ok((at, value)),
         (FieldForm::Json, value) => Ok((at, FieldValue::Json(value.to_json()))),

@@ -1,4 +1,4 @@
-//! What a change does, as data: what stores keep and journals replay.
+//! Changes of a round as data, for stores and journals.
 
 use std::sync::Arc;
 
@@ -6,33 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use super::{Changes, Edge, Node, NodeId, Version};
 
-/// One step of what was done to a round. A [`Round`](super::Round) makes them; whoever keeps a
-/// round does them in order, all or none.
+/// One step of a change to a round. A [`Round`](super::Round) creates changes. A store applies the
+/// changes of one call in order, all or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-// Neither tagged within nor flattened: that would buffer JSON that is kept as it was written.
+// Neither internally tagged nor flattened, because serde would buffer JSON that must be kept as it
+// was written.
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
-    /// A node is new.
+    /// A node was added.
     NodeAdded {
-        /// The node, as it is now; without versions.
+        /// The node, without versions.
         node: Arc<Node>,
     },
-    /// An edge of the round is new. Both ends are there, or it is a reference to an earlier round.
+    /// An edge of the round was added. Both ends exist in the round, or the edge is a reference to
+    /// an earlier round.
     EdgeAdded {
         /// The edge.
         edge: Edge,
     },
-    /// Fields of a node have new values.
+    /// Fields of a node got new values.
     NodeChanged {
         /// The node.
         id: NodeId,
-        /// What the fields were; the last version from now on.
+        /// The previous values of the fields, which become the node's last version.
         version: Version,
-        /// What they are.
+        /// The new values.
         now: Changes,
     },
-    /// A node is gone, and with it every edge of the round that led to it or from it.
+    /// A node was removed, together with all edges of the round at this node.
     NodeRemoved {
         /// The node.
         id: NodeId,

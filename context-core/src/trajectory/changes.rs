@@ -1,4 +1,4 @@
-//! What changes of a node, and what it was.
+//! New values of a node's fields, and earlier versions.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use super::{FieldValue, Measures};
 use crate::base::JsonMap;
 use crate::{Json, Timestamp};
 
-/// The name of a node's description among its fields.
+/// The field name of a node's description.
 pub(super) const DESCRIPTION: &str = "description";
 
-/// New values of fields, by name: those of the kind, `description`, and
+/// New values of fields, by name: the fields of the kind, `description`, and
 /// [`measures`](Measures::FIELD).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes(Vec<(Arc<str>, FieldValue)>);
 
 impl Changes {
-    /// Changes nothing.
+    /// Creates an empty set of changes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// And one more field.
+    /// Sets a field.
     #[must_use]
     pub fn set(mut self, name: impl Into<Arc<str>>, value: impl Into<FieldValue>) -> Self {
         let (name, value) = (name.into(), value.into());
@@ -33,30 +33,30 @@ impl Changes {
         self
     }
 
-    /// And the description.
+    /// Sets the description.
     #[must_use]
     pub fn describe(self, text: impl Into<Arc<str>>) -> Self {
         self.set(DESCRIPTION, FieldValue::Text(text.into()))
     }
 
-    /// And what it took.
+    /// Sets the measures.
     #[must_use]
     pub fn measure(self, measures: &Measures) -> Self {
         let json = Json::from_serialize(measures).expect("times, numbers and texts print as JSON");
         self.set(Measures::FIELD, json)
     }
 
-    /// Names and values, in order.
+    /// Returns names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldValue)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// One value.
+    /// Returns the value of a field.
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// Whether nothing changes.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -75,8 +75,8 @@ impl Serialize for Changes {
 }
 
 impl<'de> Deserialize<'de> for Changes {
-    /// Every value is JSON until [`Node::check`](super::Node::check) says of which form its field
-    /// is.
+    /// Every value is JSON until [`Node::check`](super::Node::check) converts it to the form of its
+    /// field.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = JsonMap::deserialize(deserializer)?;
         Ok(Self(
@@ -85,16 +85,16 @@ impl<'de> Deserialize<'de> for Changes {
     }
 }
 
-/// What a node was before a change.
+/// An earlier version of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its number, from 0.
+    /// The number of the version, from 0.
     pub number: u32,
-    /// When it ended: when the change was made.
+    /// The time when the version ended, that is, when the change was made.
     pub at: Timestamp,
-    /// Who made the change.
+    /// The author of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Arc<str>>,
-    /// The fields that were changed, as they were.
+    /// The previous values of the changed fields.
     pub was: Changes,
 }

@@ -1,4 +1,4 @@
-//! Edges: what leads to what, and what it means.
+//! Edges and their names.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 use super::{NodeId, NodeKind, TrajectoryError};
 use crate::base::limits;
 
-/// A question or a conclusion led to an action.
+/// From a query or state to an action that it led to.
 pub const TRIGGERS: &str = "triggers";
-/// A question, an action or a conclusion led to a conclusion.
+/// From a query, action or state to a state (conclusion).
 pub const HAS_CONCLUSION: &str = "has_conclusion";
-/// Anything led to an answer.
+/// From any node to a response.
 pub const HAS_RESPONSE: &str = "has_response";
-/// The end of a round led to the question of the next one. Derived from the order of rounds, never
+/// From the end of a round to the query of the next round. Derived from the order of rounds, never
 /// recorded.
 pub const CONTINUES_TO: &str = "continues_to";
-/// An action made data.
+/// From an action to data that it made.
 pub const PRODUCES: &str = "produces";
-/// A table has a column.
+/// From a table to its columns.
 pub const HAS_COLUMN: &str = "has_column";
-/// An action read data that is on record already: a reference beside the flow.
+/// From a computation to recorded data that it read. A reference, not part of the flow.
 pub const REFERS_TO: &str = "refers_to";
-/// A question came with a file.
+/// From a query to a file that was attached to it.
 pub const HAS_ADDITIONAL_FILE: &str = "has_additional_file";
-/// A question came with a table.
+/// From a query to a table that was attached to it.
 pub const HAS_ADDITIONAL_TABLE: &str = "has_additional_table";
 
-/// The names that are known beside those that are inferred.
+/// The known names in addition to the inferred ones.
 const NAMED: &[&str] = &[
     PRODUCES,
     HAS_COLUMN,
@@ -44,52 +44,51 @@ const NAMED: &[&str] = &[
     "find_relevant_skill",
 ];
 
-/// An edge.
+/// An edge between two nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Edge {
-    /// From here.
+    /// The node where the edge starts.
     pub from: NodeId,
-    /// To there.
+    /// The node where the edge ends.
     pub to: NodeId,
-    /// What it means.
+    /// The name, which gives the edge its meaning.
     pub name: Arc<str>,
 }
 
 impl Edge {
-    /// An edge.
+    /// Creates an edge.
     pub fn new(from: NodeId, to: NodeId, name: impl Into<Arc<str>>) -> Self {
         Self { from, to, name: name.into() }
     }
 
-    /// Whether it orders what it connects.
+    /// Returns the relation that the edge belongs to.
     pub fn relation(&self) -> Relation {
         Relation::of(&self.name)
     }
 }
 
-/// Whether an edge orders what it connects.
+/// The relation of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Relation {
-    /// One came before the other.
+    /// The source comes before the target.
     Flow,
-    /// One mentions the other.
+    /// The source mentions the target.
     Reference,
 }
 
 impl Relation {
-    /// That of edges of this name.
+    /// Returns the relation of edges with this name.
     pub fn of(name: &str) -> Self {
         if name == REFERS_TO { Self::Reference } else { Self::Flow }
     }
 }
 
-/// What an edge is called that leads from nodes of these kinds to one of that kind, where it can be
-/// told.
+/// Infers the name of an edge from nodes of these kinds to a node of `kind`, if it is unambiguous.
 ///
-/// To a response everything leads as [`HAS_RESPONSE`]. Otherwise all predecessors must be of one
-/// kind: questions and conclusions trigger actions; questions, actions and conclusions have
-/// conclusions. Of nothing, nothing follows.
+/// Edges to a response are [`HAS_RESPONSE`]. Otherwise all predecessors must be of one kind:
+/// queries and states trigger actions; queries, actions and states have conclusions. Without
+/// predecessors nothing can be inferred.
 pub fn infer(predecessors: &[NodeKind], kind: NodeKind) -> Result<&'static str, TrajectoryError> {
     use NodeKind::{Action, Query, Response, State};
     let refuse = Err(TrajectoryError::EdgeNameRequired { kind });
@@ -107,13 +106,13 @@ pub fn infer(predecessors: &[NodeKind], kind: NodeKind) -> Result<&'static str, 
     }
 }
 
-/// Which names edges may be given.
+/// The edge names that callers may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EdgeNames {
-    /// Those of this module, and these.
+    /// The names of this module and these.
     Known(BTreeSet<Cow<'static, str>>),
-    /// Any, also an empty one.
+    /// Any name, including an empty one.
     Any,
 }
 
@@ -124,12 +123,13 @@ impl Default for EdgeNames {
 }
 
 impl EdgeNames {
-    /// The known ones, and these.
+    /// Creates a set of the known names and these.
     pub fn known(more: impl IntoIterator<Item = impl Into<Cow<'static, str>>>) -> Self {
         Self::Known(more.into_iter().map(Into::into).collect())
     }
 
-    /// Refuses names that are not allowed, too long, or derived ([`CONTINUES_TO`]).
+    /// Refuses names that are not allowed, too long, or reserved for derived edges
+    /// ([`CONTINUES_TO`]).
     pub fn check(&self, name: &str) -> Result<(), TrajectoryError> {
         TrajectoryError::too_much("name of an edge, bytes", name.len(), limits::MAX_ID_BYTES)?;
         let inferred = [TRIGGERS, HAS_CONCLUSION, HAS_RESPONSE];

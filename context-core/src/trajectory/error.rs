@@ -1,4 +1,4 @@
-//! Why a change of a trajectory is refused.
+//! Errors of trajectory changes.
 
 use thiserror::Error as ThisError;
 
@@ -6,70 +6,70 @@ use super::{NodeId, NodeKind};
 use crate::base::shown::shown;
 use crate::{Error, ErrorKind};
 
-/// Why a change of a trajectory is refused, or a record of one cannot be read. Nothing was changed.
+/// A refused change of a trajectory, or an unreadable record. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum TrajectoryError {
-    /// There is no such kind of nodes.
+    /// No kind of node has this name.
     #[error("no kind of nodes is called {name:?}")]
     UnknownKind {
         /// The name.
         name: String,
     },
-    /// A field that must be given is missing, or null.
+    /// A required field is missing or null.
     #[error("a {kind} needs the field {field}")]
     MissingField {
-        /// Of this kind.
+        /// The kind of the node.
         kind: NodeKind,
         /// The field.
         field: &'static str,
     },
-    /// There is no such field.
+    /// The kind has no such field.
     #[error("a {kind} has no field {field:?}")]
     UnknownField {
-        /// Of this kind.
+        /// The kind of the node.
         kind: NodeKind,
         /// The field.
         field: String,
     },
-    /// A field is of another form.
+    /// The value has another form than the field.
     #[error("the field {field} of a {kind} is {expected}")]
     WrongForm {
-        /// Of this kind.
+        /// The kind of the node.
         kind: NodeKind,
         /// The field.
         field: &'static str,
-        /// What it must be.
+        /// The expected form.
         expected: &'static str,
     },
-    /// A field that says which node it is cannot be changed.
+    /// A field that identifies a node cannot be changed.
     #[error("{field} of a node never changes")]
     FixedField {
         /// The field.
         field: String,
     },
-    /// A node other than the question comes first.
+    /// The first node of a round must be a query.
     #[error("the round has no query yet: it begins with one")]
     NoQueryYet,
-    /// A second question in one round.
+    /// A round has only one query.
     #[error("the round has its query: another one begins another round")]
     SecondQuery,
-    /// A node without a predecessor.
+    /// A node needs at least one predecessor.
     #[error("a node follows at least one other: name its predecessors")]
     NoPredecessor,
-    /// A predecessor is not in the round.
+    /// The predecessor is not in the round.
     #[error("no node {node} in this round to follow")]
     UnknownPredecessor {
         /// The predecessor.
         node: NodeId,
     },
-    /// A predecessor stands twice.
+    /// The predecessor is listed twice.
     #[error("{node} is named twice as predecessor")]
     RepeatedPredecessor {
         /// The predecessor.
         node: NodeId,
     },
-    /// A predecessor is of another round.
+    /// The predecessor belongs to another round.
     #[error(
         "{node} is of another round: what follows stands in the round of today, references may point back"
     )]
@@ -77,13 +77,13 @@ pub enum TrajectoryError {
         /// The predecessor.
         node: NodeId,
     },
-    /// There is no such node.
+    /// The node does not exist.
     #[error("no node {}", shown(.node))]
     UnknownNode {
-        /// The node, as it was named.
+        /// The node, as the caller named it.
         node: String,
     },
-    /// A text that names no node.
+    /// The text is not a valid node name.
     #[error(
         "{text:?} names no node: nodes are called as in Action(action00000), or by round and number as in 0.3"
     )]
@@ -91,55 +91,55 @@ pub enum TrajectoryError {
         /// The text.
         text: String,
     },
-    /// What the edge means does not follow from what it connects.
+    /// The name of the edge cannot be inferred from its ends.
     #[error("name the edge: what leads to a {kind} here cannot be inferred")]
     EdgeNameRequired {
-        /// What is added.
+        /// The kind of the added node.
         kind: NodeKind,
     },
-    /// An edge of this name is not known, empty, or not for callers.
+    /// The edge name is unknown, empty, or reserved.
     #[error("no edge may be called {name:?} here: use a known name, declare it, or allow any")]
     EdgeNameRefused {
         /// The name.
         name: String,
     },
-    /// An edge stands there already.
+    /// An equal edge exists already.
     #[error("an edge {name:?} leads from {from} to {to} already")]
     DuplicateEdge {
-        /// From here.
+        /// The source.
         from: NodeId,
-        /// To there.
+        /// The target.
         to: NodeId,
         /// Its name.
         name: String,
     },
-    /// A reference that does not lead from a computation of this round to data.
+    /// A reference must lead from a computation of this round to data.
     #[error(
         "a reference leads from something that was asked, concluded, done or answered in this round to data: not from {from} to {to}"
     )]
     BadReference {
-        /// From here.
+        /// The source.
         from: NodeId,
-        /// To there.
+        /// The target.
         to: NodeId,
     },
-    /// An edge would close a cycle.
+    /// The edge would close a cycle.
     #[error("{to} leads to {from} already: an edge back would be a cycle")]
     Cycle {
-        /// From here.
+        /// The source.
         from: NodeId,
-        /// To there.
+        /// The target.
         to: NodeId,
     },
-    /// The label is in use.
+    /// Another node has the label.
     #[error("another {kind} has the label {label:?}")]
     DuplicateLabel {
-        /// Of this kind.
+        /// The kind of the node.
         kind: NodeKind,
         /// The label.
         label: String,
     },
-    /// A branch is advanced or closed where it does not end.
+    /// Only a branch's active endpoint can be advanced or closed.
     #[error(
         "{node} is no active endpoint, so no branch can be advanced or closed there: append instead"
     )]
@@ -147,22 +147,22 @@ pub enum TrajectoryError {
         /// The node.
         node: NodeId,
     },
-    /// A node has successors, so removing it alone would split the graph.
+    /// Removing this node alone would split the graph, because it has successors.
     #[error("{node} has {successors} successors: remove them too, or splice")]
     HasSuccessors {
         /// The node.
         node: NodeId,
-        /// How many.
+        /// Number of successors.
         successors: usize,
     },
-    /// A field or name is too long, or there are too many of something.
+    /// A field or name is too long, or there are too many items.
     #[error("{what}: {size} is above the limit of {limit}")]
     TooMuch {
-        /// What.
+        /// The limited quantity.
         what: &'static str,
-        /// How much there is: bytes, or things.
+        /// The actual size: bytes or items.
         size: usize,
-        /// How much there may be.
+        /// The limit.
         limit: usize,
     },
     /// No queue has this name.
@@ -171,18 +171,18 @@ pub enum TrajectoryError {
         /// The name.
         name: String,
     },
-    /// A step of a workflow has no name, or is no object.
+    /// A step of a workflow has no name, or is not an object.
     #[error("step {index} of {list} needs a name and may have params, an object")]
     BadStep {
-        /// The list.
+        /// The name of the list.
         list: String,
-        /// The step, from 0.
+        /// The index of the step, from 0.
         index: usize,
     },
-    /// A record contradicts itself.
+    /// The record contradicts itself.
     #[error("the record of the round is damaged: {what}")]
     Damaged {
-        /// What is wrong.
+        /// A description of the damage.
         what: String,
     },
 }
@@ -190,7 +190,7 @@ pub enum TrajectoryError {
 crate::readable_debug!(TrajectoryError);
 
 impl TrajectoryError {
-    /// The stable name, for programs.
+    /// Returns the stable name, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownKind { .. } => "unknown_type",
@@ -221,7 +221,7 @@ impl TrajectoryError {
         }
     }
 
-    /// As an error of an effectful call.
+    /// Converts the error into the error of a store operation.
     pub fn during(self, operation: &'static str) -> Error {
         let kind = match self {
             Self::UnknownNode { .. } => ErrorKind::NotFound,

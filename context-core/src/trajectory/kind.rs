@@ -1,5 +1,5 @@
-//! The kinds of nodes, and the table of their fields: everything that stores, shows or checks a
-//! node reads it here.
+//! The kinds of nodes, and the table of their fields. All code that stores, shows or checks nodes
+//! uses this table.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::TrajectoryError;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum NodeKind {
-    /// What the user asked: where a round begins.
+    /// The user's question, which starts a round.
     Query,
-    /// What was concluded: a step of reasoning.
+    /// A conclusion: a step of reasoning.
     State,
-    /// What was done: a call of a tool.
+    /// A tool call.
     Action,
-    /// What was answered.
+    /// An answer.
     Response,
     /// A piece of knowledge.
     Knowledge,
@@ -35,20 +35,20 @@ pub enum NodeKind {
     Skill,
 }
 
-/// What a field holds.
+/// The form of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldForm {
     /// Text.
     Text,
-    /// Yes or no.
+    /// A boolean.
     Flag,
     /// Any JSON.
     Json,
 }
 
 impl FieldForm {
-    /// The name people read.
+    /// Returns a human-readable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -62,13 +62,13 @@ impl FieldForm {
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
-    /// Its name, also that of the column in databases.
+    /// The name, which is also the column name in databases.
     pub name: &'static str,
-    /// What it holds.
+    /// The form of the value.
     pub form: FieldForm,
-    /// What it is when it is not given, as JSON; none if it must be given.
+    /// The default value as JSON. `None` if the field is required.
     pub default: Option<&'static str>,
-    /// Other names it is known by in what older programs have written.
+    /// Alternative names that older programs have written.
     pub aliases: &'static [&'static str],
 }
 
@@ -144,7 +144,7 @@ impl NodeKind {
         Self::Skill,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "Query",
@@ -161,8 +161,8 @@ impl NodeKind {
         }
     }
 
-    /// The name in small letters: how labels begin that are made up, and how tables of databases
-    /// are called.
+    /// Returns the name in lower case. It is the prefix of generated labels and the name of the
+    /// database table.
     pub const fn lower(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -179,19 +179,19 @@ impl NodeKind {
         }
     }
 
-    /// The kind of this name, in either spelling.
+    /// Parses a kind in either spelling.
     pub fn from_name(name: &str) -> Result<Self, TrajectoryError> {
         let known =
             Self::ALL.into_iter().find(|kind| kind.as_str() == name || kind.lower() == name);
         known.ok_or_else(|| TrajectoryError::UnknownKind { name: name.into() })
     }
 
-    /// Whether it is something that was asked, concluded, done or answered; else it is data.
+    /// Returns whether the kind is a computation (query, state, action, response) rather than data.
     pub const fn is_computation(self) -> bool {
         matches!(self, Self::Query | Self::State | Self::Action | Self::Response)
     }
 
-    /// Its fields, in order.
+    /// Returns the fields, in order.
     pub const fn fields(self) -> &'static [Field] {
         match self {
             Self::Query => QUERY,
@@ -208,7 +208,7 @@ impl NodeKind {
         }
     }
 
-    /// Where a field of this name, or of this alias, stands among the fields.
+    /// Returns the index of the field with this name or alias.
     pub fn field(self, name: &str) -> Option<usize> {
         self.fields().iter().position(|field| field.name == name || field.aliases.contains(&name))
     }

@@ -11,40 +11,40 @@ use super::{Edge, Node, NodeId, NodeTitle, Relation, Round, TrajectoryError, edg
 
 pub use prune::Pruned;
 
-/// From where a round leads to the next one.
+/// The nodes of a round where bridges to the next round start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BridgeFrom {
-    /// From every node that nothing follows, data among them.
+    /// All nodes without successors, including data nodes.
     #[default]
     Leaves,
-    /// From the active endpoints at its end; where there is none, from the leaves.
+    /// The active endpoints at the end of the round. The leaves if there are no endpoints.
     Endpoints,
 }
 
-/// An edge from the end of a round to the question of the next one that is there. Derived whenever
-/// rounds are laid side by side.
+/// An edge from the end of a round to the query of the next available round. Derived whenever
+/// rounds are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Bridge {
-    /// From here.
+    /// The node where the edge starts.
     pub from: NodeId,
-    /// To this question.
+    /// The query where the bridge ends.
     pub to: NodeId,
-    /// How many rounds between the two are not there.
+    /// Number of missing rounds between the two.
     pub missing: u32,
 }
 
 impl Bridge {
-    /// As an edge.
+    /// Converts the bridge into an edge.
     pub fn edge(&self) -> Edge {
         Edge::new(self.from, self.to, edge::CONTINUES_TO)
     }
 }
 
-/// The rounds of an agent side by side, bridged: one graph that begins with the first question.
+/// The rounds of an agent, combined with bridges into one graph that starts with the first query.
 ///
-/// The bridges are a function of the rounds alone, so they are the same whenever one looks.
+/// The bridges are a function of the rounds alone, so they are deterministic.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -70,7 +70,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Lays rounds of one agent side by side. Of two with the same number the later one counts.
+    /// Combines rounds of one agent. Of two rounds with the same number the last one wins.
     pub fn new(rounds: impl IntoIterator<Item = Arc<Round>>, from: BridgeFrom) -> Self {
         let rounds: BTreeMap<u32, Arc<Round>> =
             rounds.into_iter().map(|round| (round.round().round, round)).collect();
@@ -97,33 +97,33 @@ impl Trajectory {
         Self { rounds, bridges }
     }
 
-    /// The rounds, by number.
+    /// Returns the rounds, by number.
     pub fn rounds(&self) -> impl DoubleEndedIterator<Item = &Arc<Round>> {
         self.rounds.values()
     }
 
-    /// One round.
+    /// Returns one round.
     pub fn round(&self, number: u32) -> Option<&Arc<Round>> {
         self.rounds.get(&number)
     }
 
-    /// The question that everything follows.
+    /// Returns the first query.
     pub fn root(&self) -> Option<&Arc<Node>> {
         self.rounds.values().find_map(|round| round.query())
     }
 
-    /// What leads from round to round.
+    /// Returns the edges between rounds.
     pub fn bridges(&self) -> &[Bridge] {
         &self.bridges
     }
 
-    /// All nodes, by round and number.
+    /// Returns all nodes, ordered by round and number.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
         self.rounds.values().flat_map(|round| round.nodes())
     }
 
-    /// All edges: those of each round, then its bridge to the next. References to what is not there
-    /// are left out.
+    /// Returns all edges of the rounds, followed by the bridges. References to missing nodes are
+    /// left out.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         let own = self.rounds.values().flat_map(|round| round.edges());
         let own = own
@@ -132,28 +132,28 @@ impl Trajectory {
         own.chain(self.bridges.iter().map(Bridge::edge))
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.rounds.values().map(|round| round.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.rounds.values().all(|round| round.is_empty())
     }
 
-    /// A node.
+    /// Returns a node.
     pub fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
         self.rounds.get(&id.round)?.node(id)
     }
 
-    /// The newest node of this name.
+    /// Returns the newest node with this title.
     pub fn find(&self, title: &NodeTitle) -> Option<&Arc<Node>> {
         self.rounds.values().rev().find_map(|round| round.find(title))
     }
 
-    /// The node that a text means, as [`Round::resolve`] reads it; of several with one title, the
-    /// newest.
+    /// Finds a node by text, in the syntax of [`Round::resolve`]. Of several nodes with one title,
+    /// the newest.
     pub fn resolve(&self, text: &str) -> Result<&Arc<Node>, TrajectoryError> {
         let node = match text.parse::<NodeId>() {
             Ok(id) => self.node(id),
@@ -162,13 +162,13 @@ impl Trajectory {
         node.ok_or_else(|| TrajectoryError::UnknownNode { node: text.into() })
     }
 
-    /// The active endpoints: those of the newest round that is there.
+    /// Returns the active endpoints of the newest round that is not empty.
     pub fn endpoints(&self) -> Vec<NodeId> {
         let newest = self.rounds.values().rev().find(|round| !round.is_empty());
         newest.map(|round| round.endpoints().collect()).unwrap_or_default()
     }
 
-    /// The edges that lead to a node, bridges among them, references not.
+    /// Returns the edges that lead to a node, including bridges but not references.
     pub fn predecessors(&self, id: NodeId) -> Vec<Edge> {
         let own = self
             .rounds
@@ -181,22 +181,22 @@ impl Trajectory {
         own.chain(bridges.map(Bridge::edge)).collect()
     }
 
-    /// The edges that lead from a node, bridges among them, references not.
+    /// Returns the edges that lead from a node, including bridges but not references.
     pub fn successors(&self, id: NodeId) -> Vec<Edge> {
         let own =
             self.rounds.get(&id.round).into_iter().flat_map(|round| round.successors(id)).cloned();
-        // They are in the order of where they begin, too.
+        // Bridges are also sorted by their start.
         let at = self.bridges.partition_point(|bridge| bridge.from < id);
         let bridges = self.bridges[at..].iter().take_while(|bridge| bridge.from == id);
         own.chain(bridges.map(Bridge::edge)).collect()
     }
 
-    /// The nodes in the order of the flow, round by round.
+    /// Returns the nodes in the order of the flow, round by round.
     pub fn order(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.rounds.values().flat_map(|round| round.order())
     }
 
-    /// The data that an action made, or that stands below its tables.
+    /// Returns the data that an action made, including data below its tables.
     pub fn data_of(&self, id: NodeId) -> Result<Vec<NodeId>, TrajectoryError> {
         match self.rounds.get(&id.round) {
             Some(round) => round.data_of(id),
@@ -204,8 +204,8 @@ impl Trajectory {
         }
     }
 
-    /// Which nodes led to one, over all rounds, with it: where a result comes from. References are
-    /// followed if `references` says so.
+    /// Returns the nodes that led to a node, over all rounds, including the node: the provenance of
+    /// a result. References are followed if `references` is set.
     pub fn ancestors(&self, id: NodeId, references: bool) -> Vec<NodeId> {
         let (mut open, mut seen) = (vec![id], std::collections::BTreeSet::new());
         while let Some(next) = open.pop() {

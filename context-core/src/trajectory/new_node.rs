@@ -1,26 +1,26 @@
-//! What a caller says of a node that is to be added.
+//! Nodes to add to a round.
 
 use std::sync::Arc;
 
 use super::{Measures, MessageLink, NodeBody, NodeId};
 use crate::Json;
 
-/// What becomes of the active endpoints when a node is added.
+/// The effect of a new node on the active endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placing {
-    /// A conclusion or an action takes the place of its predecessors, which must be endpoints;
-    /// anything else changes nothing.
+    /// A state or an action replaces its predecessors, which must be endpoints. Other kinds change
+    /// no endpoint.
     #[default]
     Advance,
-    /// The node is an endpoint more.
+    /// The node becomes an additional endpoint.
     Append,
-    /// The predecessors, which must be endpoints, are so no more, and the node is none: the branch
-    /// ends here.
+    /// The predecessors, which must be endpoints, are endpoints no longer, and the node is not one
+    /// either: the branch ends here.
     Close,
 }
 
-/// A node that is to be added.
+/// A node to add.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NewNode {
@@ -36,7 +36,7 @@ pub struct NewNode {
 }
 
 impl NewNode {
-    /// A node behind these predecessors, at least one.
+    /// Creates a node with these predecessors, at least one.
     pub fn new(body: NodeBody, after: impl IntoIterator<Item = NodeId>) -> Self {
         Self {
             body,
@@ -51,39 +51,40 @@ impl NewNode {
         }
     }
 
-    /// Names the edges that lead to it, where that cannot be [inferred](super::edge::infer), or to
-    /// say otherwise.
+    /// Sets the name of the edges that lead to the node. Required if the name cannot be
+    /// [inferred](super::edge::infer).
     pub fn edge(mut self, name: impl Into<Arc<str>>) -> Self {
         self.edge = Some(name.into());
         self
     }
 
-    /// Gives it a label of its own, such as the id of a call, in place of the next number.
+    /// Sets the label, such as the id of a call. By default the label is generated from the next
+    /// number.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Says what it is about.
+    /// Sets the description.
     pub fn describe(mut self, text: impl Into<Arc<str>>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// Says who adds it.
+    /// Sets the author.
     pub fn author(mut self, author: impl Into<Arc<str>>) -> Self {
         self.author = Some(author.into());
         self
     }
 
-    /// Makes it one endpoint more; its predecessors stay what they are. Wins over
+    /// Makes the node an additional endpoint; its predecessors stay as they are. Overrides
     /// [`close`](Self::close).
     pub fn append(mut self) -> Self {
         self.placing = Placing::Append;
         self
     }
 
-    /// Ends the branch: its predecessors are endpoints no more, and neither is the node.
+    /// Ends the branch: neither the predecessors nor the node are endpoints.
     pub fn close(mut self) -> Self {
         if self.placing != Placing::Append {
             self.placing = Placing::Close;
@@ -91,20 +92,20 @@ impl NewNode {
         self
     }
 
-    /// Links it to a message of a chat.
+    /// Links the node to a message of a chat.
     pub fn message(mut self, link: MessageLink) -> Self {
         self.messages.push(link);
         self
     }
 
-    /// Says what it took.
+    /// Sets the measures.
     pub fn measure(mut self, measures: Measures) -> Self {
         self.measures = (!measures.is_empty()).then(|| Box::new(measures));
         self
     }
 }
 
-/// A question that is to be asked.
+/// A query to add.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NewQuery {
@@ -128,7 +129,7 @@ impl From<String> for NewQuery {
 }
 
 impl NewQuery {
-    /// A question.
+    /// Creates a query from the question.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self {
             text: text.into(),
@@ -139,25 +140,25 @@ impl NewQuery {
         }
     }
 
-    /// What the user wrote, if the question was rewritten.
+    /// Sets the user's original text, if the question was rewritten.
     pub fn raw(mut self, text: impl Into<Arc<str>>) -> Self {
         self.raw = text.into();
         self
     }
 
-    /// Files that came with it.
+    /// Adds attached files.
     pub fn files(mut self, files: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.files.extend(files.into_iter().map(Into::into));
         self
     }
 
-    /// Says who asks.
+    /// Sets the author.
     pub fn author(mut self, author: impl Into<Arc<str>>) -> Self {
         self.author = Some(author.into());
         self
     }
 
-    /// Links it to a message of a chat.
+    /// Links the node to a message of a chat.
     pub fn message(mut self, link: MessageLink) -> Self {
         self.messages.push(link);
         self

@@ -1,4 +1,4 @@
-//! Nodes: names, versions, what is beside the body.
+//! Nodes: ids, titles, links, measures and versions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,20 +12,20 @@ use super::{Changes, FieldValue, NodeBody, NodeKind, TrajectoryError, Version};
 use crate::base::limits;
 use crate::{ChatId, Json, MessageId, Timestamp};
 
-/// Which node: its round, and its number in the round. Unique among the nodes of an agent in a
-/// session, and never used again.
+/// The id of a node: its round and its number in the round. Unique among the nodes of an agent in a
+/// session, and never reused.
 ///
-/// Written as `0.3`.
+/// The text form is `0.3`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
     /// The round, from 0.
     pub round: u32,
-    /// The number in the round, from 0, in the order in which nodes were added.
+    /// The number in the round, from 0, in the order of addition.
     pub ordinal: u32,
 }
 
 impl NodeId {
-    /// A node of a round.
+    /// Creates the id of a node.
     pub const fn new(round: u32, ordinal: u32) -> Self {
         Self { round, ordinal }
     }
@@ -47,7 +47,7 @@ impl FromStr for NodeId {
     type Err = TrajectoryError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // The parser of numbers takes a sign, which no id has.
+        // The integer parser accepts a sign, which ids do not have.
         let number = |digits: &str| match digits.bytes().all(|byte| byte.is_ascii_digit()) {
             true => digits.parse().ok(),
             false => None,
@@ -72,15 +72,15 @@ impl<'de> Deserialize<'de> for NodeId {
     }
 }
 
-/// What people and models call a node: kind and label, written as `Action(action00000)`.
+/// The readable name of a node: kind and label, written as `Action(action00000)`.
 ///
-/// Any label can be written and read back, whatever it holds: a kind has no parenthesis, so the
-/// label is all between the first one and the last.
+/// Any label survives formatting and parsing: a kind contains no parenthesis, so the label is the
+/// text between the first parenthesis and the last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeTitle {
     /// The kind.
     pub kind: NodeKind,
-    /// The label, unique in its kind.
+    /// The label, unique among the nodes of the kind.
     pub label: Arc<str>,
 }
 
@@ -101,7 +101,7 @@ impl FromStr for NodeTitle {
     }
 }
 
-/// The message of a chat that a node stands for.
+/// A link to the message of a chat that a node represents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MessageLink {
     /// The chat, of the same user.
@@ -111,21 +111,21 @@ pub struct MessageLink {
 }
 
 impl MessageLink {
-    /// A message of a chat.
+    /// Creates a link.
     pub fn new(chat: impl Into<ChatId>, message: impl Into<MessageId>) -> Self {
         Self { chat: chat.into(), message: message.into() }
     }
 }
 
-/// What a node took: times, tokens, money. Whatever is not known is none.
+/// Times, tokens and cost of a node. Unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Measures {
-    /// When it began.
+    /// The start time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// The end time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// The provider of the model, such as `anthropic`.
@@ -134,60 +134,60 @@ pub struct Measures {
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
-    /// Tokens read, those from the cache among them.
+    /// Input tokens, including cached ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens written, those of thoughts among them.
+    /// Output tokens, including reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// Tokens read from the provider's cache.
+    /// Input tokens that were read from the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    /// Tokens written to the provider's cache.
+    /// Input tokens that were written to the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
-    /// Tokens of thoughts.
+    /// Output tokens that were reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
-    /// In US dollars.
+    /// Cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// What went wrong: a short name for programs, such as `timeout`.
+    /// The error as a short name for programs, such as `timeout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
 }
 
 impl Measures {
-    /// The name under which [`Changes`] know it.
+    /// The field name of measures in [`Changes`].
     pub const FIELD: &'static str = "measures";
 
-    /// Whether nothing is known.
+    /// Returns whether no value is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A node. `Debug` shows no content.
+/// A node of a trajectory. `Debug` shows no content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Node {
-    /// Which one.
+    /// The id.
     pub id: NodeId,
-    /// Its label, unique in its kind.
+    /// The label, unique among the nodes of the kind.
     pub label: Arc<str>,
-    /// What it is about, in a sentence or two; empty until somebody says.
+    /// A description of one or two sentences. May be empty.
     pub description: Arc<str>,
-    /// When it was added.
+    /// The time when the node was added.
     pub created_at: Timestamp,
-    /// Who added it.
+    /// The author of the node.
     pub author: Option<Arc<str>>,
-    /// What it holds.
+    /// The fields.
     pub body: NodeBody,
-    /// The messages it stands for.
+    /// The messages that the node represents.
     pub messages: Vec<MessageLink>,
-    /// What it took.
+    /// Times, tokens and cost.
     pub measures: Option<Box<Measures>>,
-    /// What it was, oldest first.
+    /// Earlier versions, oldest first.
     pub versions: Vec<Version>,
 }
 
@@ -208,7 +208,8 @@ impl fmt::Debug for Node {
 }
 
 impl Node {
-    /// A node without description, author, messages, measures and versions, which may be set.
+    /// Creates a node without description, author, messages, measures and versions. These fields
+    /// are public.
     pub fn new(
         id: NodeId,
         label: impl Into<Arc<str>>,
@@ -228,18 +229,18 @@ impl Node {
         }
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> NodeKind {
         self.body.kind()
     }
 
-    /// What people call it.
+    /// Returns the readable name.
     pub fn title(&self) -> NodeTitle {
         NodeTitle { kind: self.kind(), label: self.label.clone() }
     }
 
-    /// Refuses changes that cannot be made to a node of this kind, and brings values to the form of
-    /// their fields. Those that change nothing go.
+    /// Refuses changes that are invalid for this node, converts values to the form of their fields,
+    /// and drops values that are already set.
     pub fn check(&self, changes: &Changes) -> Result<Changes, TrajectoryError> {
         const FIXED: &[&str] = &[
             "label",
@@ -273,7 +274,7 @@ impl Node {
                 (Measures::FIELD, FieldValue::Json(json))
                     if json.parse::<Option<Measures>>().is_ok() =>
                 {
-                    // Nothing known is said in one way.
+                    // Empty measures have one canonical form.
                     let known = json
                         .parse::<Option<Measures>>()
                         .ok()
@@ -306,7 +307,7 @@ impl Node {
         TrajectoryError::WrongForm { kind: self.kind(), field, expected }
     }
 
-    /// What a field holds, by the name that [`Changes`] know it by.
+    /// Returns the value of a field, by its name in [`Changes`].
     pub fn value(&self, name: &str) -> Option<FieldValue> {
         match name {
             DESCRIPTION => Some(FieldValue::Text(self.description.clone())),
@@ -315,7 +316,7 @@ impl Node {
         }
     }
 
-    /// Makes changes that [`check`](Self::check) has passed, and returns what the fields were.
+    /// Applies changes that passed [`check`](Self::check), and returns the previous values.
     pub(super) fn change(&mut self, changes: &Changes) -> Changes {
         let mut was = Changes::new();
         for (name, value) in changes.iter() {
@@ -338,8 +339,8 @@ impl Node {
 }
 
 impl Node {
-    /// Values that were read as JSON in the form of their fields; unlike [`check`](Self::check) it
-    /// drops nothing.
+    /// Converts values that were parsed as JSON to the form of their fields. Unlike
+    /// [`check`](Self::check), drops nothing.
     pub fn settle(&self, read: &Changes) -> Result<Changes, TrajectoryError> {
         let settled = read.iter().map(|(name, value)| match (name, value) {
             (DESCRIPTION, FieldValue::Json(json)) => {

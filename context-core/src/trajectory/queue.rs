@@ -1,4 +1,4 @@
-//! The queues of a workflow: what is to be done before, during and after the main loop of a run.
+//! The queues of a workflow: steps before, during and after the main loop of a run.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::TrajectoryError;
 use crate::Json;
 use crate::base::{JsonMap, limits};
 
-/// Which queue.
+/// The name of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -19,15 +19,15 @@ pub enum QueueName {
     Pre,
     /// Steps of the main loop, added as it runs.
     Todo,
-    /// Steps behind it.
+    /// Steps after the main loop.
     Post,
 }
 
 impl QueueName {
-    /// All, in the order in which they are worked off.
+    /// All queues, in processing order.
     pub const ALL: [Self; 3] = [Self::Pre, Self::Todo, Self::Post];
 
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pre => "pre",
@@ -46,18 +46,18 @@ impl FromStr for QueueName {
     }
 }
 
-/// A step. `Debug` shows no params.
+/// A step of a workflow. `Debug` shows no parameters.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueItem {
-    /// What is to be done, such as the name of a node of the caller's loop.
+    /// The name of the step, such as a node of the caller's loop.
     pub name: String,
-    /// With what.
+    /// The parameters.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub params: JsonMap,
 }
 
 impl QueueItem {
-    /// A step without params.
+    /// Creates a step without parameters.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), params: JsonMap::new() }
     }
@@ -72,16 +72,16 @@ impl fmt::Debug for QueueItem {
     }
 }
 
-/// First in, first out, with a limit.
+/// A bounded first-in, first-out queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Queue(VecDeque<QueueItem>);
 
 impl Queue {
-    /// The most steps in a queue.
+    /// Maximum number of steps in a queue.
     pub const CAPACITY: usize = 100;
 
-    /// Puts a step at the end. False if the queue is full: nothing is changed then.
+    /// Appends a step. Returns false and changes nothing if the queue is full.
     #[must_use]
     pub fn push(&mut self, item: QueueItem) -> bool {
         let fits = self.0.len() < Self::CAPACITY;
@@ -91,22 +91,22 @@ impl Queue {
         fits
     }
 
-    /// Takes the first step.
+    /// Removes and returns the first step.
     pub fn pop(&mut self) -> Option<QueueItem> {
         self.0.pop_front()
     }
 
-    /// The steps, first one first.
+    /// Returns the steps, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &QueueItem> {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -132,13 +132,13 @@ pub struct Queues {
     /// Steps of the main loop.
     #[serde(skip_serializing_if = "Queue::is_empty")]
     pub todo: Queue,
-    /// Steps behind it.
+    /// Steps after the main loop.
     #[serde(skip_serializing_if = "Queue::is_empty")]
     pub post: Queue,
 }
 
 impl Queues {
-    /// One of them.
+    /// Returns a queue.
     pub fn get(&self, name: QueueName) -> &Queue {
         match name {
             QueueName::Pre => &self.pre,
@@ -147,7 +147,7 @@ impl Queues {
         }
     }
 
-    /// One of them.
+    /// Returns a queue for modification.
     pub fn get_mut(&mut self, name: QueueName) -> &mut Queue {
         match name {
             QueueName::Pre => &mut self.pre,
@@ -156,15 +156,15 @@ impl Queues {
         }
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether all queues are empty.
     pub fn is_empty(&self) -> bool {
         QueueName::ALL.iter().all(|name| self.get(*name).is_empty())
     }
 
-    /// Fills `pre` and `post` with the steps of a configuration, in order, in place of what they
-    /// held; `todo` stays. `PRE_WORKFLOW` and `POST_WORKFLOW` are lists of
-    /// `{"name": …, "params": {…}}`; one that is not there leaves its queue empty. A list that is
-    /// too long or holds something else is refused, and nothing is changed.
+    /// Replaces `pre` and `post` with the steps of a configuration; `todo` is kept. `PRE_WORKFLOW`
+    /// and `POST_WORKFLOW` are lists of `{"name": …, "params": {…}}`. A missing list leaves its
+    /// queue empty. A list that is too long or has an invalid item is refused, and nothing is
+    /// changed.
     pub fn load(&mut self, configuration: &JsonMap) -> Result<(), TrajectoryError> {
         let pre = read_steps(configuration, "PRE_WORKFLOW")?;
         self.post = read_steps(configuration, "POST_WORKFLOW")?;

@@ -1,4 +1,4 @@
-//! A round as it is kept: its head, its nodes, its edges.
+//! The stored form of a round: head, nodes and edges.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,22 +10,23 @@ use super::{Change, Edge, Node, NodeId, NodeKind, QueueName, Queues, TrajectoryE
 use crate::Timestamp;
 use crate::trajectory::RoundRef;
 
-/// Where a round is in its life.
+/// The state of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RoundState {
-    /// It runs, or its writer ended without a word; see [`RoundHead::state_as_read`].
+    /// The round is running, or its writer ended without closing it; see
+    /// [`RoundHead::state_as_read`].
     #[default]
     Open,
-    /// It ended well.
+    /// The round ended normally.
     Closed,
-    /// It was stopped on the way.
+    /// The round was interrupted.
     Interrupted,
 }
 
 impl RoundState {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -35,63 +36,63 @@ impl RoundState {
     }
 }
 
-/// The node of another agent that called this one.
+/// The node of another agent that called this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ParentNode {
-    /// The agent, 0 for the main one.
+    /// The calling agent, 0 for the main one.
     pub agent: u32,
-    /// Its node.
+    /// The node.
     pub node: NodeId,
 }
 
-/// What is known of a round without reading its nodes. Small, written with each commit. `Debug`
+/// The summary of a round, readable without its nodes. Small, and written with each commit. `Debug`
 /// shows no content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RoundHead {
-    /// Which round.
+    /// The round.
     pub round: RoundRef,
-    /// How many commits it has had.
+    /// Number of commits.
     pub revision: u64,
-    /// Where it is in its life.
+    /// The state.
     pub state: RoundState,
-    /// The beginning of its question, for listings; empty before there is one.
+    /// The beginning of the query, for listings. Empty before there is a query.
     #[serde(default)]
     pub title: Arc<str>,
-    /// The number of its question in the round.
+    /// The number of the query in the round.
     pub query: Option<u32>,
-    /// The numbers of the active endpoints, ascending.
+    /// The numbers of the active endpoints, in ascending order.
     pub endpoints: Vec<u32>,
-    /// The number of the next node: how many there ever were.
+    /// The number of the next node, which is the number of nodes ever added.
     pub next: u32,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u32,
-    /// The next number in labels that are made up, for each kind in the order of [`NodeKind::ALL`].
+    /// The next number for generated labels, for each kind in the order of [`NodeKind::ALL`].
     pub numbers: [u32; NodeKind::ALL.len()],
-    /// What is to be done.
+    /// The workflow queues.
     #[serde(default, skip_serializing_if = "Queues::is_empty")]
     pub queues: Queues,
-    /// Who called this agent.
+    /// The node that called this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentNode>,
-    /// When it was begun.
+    /// The creation time.
     pub created_at: Timestamp,
-    /// When it was last written to; never goes backwards.
+    /// The time of the last write. Never goes backwards.
     pub updated_at: Timestamp,
 }
 
 impl RoundHead {
-    /// How many bytes of a question its head has, at most.
+    /// Maximum length of the title in bytes.
     pub const TITLE_BYTES: usize = 240;
 
-    /// How long nothing is written to a round before a reader takes it for interrupted: an hour, in
+    /// The time without writes after which a reader treats a round as interrupted: one hour, in
     /// microseconds.
     pub const SILENCE_MICROS: i64 = 3_600_000_000;
 
-    /// The state to show to a reader, who cannot know whether the writer of a round is gone. A
-    /// round that says it is open is [`Interrupted`](RoundState::Interrupted) if its agent has a
-    /// later one, or if nothing was written to it for [an hour](Self::SILENCE_MICROS); without a
-    /// time to compare with, only the later round counts.
+    /// Returns the state to show to a reader, who cannot know whether the round's writer still
+    /// exists. An open round is [`Interrupted`](RoundState::Interrupted) if its agent has a later
+    /// round, or if it has not been written to for [an hour](Self::SILENCE_MICROS). If `now` is
+    /// `None`, only the later round counts.
     pub fn state_as_read(&self, has_later: bool, now: Option<Timestamp>) -> RoundState {
         let silence =
             now.map_or(0, |now| now.as_micros().saturating_sub(self.updated_at.as_micros()));
@@ -103,7 +104,7 @@ impl RoundHead {
         }
     }
 
-    /// A round that nothing is recorded of.
+    /// Creates the head of an empty round.
     pub fn new(round: RoundRef, at: Timestamp) -> Self {
         Self {
             round,
@@ -144,26 +145,27 @@ impl fmt::Debug for RoundHead {
     }
 }
 
-/// A round, whole.
+/// A complete round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RoundRecord {
-    /// Its head.
+    /// The head.
     pub head: RoundHead,
-    /// Its nodes, by number ascending.
+    /// The nodes, in ascending order of their numbers.
     pub nodes: Vec<Arc<Node>>,
-    /// Its edges, in the order in which they were added. References may lead to earlier rounds.
+    /// The edges, in the order of addition. References may lead to earlier rounds.
     pub edges: Vec<Edge>,
 }
 
 impl RoundRecord {
-    /// A round of these nodes and edges.
+    /// Creates a record from a head, nodes and edges.
     pub fn new(head: RoundHead, nodes: Vec<Arc<Node>>, edges: Vec<Edge>) -> Self {
         Self { head, nodes, edges }
     }
 
-    /// Does what was done, in order, and takes the head that it left. What cannot be done is
-    /// damage: nothing is changed then. Costs what the changes are, and what removals leave.
+    /// Applies changes in order and replaces the head. A change that cannot be applied is reported
+    /// as damage, and nothing is changed. Takes time in the number of changes; removals also scan
+    /// the remaining edges.
     pub fn apply(&mut self, changes: &[Change], head: &RoundHead) -> Result<(), TrajectoryError> {
         self.check(changes)?;
         let mut removed = HashSet::new();
@@ -197,7 +199,7 @@ impl RoundRecord {
         Ok(())
     }
 
-    /// Refuses changes that do not fit what is there.
+    /// Refuses changes that do not fit the record.
     fn check(&self, changes: &[Change]) -> Result<(), TrajectoryError> {
         let damaged = |what: String| Err(TrajectoryError::Damaged { what });
         let (mut added, mut removed) = (HashMap::new(), HashSet::new());

@@ -1,16 +1,16 @@
-//! What is left of a node whose content must go.
+//! Redaction of a node's content.
 
 use super::{FieldForm, FieldValue, Node, NodeBody};
 use crate::Json;
 
-/// What stands where content was.
+/// The replacement for removed content.
 const REDACTED: &str = "[redacted]";
 
 impl Node {
-    /// The node without its content: number, kind, times, author, links to messages and measures
-    /// stay, and a label that was made up. Texts become `[redacted]`, lists and objects are empty,
-    /// description and earlier versions go, and a label that somebody chose becomes one that says
-    /// nothing.
+    /// Returns the node without its content. Number, kind, times, author, message links, measures
+    /// and a generated label are kept. Texts become `[redacted]`, lists and objects become empty,
+    /// and description and earlier versions are removed. A label that a caller chose is replaced by
+    /// a neutral one.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let values = self.body.iter().map(|(field, value)| {
@@ -31,14 +31,14 @@ impl Node {
         Self {
             label,
             description: "".into(),
-            // Every field has a value of its own form.
+            // Every replacement has the form of its field.
             body: body.unwrap_or_else(|_| self.body.clone()),
             versions: Vec::new(),
             ..self.clone()
         }
     }
 
-    /// Whether nobody chose the label: it is the kind and a number, or what a redaction left.
+    /// Returns whether the label was generated: the kind and a number, or the label of a redaction.
     fn has_made_up_label(&self) -> bool {
         let number =
             self.label.strip_prefix(self.kind().lower()).filter(|number| !number.is_empty());
@@ -47,7 +47,8 @@ impl Node {
     }
 }
 
-/// What stands for JSON that is gone: an empty list or object where the field has one by default.
+/// Returns the replacement for JSON: an empty list, an empty object or null if that is the field's
+/// default.
 fn blank_json(default: Option<&'static str>) -> FieldValue {
     let value = match default {
         Some("{}") => serde_json::json!({}),

@@ -6,24 +6,24 @@ use crate::base::limits;
 use crate::base::shown::clean;
 use crate::{ChatRef, Result, SessionId, UserId};
 
-/// An agent of a session. Agent 0 is the main one; sub-agents count from 1.
+/// An agent of a session. Agent 0 is the main agent; sub-agents count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AgentRef {
-    /// Whose session.
+    /// The owner of the session.
     pub user: UserId,
-    /// Which session, unique among those of its user.
+    /// The session, unique among those of its user.
     pub session: SessionId,
-    /// Which agent.
+    /// The number of the agent.
     pub agent: u32,
 }
 
 impl AgentRef {
-    /// The main agent of a session.
+    /// Creates a reference to the main agent of a session.
     pub fn main(user: impl Into<UserId>, session: impl Into<SessionId>) -> Self {
         Self::new(user, session, 0)
     }
 
-    /// An agent of a session.
+    /// Creates a reference to an agent of a session.
     pub fn new(user: impl Into<UserId>, session: impl Into<SessionId>, agent: u32) -> Self {
         Self { user: user.into(), session: session.into(), agent }
     }
@@ -34,14 +34,14 @@ impl AgentRef {
         limits::check_id(operation, "session", self.session.as_str())
     }
 
-    /// One of its rounds.
+    /// Returns a reference to one of the agent's rounds.
     pub fn round(&self, round: u32) -> RoundRef {
         RoundRef { agent: self.clone(), round }
     }
 }
 
 impl From<&ChatRef> for AgentRef {
-    /// The main agent of the session that is named after a chat.
+    /// Refers to the main agent of the session that is named after a chat.
     fn from(chat: &ChatRef) -> Self {
         Self::main(&chat.user, chat.chat.as_str())
     }
@@ -50,10 +50,10 @@ impl From<&ChatRef> for AgentRef {
 /// A round of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RoundRef {
-    /// Whose.
+    /// The agent.
     #[serde(flatten)]
     pub agent: AgentRef,
-    /// Which, from 0.
+    /// The number of the round, from 0.
     pub round: u32,
 }
 

@@ -1,4 +1,4 @@
-//! One round of one agent as a graph that can be asked and changed.
+//! One round of one agent as a graph.
 
 mod connect;
 mod edit;
@@ -18,10 +18,10 @@ use crate::trajectory::RoundRef;
 
 pub use edit::Removal;
 
-/// One round of one agent: a directed acyclic graph that begins with a question.
+/// One round of one agent: a directed acyclic graph that starts with a query.
 ///
-/// Every call that changes it checks first, and leaves it as it was if it refuses. Adding a node
-/// costs the same however large the round is.
+/// Every method that changes the round checks first, and leaves the round unchanged if it refuses.
+/// The cost of adding a node does not depend on the size of the round.
 ///
 /// ```
 /// use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, Round, TrajectoryError};
@@ -41,17 +41,17 @@ pub use edit::Removal;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Round {
-    /// Without endpoints, which are in the set below, and with everything else as it is.
+    /// The head without its endpoints, which are in the set below.
     head: RoundHead,
     endpoints: BTreeSet<u32>,
     names: EdgeNames,
-    /// By number; none where a node was removed.
+    /// By number. `None` for removed nodes.
     nodes: Vec<Option<Arc<Node>>>,
-    /// By kind.
+    /// Node numbers by kind and label.
     labels: [HashMap<Arc<str>, u32>; NodeKind::ALL.len()],
-    /// In the order in which they were added; none where a node was removed.
+    /// In the order of addition. `None` for removed edges.
     edges: Vec<Option<Edge>>,
-    /// For each node, the places of the edges that begin and end there, within the round.
+    /// For each node, the indexes of its incoming and outgoing edges within the round.
     links: Vec<Links>,
 }
 
@@ -62,7 +62,7 @@ struct Links {
 }
 
 impl Round {
-    /// A round that nothing is recorded of.
+    /// Creates the head of an empty round.
     pub fn new(round: RoundRef, at: Timestamp) -> Self {
         Self {
             head: RoundHead::new(round, at),
@@ -75,8 +75,7 @@ impl Round {
         }
     }
 
-    /// Goes on with the numbers of labels where an earlier round ended. For a round that has no
-    /// nodes yet.
+    /// Continues the label numbers of an earlier round. For a round that has no nodes yet.
     #[must_use]
     pub fn continuing(mut self, earlier: &RoundHead) -> Self {
         for (number, before) in self.head.numbers.iter_mut().zip(earlier.numbers) {
@@ -85,74 +84,74 @@ impl Round {
         self
     }
 
-    /// Says which node called the agent.
+    /// Sets the node that called the agent.
     #[must_use]
     pub fn below(mut self, parent: ParentNode) -> Self {
         self.head.parent = Some(parent);
         self
     }
 
-    /// Says which names edges may be given from now on.
+    /// Sets the edge names that are allowed from now on.
     #[must_use]
     pub fn edge_names(mut self, names: EdgeNames) -> Self {
         self.names = names;
         self
     }
 
-    /// Which round.
+    /// Returns the reference to this round.
     pub fn round(&self) -> &RoundRef {
         &self.head.round
     }
 
-    /// Its head as it is now.
+    /// Returns the current head.
     pub fn head(&self) -> RoundHead {
         RoundHead { endpoints: self.endpoints.iter().copied().collect(), ..self.head.clone() }
     }
 
-    /// How many commits it has had.
+    /// Returns the number of commits.
     pub fn revision(&self) -> u64 {
         self.head.revision
     }
 
-    /// Counts one commit.
+    /// Increments the number of commits.
     pub fn committed(&mut self) {
         self.head.revision += 1;
     }
 
-    /// Where it is in its life.
+    /// Returns the state.
     pub fn state(&self) -> RoundState {
         self.head.state
     }
 
-    /// Says where it is in its life.
+    /// Sets the state.
     pub fn set_state(&mut self, state: RoundState, at: Timestamp) {
         self.head.state = state;
         self.touch(at);
     }
 
-    /// What is to be done.
+    /// Returns the workflow queues.
     pub fn queues(&self) -> &Queues {
         &self.head.queues
     }
 
-    /// What is to be done, to change it.
+    /// Returns the workflow queues for modification.
     pub fn queues_mut(&mut self, at: Timestamp) -> &mut Queues {
         self.touch(at);
         &mut self.head.queues
     }
 
-    /// A node.
+    /// Returns a node.
     pub fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
         self.at(id).and_then(|at| self.nodes[at].as_ref())
     }
 
-    /// The node of this name.
+    /// Returns the node with this title.
     pub fn find(&self, title: &NodeTitle) -> Option<&Arc<Node>> {
         let number = *self.labels[title.kind as usize].get(&title.label)?;
         self.nodes[number as usize].as_ref()
     }
 
-    /// The node that a text means: a title as in `Action(action00000)`, or an id as in `0.3`.
+    /// Finds a node by title, as in `Action(action00000)`, or by id, as in `0.3`.
     pub fn resolve(&self, text: &str) -> Result<&Arc<Node>, TrajectoryError> {
         let node = match text.parse::<NodeId>() {
             Ok(id) => self.node(id),
@@ -161,32 +160,32 @@ impl Round {
         node.ok_or_else(|| TrajectoryError::UnknownNode { node: text.into() })
     }
 
-    /// The nodes, by number.
+    /// Returns the nodes, by number.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
         self.nodes.iter().flatten()
     }
 
-    /// The edges, in the order in which they were added.
+    /// Returns the edges, in the order of addition.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter().flatten()
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.head.nodes as usize
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.head.nodes == 0
     }
 
-    /// The question.
+    /// Returns the query.
     pub fn query(&self) -> Option<&Arc<Node>> {
         self.nodes[self.head.query? as usize].as_ref()
     }
 
-    /// The active endpoints, by number.
+    /// Returns the active endpoints, by number.
     pub fn endpoints(&self) -> impl ExactSizeIterator<Item = NodeId> {
         let round = self.head.round.round;
         self.endpoints.iter().map(move |ordinal| NodeId::new(round, *ordinal))
@@ -196,7 +195,7 @@ impl Round {
         NodeId::new(self.head.round.round, ordinal)
     }
 
-    /// The place of a node that is there.
+    /// Returns the index of an existing node.
     fn at(&self, id: NodeId) -> Option<usize> {
         let at = id.ordinal as usize;
         (id.round == self.head.round.round && self.nodes.get(at).is_some_and(Option::is_some))
@@ -207,7 +206,7 @@ impl Round {
         self.head.updated_at = self.head.updated_at.max(at);
     }
 
-    /// Says whether another node of the kind had the label.
+    /// Stores a node. Returns whether another node of the kind had the label.
     fn put_node(&mut self, node: Arc<Node>) -> bool {
         let at = node.id.ordinal as usize;
         if self.nodes.len() <= at {
@@ -219,7 +218,7 @@ impl Round {
         taken.is_some()
     }
 
-    /// Both ends are there, or it leads to an earlier round.
+    /// Stores an edge. Both ends must exist, or the edge must lead to an earlier round.
     fn put_edge(&mut self, edge: Edge) {
         let place = self.edges.len() as u32;
         if let Some(to) = self.at(edge.to) {

@@ -1,4 +1,4 @@
-//! What small questions are answered: of errors, failures, plans, messages that are stored.
+//! Small queries on errors, failures, plans and stored messages.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use context_core::history::{
 use context_core::model::{ModelErrorCode, TokenCount, TokenCounter};
 use context_core::{Error, Message, ModelError, Node, Role, Timestamp};
 
-/// A token for each byte.
+/// Counts one token per byte.
 #[derive(Debug)]
 struct Bytes;
 
@@ -56,7 +56,7 @@ fn an_error_tells_its_facts_in_order() {
     assert_eq!((error.get("limit"), error.get("user")), (Some("3"), None));
 }
 
-/// A stored message is asked without being read where its last bytes say enough.
+/// A stored message is not parsed if its last bytes suffice.
 #[test]
 fn a_turn_is_what_the_user_said() {
     let is_turn = |message: Message| Node::new("m", message, Timestamp::from_micros(1)).is_turn();

@@ -1,4 +1,4 @@
-//! Boundaries: the documented JSON form, and what is read from it.
+//! The documented JSON form of boundaries, and how it is read.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn a_boundary_shows_its_front_then_what_comes_right_before_it_then_what_follows(
     let again = StoredBoundary::decode(&boundary.encode()).unwrap();
     assert_eq!(again, boundary);
     assert_eq!(again.encode(), boundary.encode());
-    // An older one shows through where the newest cannot be read.
+    // An older boundary is in force if the newest cannot be read.
     push(&mut chain, "y", r#"{"kind": "of tomorrow"}"#);
     assert_eq!(lines(&chain).len(), 5);
     push(&mut chain, "z", r#"{"kind": "undo", "since": 99}"#);
@@ -72,7 +72,7 @@ fn what_stays_is_named_and_only_what_is_made_is_copied() {
         String::from_utf8_lossy(boundary.encode().bytes()).replace(&hash.to_string(), "HASH"),
         @r#"{"kind":"compact","before":0,"after":0,"retained":4,"front":[{"id":"a"},{"id":"x/1","message":{"role":"user","parts":[{"type":"text","text":"gap"}]}}],"since":2,"replaced":[{"id":"d","of":"HASH","message":{"role":"user","parts":[{"type":"text","text":"short"}]}}]}"#
     );
-    // On a branch without what the gap stands for it has no place.
+    // A branch without the messages that the gap replaces cannot have the boundary.
     assert_eq!(draft.behind(&chain.prefix(1), &"x".into()), None);
 }
 

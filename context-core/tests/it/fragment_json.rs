@@ -1,4 +1,4 @@
-//! The JSON form of fragments reads back to the same tree.
+//! The JSON form of fragments can be read back as the same tree.
 
 use context_core::fragment::{FRAGMENTS_SCHEMA, MAX_JSON_DEPTH};
 use context_core::{Fragment, FragmentData, Metadata, fragment, hint, role};
@@ -17,7 +17,7 @@ fn data() -> impl Strategy<Value = FragmentData> {
         number,
         ".{0,12}".prop_map(FragmentData::from),
     ];
-    // Keys that mean something to the form must survive as plain keys.
+    // Keys with a meaning in the form must survive as ordinary keys.
     let key = prop_oneof![
         3 => "[a-z]{1,4}",
         1 => Just("$fragment".to_owned()),

@@ -1,5 +1,5 @@
-//! Core through its public API: the documented JSON forms, and seams that must stay usable as trait
-//! objects.
+//! Tests of the crate through its public API: the documented JSON forms, and traits that must stay
+//! usable as trait objects.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

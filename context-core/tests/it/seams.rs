@@ -1,4 +1,4 @@
-//! The seams stay usable as trait objects: a generic method or a `Self` by value would not compile
+//! The traits stay usable as trait objects: a generic method or a `Self` by value would not compile
 //! here.
 
 use context_core::fragment::FragmentCodec;

@@ -1,4 +1,4 @@
-//! Trajectories: the graph of a round, and rounds side by side.
+//! Trajectories: the graph of a round, and combined rounds.
 
 mod edges;
 mod edits;
@@ -13,7 +13,7 @@ use context_core::trajectory::{
     Change, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError,
 };
 
-/// A time that only has to be there.
+/// An arbitrary time.
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 
 fn agent() -> AgentRef {
@@ -24,7 +24,7 @@ fn round(number: u32) -> Round {
     Round::new(agent().round(number), NOW)
 }
 
-/// A round with a question, which is node 0.
+/// Creates a round with a query, which is node 0.
 fn asked(number: u32) -> Round {
     let mut round = round(number);
     round.ask(NewQuery::new("why?"), NOW).unwrap();
@@ -57,7 +57,7 @@ fn add(round: &mut Round, body: NodeBody, after: &[u32]) -> NodeId {
     round.add(new, NOW).unwrap().0
 }
 
-/// Data never has an edge that can be inferred.
+/// Edges to data nodes can never be inferred.
 fn new_needs_a_name(new: &NewNode, round: &Round) -> bool {
     let mut trial = round.clone();
     matches!(trial.add(new.clone(), NOW), Err(TrajectoryError::EdgeNameRequired { .. }))
@@ -75,7 +75,7 @@ fn endpoints(round: &Round) -> Vec<u32> {
     round.endpoints().map(|id| id.ordinal).collect()
 }
 
-/// That a call is refused with this code, and that the round is what it was.
+/// Checks that a call is refused with this code, and that the round is unchanged.
 #[track_caller]
 fn refused<T>(
     round: &mut Round,

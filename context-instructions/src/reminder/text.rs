@@ -21,7 +21,7 @@ pub enum ReminderTarget {
 }
 
 impl ReminderTarget {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",

@@ -17,7 +17,7 @@ pub const MAX_SKILL_ENTRIES: usize = 10_000;
 
 const FILE: &str = "SKILL.md";
 
-/// What was found.
+/// The result of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SkillScan {

@@ -12,15 +12,15 @@ use context_core::memory::MemoryScope;
 pub struct Block {
     /// Its name.
     pub name: String,
-    /// What it says.
+    /// The text of the memory.
     pub text: String,
-    /// Under which scope it is filed.
+    /// The scope of the memory.
     pub scope: MemoryScope,
     /// How often it was written; 0 if it is declared and was never written.
     pub version: u64,
     /// When it was last written, if it was.
     pub at: Option<Timestamp>,
-    /// What it is for.
+    /// The description for the model.
     pub description: Option<String>,
     /// How many characters it may have.
     pub max_chars: usize,

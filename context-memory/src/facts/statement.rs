@@ -41,7 +41,7 @@ pub struct Statement {
     pub until: Option<Timestamp>,
     /// When it was said.
     pub said_at: Timestamp,
-    /// Where it was said.
+    /// The session or message where it was said.
     pub source: Option<MemorySource>,
 }
 

@@ -11,7 +11,7 @@ use context_core::history::{Compacted, HistoryView, Proposal};
 use context_core::model::{TokenCount, TokenCounter};
 use context_core::{Message, Part, Role};
 
-/// A token for each byte of text.
+/// Counts one token per byte of text.
 #[derive(Debug)]
 pub(crate) struct Bytes;
 

@@ -46,7 +46,7 @@ pub(super) fn push_line_scalar(out: &mut String, value: Scalar<'_>) {
     }
 }
 
-/// Writing to a string cannot fail.
+/// Writing to a string never fails.
 fn push_number(out: &mut String, number: Number) {
     let _ = match number {
         Number::Int(n) => write!(out, "{n}"),
@@ -129,7 +129,7 @@ fn push_escaped(out: &mut String, text: &str, quotes: Quotes) {
         out.push_str(&text[rest..at]);
         rest = from;
         match escaped {
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             "" => _ = write!(out, "\\u{byte:04X}"),
             escaped => out.push_str(escaped),
         }

@@ -34,7 +34,7 @@ pub(super) fn push_scalar(out: &mut String, value: Scalar<'_>) {
 fn push_number(out: &mut String, number: Number) {
     const I64: Range<f64> = i64::MIN as f64..i64::MAX as f64;
     const U64: Range<f64> = 0.0..u64::MAX as f64;
-    // Writing to a string cannot fail.
+    // Writing to a string never fails.
     let _ = match number {
         Number::Int(n) => write!(out, "{n}"),
         Number::UInt(n) => write!(out, "{n}"),
@@ -119,7 +119,7 @@ fn push_quoted(out: &mut String, parts: [&str; 2]) {
             out.push_str(&part[rest..at]);
             rest = at + 1;
             match escaped {
-                // Writing to a string cannot fail.
+                // Writing to a string never fails.
                 "" => _ = write!(out, "\\u{byte:04x}"),
                 escaped => out.push_str(escaped),
             }

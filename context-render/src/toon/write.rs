@@ -201,7 +201,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn length(&mut self, children: Children, keyed: bool) {
-        // Writing to a string cannot fail.
+        // Writing to a string never fails.
         let _ = write!(self.out, "[{}{}]", children.len(), if keyed { ":" } else { "" });
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct Turn {
     /// Its session.
     pub(crate) session: String,
     pub(crate) speaker: Option<String>,
-    /// Microseconds since 1970-01-01 UTC.
+    /// Returns the microseconds since 1970-01-01 UTC.
     pub(crate) at: i64,
     pub(crate) text: String,
 }

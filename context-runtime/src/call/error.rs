@@ -42,7 +42,7 @@ context_core::readable_debug!(CallError);
 #[error("not answered after {calls} calls: {error} ({reason})")]
 #[non_exhaustive]
 pub struct Refusal {
-    /// What the provider said.
+    /// The error that the provider reported.
     pub error: ModelError,
     /// Why it was not tried again, for people.
     pub reason: String,

@@ -93,7 +93,7 @@ pub enum ChangeKind {
 pub struct FragmentChange {
     /// The fragment's name.
     pub name: Arc<str>,
-    /// Its id, if it has one.
+    /// The id, if the fragment has one.
     pub id: Option<FragmentId>,
     /// What has become of it.
     pub kind: ChangeKind,

@@ -38,7 +38,7 @@ use super::view::View;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Resolved {
-    /// Whose chat it is and which.
+    /// The owner and the id.
     pub chat: ChatRef,
     /// The context fragments, rendered; empty if there are none. Shared with the engine as long as
     /// it does not change.
@@ -95,7 +95,7 @@ impl<'a> ResolveOptions<'a> {
         self
     }
 
-    /// Can be cancelled by this signal.
+    /// Sets the cancel signal.
     #[must_use]
     pub fn cancel(mut self, signal: CancelSignal) -> Self {
         self.cancel = signal;

@@ -13,13 +13,13 @@ use super::{RecoveryChain, repair};
 pub struct Carried {
     /// The history, and where each of its messages came from.
     pub compacted: Compacted,
-    /// What kind of cut it is.
+    /// The kind of cut.
     pub kind: BoundaryKind,
-    /// How many tokens the history had.
+    /// Tokens of the history before the compaction.
     pub before: u64,
     /// How many it has.
     pub after: u64,
-    /// What was done, for people.
+    /// A human-readable description.
     pub what: String,
 }
 
@@ -36,7 +36,7 @@ pub enum CarryOutError {
     /// The history has nothing of what is to go, so the request would be the same again.
     #[error("the history would stay as it is: {reason}")]
     Nothing {
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
     /// The plan that was made for it is not valid.

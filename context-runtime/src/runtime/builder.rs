@@ -113,10 +113,10 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Who decides what to do when a model refuses a request. Default: the built-in policies, with
-    /// every decision for a caller that [follows all](context_core::runtime::RecoveryInput::follows_all), as
-    /// [`ModelCall`](crate::ModelCall) does, and the three of the [first
-    /// contract](crate::Contract::Seed) for any other. Give a chain to add a policy of your own, or
-    /// to try more or less often.
+    /// every decision for a caller that [follows
+    /// all](context_core::runtime::RecoveryInput::follows_all), as [`ModelCall`](crate::ModelCall)
+    /// does, and the three of the [first contract](crate::Contract::Seed) for any other. Give a
+    /// chain to add a policy of your own, or to try more or less often.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
         self.parts.recovery = Some(chain);
         self

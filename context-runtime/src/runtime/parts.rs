@@ -94,13 +94,13 @@ pub enum RuntimeFault {
     Window {
         /// The window, in tokens.
         window: u64,
-        /// What is kept for the answer, in tokens.
+        /// The reserve for the answer in tokens.
         reserve: u64,
     },
     /// Something that must be more is nothing.
     #[error("{what} may not be 0")]
     Zero {
-        /// What.
+        /// The limited quantity.
         what: &'static str,
     },
     /// A name that was given is empty.

@@ -85,7 +85,7 @@ pub struct PlannedStep {
     pub price: Price,
     /// Whether it is to be carried out.
     pub applied: bool,
-    /// Why, or why not, for people.
+    /// A human-readable reason for applying the plan or not.
     pub reason: String,
     /// How many messages there are when it is carried out.
     pub retained: usize,

@@ -159,7 +159,7 @@ pub struct SpilledRange {
 pub struct Spilled {
     /// The blob.
     pub blob: BlobId,
-    /// How many bytes it has.
+    /// The blob's size in bytes.
     pub bytes: u64,
     /// What it is, such as `text/plain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

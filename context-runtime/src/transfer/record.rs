@@ -25,7 +25,7 @@ pub enum ChatRecord {
     Message(MessageRecord),
     /// The end, and how many messages there were.
     End {
-        /// How many.
+        /// Number of messages that were deleted.
         messages: u64,
     },
 }
@@ -70,7 +70,7 @@ impl fmt::Debug for BlobRecord {
 pub struct MessageRecord {
     /// The message as it is.
     pub node: Arc<Node>,
-    /// What it follows; nothing for a root.
+    /// The id of the parent. `None` for a root.
     pub parent: Option<MessageId>,
     /// What it was before it was amended, oldest first.
     pub revisions: Vec<Revision>,

@@ -12,7 +12,7 @@ use context_runtime::{
 };
 use proptest::prelude::*;
 
-/// A token for each byte of text.
+/// Counts one token per byte of text.
 #[derive(Debug)]
 struct Bytes;
 

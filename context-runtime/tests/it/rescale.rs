@@ -17,7 +17,7 @@ use image::{
 };
 use proptest::prelude::*;
 
-/// A token for each byte of text.
+/// Counts one token per byte of text.
 #[derive(Debug)]
 struct Bytes;
 

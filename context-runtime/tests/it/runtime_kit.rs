@@ -14,7 +14,7 @@ use context_runtime::{
     store::{MemoriesForgotten, MemoryForget},
 };
 
-/// A token for each byte.
+/// Counts one token per byte.
 #[derive(Debug)]
 pub(crate) struct Bytes;
 

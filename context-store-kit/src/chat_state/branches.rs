@@ -1,4 +1,4 @@
-//! Branches and checkpoints of a chat, and what becomes of messages that none of them reaches.
+//! Branches and checkpoints of a chat, and the removal of unreachable messages.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use context_core::store::{Branch, BranchDeletion, Checkpoint};
 use context_core::{BranchName, Error, MessageId, Result, Timestamp};
 
 impl ChatState {
-    /// The branches, in the order they were created.
+    /// Returns the branches in creation order.
     pub fn branches(&self) -> Vec<Branch> {
         let mut branches = self.branches.clone();
         for branch in &mut branches {
@@ -50,7 +50,7 @@ impl ChatState {
         Ok(())
     }
 
-    /// Deletes a branch that is where it is expected, and what nothing else reaches.
+    /// Deletes a branch whose head is the expected one, and messages that nothing else reaches.
     pub fn delete_branch(
         &mut self,
         branch: &BranchName,
@@ -71,12 +71,12 @@ impl ChatState {
         Ok(BranchDeletion::Deleted { messages: self.prune() })
     }
 
-    /// The checkpoints, by name.
+    /// Returns the checkpoints, ordered by name.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
         self.checkpoints.values().cloned().collect()
     }
 
-    /// Points a checkpoint at a message.
+    /// Sets a checkpoint to a message.
     pub fn set_checkpoint(
         &mut self,
         name: &CheckpointName,
@@ -94,7 +94,7 @@ impl ChatState {
         Ok(checkpoint)
     }
 
-    /// Deletes a checkpoint. False if there was none.
+    /// Deletes a checkpoint. Returns false if it did not exist.
     pub fn delete_checkpoint(&mut self, name: &CheckpointName) -> bool {
         let deleted = self.checkpoints.remove(name).is_some();
         if deleted {
@@ -103,7 +103,7 @@ impl ChatState {
         deleted
     }
 
-    /// Removes messages that no branch and no checkpoint reaches. Returns how many.
+    /// Removes messages that no branch and no checkpoint reaches. Returns their number.
     fn prune(&mut self) -> u64 {
         let heads = self.branches.iter().filter_map(|branch| branch.head.as_ref());
         let marks = self.checkpoints.values().map(|checkpoint| &checkpoint.message);

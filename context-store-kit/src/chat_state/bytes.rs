@@ -1,9 +1,9 @@
-//! A chat as one value: a header in JSON, then the packed nodes, revisions and fragment bodies it
-//! counts.
+//! The binary form of a chat: a JSON header, followed by the packed nodes, revisions and fragment
+//! bodies.
 //!
-//! Version 2 of the layout: `u32` CRC-32 of all that follows, `u32` length of the header
-//! (little-endian), header, nodes ([`pack`]), revisions ([`pack`]), bodies of fragments one behind
-//! the other.
+//! Version 2 of the layout: `u32` CRC-32 of everything after it, `u32` length of the header
+//! (little-endian), header, nodes ([`pack`]), revisions ([`pack`]), concatenated bodies of
+//! fragments.
 
 use std::collections::BTreeMap;
 
@@ -32,10 +32,10 @@ struct Header {
     updated_at: Timestamp,
     number: u64,
     changes: u64,
-    /// For each node, which one it follows.
+    /// The index of each node's parent.
     parents: Vec<Option<usize>>,
     nodes: usize,
-    /// For each revision, when it was replaced.
+    /// The time of replacement of each revision.
     replaced: Vec<Timestamp>,
     revisions: usize,
     branches: Vec<(BranchName, Option<MessageId>, u64, Timestamp)>,
@@ -44,7 +44,7 @@ struct Header {
     keys: Vec<KeyHeader>,
 }
 
-/// A key, the digest of its commit, and where that left which branch.
+/// A key, the digest of its commit, and the resulting branch and head.
 type KeyHeader = (CommitKey, [u8; 32], Option<BranchName>, Option<MessageId>);
 
 #[derive(Serialize, Deserialize)]
@@ -57,7 +57,7 @@ struct FragmentHeader {
 }
 
 impl ChatState {
-    /// The chat as bytes, to be kept as one value.
+    /// Serializes the chat to bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut nodes = Vec::new();
         self.nodes.iter().for_each(|placed| pack::pack(&placed.node, &mut nodes));
@@ -121,10 +121,10 @@ impl ChatState {
         out
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. Bodies are slices of `bytes`.
+    /// Deserializes the bytes of [`to_bytes`](Self::to_bytes). Bodies are slices of `bytes`.
     ///
-    /// [`ErrorKind::Corrupt`] if it cannot be what was written, [`ErrorKind::Unsupported`] if a
-    /// newer version wrote it.
+    /// [`ErrorKind::Corrupt`] for damaged bytes, [`ErrorKind::Unsupported`] for bytes of a newer
+    /// version.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         let mut rest = Rest(bytes.into());
         let sum = rest.take(4)?;
@@ -198,7 +198,7 @@ fn corrupt(what: &'static str) -> Error {
         .with("part", what)
 }
 
-/// What is still to be read.
+/// The bytes that have not been read yet.
 struct Rest(Bytes);
 
 impl Rest {

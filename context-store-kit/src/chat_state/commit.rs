@@ -1,8 +1,7 @@
-//! The commit: decide everything, then write everything.
+//! Commits: check everything, then write everything.
 //!
-//! Nothing is changed before the last thing that can be refused has been looked at, so there is
-//! nothing to roll back. The decisions come in the order
-//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states.
+//! No change is made before all checks have passed, so no rollback is needed. The checks run in the
+//! order that [`HistoryStore::commit`](crate::store::HistoryStore::commit) documents.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use super::ChatState;
 const OPERATION: &str = "commit";
 
 impl ChatState {
-    /// Writes a commit, or says why not.
+    /// Writes a commit, or returns the reason for not writing it.
     pub fn commit(&mut self, commit: Commit) -> Result<CommitOutcome> {
         commit.check()?;
         let digest = commit.key.is_some().then(|| commit.digest());
@@ -47,7 +46,7 @@ impl ChatState {
             patch.apply(&mut chat)?;
         }
 
-        // From here on nothing is refused.
+        // No check can fail from here on.
         chat.updated_at = chat.updated_at.max(commit.at);
         self.chat = chat;
         let head = self.add_nodes(commit.base().cloned(), &commit.nodes);
@@ -85,7 +84,7 @@ impl ChatState {
         Ok(CommitOutcome::Applied(committed))
     }
 
-    /// What to answer if some of the new messages are stored already.
+    /// Determines the outcome if some of the new messages are stored already.
     fn written_before(&self, commit: &Commit) -> Option<CommitOutcome> {
         let ids = || commit.nodes.iter().map(|node| &node.id);
         let taken: Vec<_> = ids().filter(|id| self.index.contains_key(*id)).cloned().collect();
@@ -110,13 +109,13 @@ impl ChatState {
         }
     }
 
-    /// Whether a branch has this message.
+    /// Returns whether a branch has this message.
     fn holds(&self, branch: &BranchName, message: Option<&MessageId>) -> bool {
         let chain = self.chain(&ChainEnd::Branch(branch.clone()), &Window::Whole);
         message.is_some_and(|id| chain.is_ok_and(|chain| chain.position(id).is_some()))
     }
 
-    /// Finds the branch to move or names the one to create.
+    /// Finds the branch to move, or chooses the name of the branch to create.
     fn aim(&self, target: &Target) -> Result<Aim> {
         match target {
             Target::Stay => Ok(Aim::At(None)),
@@ -141,7 +140,7 @@ impl ChatState {
         }
     }
 
-    /// Adds messages, each behind the one before it, and returns the last one.
+    /// Adds messages, each after the previous one, and returns the last one.
     fn add_nodes(&mut self, base: Option<MessageId>, nodes: &[Arc<Node>]) -> Option<MessageId> {
         let first = base.as_ref().and_then(|base| self.find(base)).map_or(0, |base| base.depth + 1);
         let mut last = base;
@@ -153,7 +152,7 @@ impl ChatState {
         last
     }
 
-    /// Gives a stored message a new body and keeps the old one.
+    /// Replaces the body of a stored message and keeps the old one as a revision.
     fn amend(&mut self, by: &Node, at: Timestamp) {
         if let Some(&position) = self.index.get(&by.id) {
             let node = &mut self.nodes[position].node;
@@ -163,13 +162,13 @@ impl ChatState {
     }
 }
 
-/// Where a commit goes.
+/// The resolved target of a commit.
 enum Aim {
-    /// To this branch, new or not, or to none.
+    /// This branch, new or existing, or none.
     At(Option<BranchName>),
-    /// The branch is elsewhere, or the name is taken.
+    /// The head of the branch is not the expected one, or the name is taken.
     Missed {
-        /// Where that branch is.
+        /// The actual head.
         actual: Option<MessageId>,
     },
 }

@@ -1,21 +1,21 @@
-//! Where a windowed read ends that goes from the end of a chain to its root: it costs the window,
-//! not the chain.
+//! The end of a windowed read that walks from the end of a chain towards its root. The read costs
+//! time in the size of the window, not of the chain.
 
 use context_core::message::NodeKind;
 use context_core::store::Window;
 use context_core::{MessageId, Node};
 
-/// Asked for each node, newest first. The same as [`Window::of`] of the whole chain, which a test
-/// sees to.
+/// An incremental form of [`Window::of`], evaluated for each node, newest first. A test checks that
+/// both agree.
 pub(super) enum Cut<'a> {
     Never,
-    /// After so many more.
+    /// Stop after this many more nodes.
     Count(usize),
-    /// Behind the newest boundary, once it has been met.
+    /// Stop after the newest boundary.
     Boundary {
         met: bool,
     },
-    /// When there is no more left for the next one; the newest is always there.
+    /// Stop when the next node exceeds the remaining budget. The newest node is always included.
     Tokens {
         left: Option<u64>,
         newest: bool,
@@ -35,7 +35,7 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// Whether this node and all before it are left out.
+    /// Returns whether this node and all nodes before it are left out.
     pub(super) fn is_before(&mut self, node: &Node) -> bool {
         match self {
             Self::Never => false,

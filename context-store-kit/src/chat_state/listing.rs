@@ -1,11 +1,11 @@
-//! Listing the chats of a user, for stores that have them all at hand.
+//! Listing the chats of a user, for stores that can iterate over all chats.
 
 use super::{ChatState, bad_cursor};
 use context_core::Result;
 use context_core::store::{ChatQuery, ChatSummary, Cursor, Page};
 
 impl ChatState {
-    /// The page of chats that a query asks for, out of all chats of a store.
+    /// Returns the requested page of chats, given all chats of a store.
     pub fn list<'a>(
         states: impl IntoIterator<Item = &'a Self>,
         query: &ChatQuery,

@@ -1,4 +1,4 @@
-//! Searching chats by reading them: for stores that have them all at hand and keep no index.
+//! Full-text search without an index, for stores that can iterate over all chats.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use context_core::message::Placed;
 use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
 use context_core::{Error, Node, Result};
 
-/// A message that fits, with what ranks it.
+/// A matching message, with the data that ranks it.
 struct Found<'a> {
     chat: &'a ChatState,
-    /// The place among the messages of its chat.
+    /// The index among the messages of its chat.
     place: usize,
     node: &'a Arc<Node>,
     text: String,
@@ -20,8 +20,8 @@ struct Found<'a> {
 }
 
 impl ChatState {
-    /// The page of hits that a query asks for, out of all chats of a store. Reads every message of
-    /// the scope.
+    /// Returns the requested page of hits, given all chats of a store. Reads every message of the
+    /// scope.
     pub fn search<'a>(
         states: impl IntoIterator<Item = &'a Self>,
         query: &SearchQuery,
@@ -90,7 +90,8 @@ impl ChatState {
     }
 }
 
-/// Better and newer is greater; scores are positive, so their bits are in order.
+/// Returns a sort key: better and newer hits are greater. Scores are positive, so their bits sort
+/// like the scores.
 fn order((score, chat, place): &(f64, u64, usize)) -> (u64, u64, usize) {
     (score.to_bits(), *chat, *place)
 }

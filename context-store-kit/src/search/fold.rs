@@ -1,10 +1,10 @@
-//! One form for each word: without case, accents and compatibility forms.
+//! Folding of words: case, accents and compatibility forms.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// The longest word that is told apart, in characters; of longer ones the beginning counts.
+/// Maximum number of significant characters of a word.
 const LONGEST: usize = 64;
 
 /// Appends the folded form of a word to `out`.
@@ -28,8 +28,8 @@ fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Some forms fall apart into spaces and signs; what is indexed holds no separator, and nothing
-/// that is not seen.
+/// Some compatibility forms decompose into spaces and signs. Indexed words contain no separators
+/// and no invisible characters.
 fn keeps(c: char) -> bool {
     let sign = || !c.is_ascii() && !c.is_whitespace() && !c.is_control();
     !is_accent(c)

@@ -1,14 +1,14 @@
-//! Which hit is better: BM25, for stores that have no index to rank by.
+//! BM25 ranking, for stores that have no index to rank by.
 
 use super::terms::Count;
 
-/// Collects what was found, then scores it by BM25 (`k1` 1.2, `b` 0.75): rare words count more,
-/// more of them count more, in long texts less.
+/// A two-pass ranking by BM25 (`k1` 1.2, `b` 0.75): first add all texts, then score each. Rare
+/// phrases weigh more, repetitions add to the score, and long texts score lower.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     texts: usize,
     words: usize,
-    /// For each phrase, in how many texts it is.
+    /// For each phrase, the number of texts that have it.
     found: Vec<usize>,
 }
 
@@ -16,7 +16,7 @@ impl Ranking {
     const K1: f64 = 1.2;
     const B: f64 = 0.75;
 
-    /// Takes note of a text.
+    /// Adds a text to the statistics.
     pub fn add(&mut self, count: &Count) {
         self.texts += 1;
         self.words += count.words;
@@ -28,7 +28,7 @@ impl Ranking {
         }
     }
 
-    /// The score of a text, once all texts have been noted.
+    /// Returns the score of a text. All texts must have been added.
     pub fn score(&self, count: &Count) -> f64 {
         let average = self.words as f64 / (self.texts.max(1)) as f64;
         let length = 1.0 - Self::B + Self::B * count.words as f64 / average.max(1.0);
@@ -37,7 +37,7 @@ impl Ranking {
             let rarity = ((texts - found + 0.5) / (found + 0.5)).ln().max(1e-6);
             rarity * count * (Self::K1 + 1.0) / (count + Self::K1 * length)
         };
-        // Not `sum`, which of nothing is minus zero.
+        // Not `sum`, which is -0.0 for an empty iterator.
         self.found.iter().zip(&count.phrases).map(score).fold(0.0, |sum, score| sum + score)
     }
 }

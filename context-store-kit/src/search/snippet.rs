@@ -1,4 +1,4 @@
-//! The part of a text where the words are.
+//! Snippets: the part of a text that shows the hits.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use context_core::store::Snippet;
 use super::terms::Terms;
 use super::words::{Word, words};
 
-/// How many bytes a snippet has before it is cut, about.
+/// Approximate length of a snippet in bytes.
 const LENGTH: usize = 160;
-/// How many bytes it shows before the first hit, about.
+/// Approximate number of bytes before the first hit.
 const LEAD: usize = 40;
 
 impl Terms {
-    /// The part of a text with the most of the phrases, nearest to its beginning.
+    /// Returns the part of a text with the most distinct phrases, the first of several.
     pub fn snippet(&self, text: &str) -> Snippet {
         let all: Vec<Word> = words(text).collect();
         let folded: Vec<String> = all.iter().map(|word| word.folded.clone()).collect();
@@ -44,8 +44,8 @@ impl Terms {
     }
 }
 
-/// Where the stretch of [`LENGTH`] bytes begins that has the most phrases. Linear: both ends only
-/// move forward.
+/// Returns the start of the stretch of [`LENGTH`] bytes with the most distinct phrases. Linear,
+/// because both ends only move forward.
 fn best_start(hits: &[(usize, Range<usize>)], phrases: usize) -> usize {
     let mut counts = vec![0usize; phrases];
     let (mut distinct, mut first, mut best) = (0, 0, (0, 0));
@@ -67,8 +67,8 @@ fn best_start(hits: &[(usize, Range<usize>)], phrases: usize) -> usize {
     best.1
 }
 
-/// The beginning of the word at or behind a place; the place itself, made a character boundary, in
-/// a text without one nearby.
+/// Returns the start of the first word at or after a position. If there is none nearby, returns the
+/// position, rounded down to a character boundary.
 fn boundary_before(text: &str, words: &[Word], at: usize) -> usize {
     if at == 0 {
         return 0;
@@ -80,7 +80,7 @@ fn boundary_before(text: &str, words: &[Word], at: usize) -> usize {
     }
 }
 
-/// The end of the last word before a place, likewise.
+/// Returns the end of the last word before a position, with the same fallback.
 fn boundary_after(text: &str, words: &[Word], at: usize) -> usize {
     if at >= text.len() {
         return text.len();

@@ -1,20 +1,21 @@
-//! What keeps the words of users apart in one index.
+//! Prefixes that separate the words of users in one index.
 
 use context_core::UserId;
 
-/// A short text that stands in front of every word of a user in a shared index, so a search reads
-/// what that user has written and nothing else.
+/// A short prefix of every word of a user in a shared index, so that a search reads only words of
+/// that user.
 ///
-/// Thirty bits of a hash: two users may have the same one, so a store still asks whose a hit is.
-/// The same in every process and version of this crate, because stores keep it.
+/// The tag has thirty bits of a hash. Two users may share a tag, so stores must still check the
+/// owner of a hit. It is the same in every process and version of this crate, because stores
+/// persist it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserTag([u8; Self::LENGTH]);
 
 impl UserTag {
-    /// How many bytes a tag has.
+    /// Length of a tag in bytes.
     pub const LENGTH: usize = 6;
 
-    /// The tag of a user.
+    /// Returns the tag of a user.
     pub fn of(user: &UserId) -> Self {
         let hash = blake3::hash(user.as_str().as_bytes());
         let digit =
@@ -22,7 +23,7 @@ impl UserTag {
         Self(std::array::from_fn(digit))
     }
 
-    /// Its text: letters and digits.
+    /// Returns the tag as text: letters and digits.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

@@ -1,23 +1,23 @@
-//! What a person typed, as the words to look for.
+//! Parsing of search texts.
 
 use super::words::words;
 
-/// Words that must follow each other.
+/// Words that must be adjacent in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Phrase {
-    /// The folded words; never empty.
+    /// The folded words. Never empty.
     pub words: Vec<String>,
-    /// Whether the last word may be the beginning of one.
+    /// Whether the last word may be a prefix of a longer one.
     pub prefix: bool,
 }
 
-/// The phrases of a query: all of them must be in a text.
+/// The phrases of a query, all of which must be in a text.
 ///
 /// ```
 /// use context_store_kit::search::Terms;
 ///
-/// let typed = Terms::parse("CAFÉ lisb", true); // as somebody types
+/// let typed = Terms::parse("CAFÉ lisb", true); // search as you type
 /// assert!(typed.count("A cafe in Lisbon").is_hit());
 /// assert!(!typed.count("A cafe in Porto").is_hit());
 /// ```
@@ -27,7 +27,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Reads what a person typed. With `prefix` the last word may be the beginning of one.
+    /// Parses a search text. With `prefix`, the last word may be a prefix of a longer one.
     pub fn parse(text: &str, prefix: bool) -> Self {
         let mut phrases: Vec<Phrase> = Vec::new();
         for typed in text.split_whitespace() {
@@ -43,17 +43,17 @@ impl Terms {
         Self { phrases }
     }
 
-    /// The phrases, each once, in the order they were typed.
+    /// Returns the distinct phrases, in the order of the query.
     pub fn phrases(&self) -> &[Phrase] {
         &self.phrases
     }
 
-    /// Whether there is nothing to look for; then nothing is found.
+    /// Returns whether there are no phrases. Such a query finds nothing.
     pub fn is_empty(&self) -> bool {
         self.phrases.is_empty()
     }
 
-    /// How many words a text has and how often each phrase is in it.
+    /// Counts the words of a text and the occurrences of each phrase.
     pub fn count(&self, text: &str) -> Count {
         let words: Vec<_> = words(text).map(|word| word.folded).collect();
         let phrases = self.phrases.iter().map(|phrase| phrase.places(&words).count()).collect();
@@ -61,25 +61,25 @@ impl Terms {
     }
 }
 
-/// What of a query is in a text.
+/// The counts of a query's phrases in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Count {
-    /// How many words the text has.
+    /// Number of words in the text.
     pub words: usize,
-    /// How often each phrase is in it.
+    /// Number of occurrences of each phrase.
     pub phrases: Vec<usize>,
 }
 
 impl Count {
-    /// Whether all phrases are there, and there is one.
+    /// Returns whether there are phrases and all of them occur.
     pub fn is_hit(&self) -> bool {
         !self.phrases.is_empty() && self.phrases.iter().all(|count| *count > 0)
     }
 }
 
 impl Phrase {
-    /// Where in a list of folded words the phrase begins.
+    /// Returns the indexes where the phrase occurs in a list of folded words.
     pub(super) fn places<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = usize> + 'a {
         let (last, front) = self.words.split_last().expect("a phrase has words");
         words.windows(self.words.len()).enumerate().filter_map(move |(place, window)| {

@@ -1,4 +1,4 @@
-//! Cutting text into words.
+//! Splitting text into words.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use context_core::Message;
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Where it stands, in bytes.
+    /// The range in the text in bytes.
     pub range: Range<usize>,
     /// Its folded form.
     pub folded: String,
 }
 
-/// What a character does to the word before it.
+/// The effect of a character on word boundaries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Part of a word of several.
+    /// Part of a word of several characters.
     Letter,
-    /// A word of its own.
+    /// A word by itself.
     Alone,
-    /// Belongs to what is before it.
+    /// Part of the preceding word.
     Mark,
-    /// Between words.
+    /// A separator.
     Gap,
 }
 
@@ -48,21 +48,21 @@ fn class(c: char) -> Class {
             | Script::Tai_Tham
             | Script::Javanese
             | Script::Balinese => Class::Alone,
-            // The mark that makes a Japanese vowel long, and its halfwidth form.
+            // The Japanese prolonged sound mark, and its halfwidth form.
             _ if matches!(c, 'ー' | 'ｰ') => Class::Alone,
             _ => Class::Letter,
         },
         GeneralCategoryGroup::Mark => Class::Mark,
         _ => match c.general_category() {
             GeneralCategory::OtherSymbol => Class::Alone,
-            // Joiners inside words of Arabic, Indic scripts and pictographs; the soft hyphen.
+            // Joiners inside words of Arabic, Indic scripts and pictographs, and the soft hyphen.
             GeneralCategory::Format => Class::Mark,
             _ => Class::Gap,
         },
     }
 }
 
-/// The words of a text, in order.
+/// Splits a text into words, in order.
 pub fn words(text: &str) -> impl Iterator<Item = Word> {
     Ranges { text, at: 0 }.filter_map(|range| {
         let mut folded = String::with_capacity(range.len());
@@ -98,9 +98,9 @@ impl Iterator for Ranges<'_> {
     }
 }
 
-/// What an index keeps of a message: the folded words of its readable text, one space between two.
-/// Only ASCII letters and digits, and characters beyond ASCII, are in it, so an index cuts it at
-/// the spaces and nowhere else. Empty if there is nothing to read.
+/// Returns the text that an index keeps of a message: the folded words of its readable text,
+/// separated by single spaces. It contains only ASCII letters and digits and non-ASCII characters,
+/// so an index splits it only at the spaces. Empty if the message has no readable text.
 pub fn index_text(message: &Message) -> String {
     let text = message.readable_text();
     let mut out = String::with_capacity(text.len());

@@ -1,5 +1,5 @@
-//! The traits of the seam over one value per chat. What a call does to a chat is [`ChatState`]'s
-//! business; here is only which chat it is, and that it exists.
+//! The storage traits, implemented over one value per chat. [`ChatState`] implements the calls;
+//! this module only finds the chat and checks that it exists.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use context_core::store::{
 };
 use context_core::{BranchName, Chain, ChatRef, Error, MessageId, Result, Timestamp, UserId};
 
-/// A chat to look at.
+/// Reads a chat that must exist.
 async fn find(
     store: &impl StateStore,
     operation: &'static str,
@@ -25,7 +25,7 @@ async fn find(
     store.state(chat).await?.ok_or_else(|| absent(operation, chat))
 }
 
-/// Changes a chat that exists.
+/// Changes a chat that must exist.
 async fn write<T: Send + 'static>(
     store: &impl StateStore,
     operation: &'static str,
@@ -218,7 +218,7 @@ impl<S: StateStore> FragmentStore for StateBacked<S> {
     }
 }
 
-/// Without an index: a search reads every message of its scope.
+/// There is no index: a search reads every message of its scope.
 #[async_trait]
 impl<S: StateStore> SearchStore for StateBacked<S> {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {

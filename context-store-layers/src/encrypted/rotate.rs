@@ -1,8 +1,8 @@
 //! Rotation: what is sealed with older keys, or not at all, is sealed with the current one.
 //!
 //! It can be ended at any time and begun again: what is done is passed over. Nothing of it counts
-//! as activity ([`Chat::updated_at`](context_core::store::Chat::updated_at) stays). A message that is
-//! sealed anew is redacted by itself: nothing of the old record is kept, its revision counts one
+//! as activity ([`Chat::updated_at`](context_core::store::Chat::updated_at) stays). A message that
+//! is sealed anew is redacted by itself: nothing of the old record is kept, its revision counts one
 //! up, and readers load the chat again.
 //!
 //! A store has no way to change earlier revisions, so a message that has some is left, with them,

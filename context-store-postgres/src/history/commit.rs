@@ -1,8 +1,9 @@
 //! The commit as a transaction: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::store::HistoryStore::commit)
-//! states, and all of them before the first write. The chat's row is locked before the first of
-//! them, so that nothing they are made of changes until the last write.
+//! The decisions come in the order
+//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, and all of them
+//! before the first write. The chat's row is locked before the first of them, so that nothing they
+//! are made of changes until the last write.
 
 use std::sync::Arc;
 
@@ -115,7 +116,7 @@ async fn decide(session: &mut Session<'_>, commit: &Commit) -> Result<Decision> 
     Ok(Decision::Write(Plan { chat, digest, aim, patched, changed }))
 }
 
-/// What to answer if some of the new messages are stored already.
+/// Determines the outcome if some of the new messages are stored already.
 async fn written_before(
     session: &mut Session<'_>,
     chat: i64,

@@ -1,8 +1,9 @@
 //! The commit: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::store::HistoryStore::commit)
-//! states, after one look at the chat. What is written then is written only if the look still
-//! holds; otherwise all of it begins again.
+//! The decisions come in the order
+//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, after one look at
+//! the chat. What is written then is written only if the look still holds; otherwise all of it
+//! begins again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,7 +107,7 @@ async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) ->
         change.set("m", About::of(&patched).write()?);
     }
 
-    // From here on nothing is refused.
+    // No check can fail from here on.
     let Some(mut boundaries) = amend(shared, &mut change, commit, look, found).await? else {
         return Ok(Decision::Again);
     };
@@ -137,7 +138,7 @@ async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) ->
     Ok(Decision::Write(change, committed))
 }
 
-/// What to answer if some of the new messages are stored already.
+/// Determines the outcome if some of the new messages are stored already.
 async fn written_before(
     shared: &Shared,
     commit: &Commit,

@@ -1,7 +1,8 @@
 //! The commit as a transaction: every kind of it, and every answer.
 //!
-//! The decisions come in the order [`HistoryStore::commit`](context_core::store::HistoryStore::commit)
-//! states, and all of them before the first write.
+//! The decisions come in the order
+//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, and all of them
+//! before the first write.
 
 use std::sync::Arc;
 
@@ -137,7 +138,7 @@ async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<De
     Ok(Decision::Write(Plan { chat, digest, aim, patched, changed }))
 }
 
-/// What to answer if some of the new messages are stored already.
+/// Determines the outcome if some of the new messages are stored already.
 async fn written_before(
     connection: &mut SqliteConnection,
     chat: i64,

@@ -30,7 +30,7 @@ pub(super) struct Filed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FiledKind {
     pub(super) no: i64,
-    /// How many records there are.
+    /// Returns the number of records.
     pub(super) records: i64,
 }
 

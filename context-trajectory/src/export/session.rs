@@ -12,9 +12,9 @@ use context_core::{SessionId, Timestamp, UserId};
 /// A node of an agent of a session. Written as `2/0.3`: agent 2, round 0, number 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentNode {
-    /// The agent, 0 for the main one.
+    /// The calling agent, 0 for the main one.
     pub agent: u32,
-    /// Its node.
+    /// The node.
     pub node: NodeId,
 }
 
@@ -69,7 +69,7 @@ pub enum LinkKind {
     Reference,
     /// The end of a round leads to the question of the next one that is there.
     Bridge {
-        /// How many rounds between the two are not there.
+        /// Number of missing rounds between the two.
         missing: u32,
     },
     /// A node called a sub-agent: it leads to the question of the sub-agent's round.

@@ -138,7 +138,7 @@ impl MessageRecord {
         self.get(TYPE).and_then(wire::text)
     }
 
-    /// One value.
+    /// Returns a value.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.entries.get(key)
     }
@@ -148,7 +148,7 @@ impl MessageRecord {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Sets a value; a key that was there keeps its place.
+    /// Sets a value. An existing key keeps its position.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<Json>) {
         let mut value = value.into();
         put_on_one_line(&mut value);
@@ -156,14 +156,14 @@ impl MessageRecord {
         self.kind = self.kind_by_type();
     }
 
-    /// Removes a value and returns it.
+    /// Removes and returns a value.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         let value = self.entries.shift_remove(key);
         self.kind = self.kind_by_type();
         value
     }
 
-    /// The same with one more value.
+    /// Adds a value.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<Json>) -> Self {
         self.set(key, value);

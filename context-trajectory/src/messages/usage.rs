@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct TokenUsage {
     /// Tokens of input, whether read from a cache, written to one, or neither.
     pub input_tokens: u64,
-    /// Tokens of output, thoughts included.
+    /// Tokens of output, reasoning included.
     pub output_tokens: u64,
     /// Both together, as the provider adds them up.
     pub total_tokens: u64,

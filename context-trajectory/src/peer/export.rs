@@ -65,7 +65,7 @@ pub enum LeftOut {
     Reference {
         /// From here.
         from: String,
-        /// To there.
+        /// The target.
         to: NodeId,
     },
     /// A node of an earlier round has the same name: that program takes the two for one.

@@ -16,7 +16,7 @@ use super::finding::{Finding, Problem};
 use super::flow::closing;
 use super::node::read_vertex;
 
-/// From here on a label's number is no reason to go on counting behind it.
+/// Numbers in caller-chosen labels from here on do not advance the counter.
 const HIGHEST: u32 = 1_000_000_000;
 const DIGITS: usize = 5;
 

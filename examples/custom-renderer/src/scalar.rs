@@ -90,7 +90,7 @@ fn quoted(text: &str, out: &mut String) {
             '"' | '\\' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             c if is_escaped(c) => drop(write!(out, "\\U{:08X}", u32::from(c))),
             c => out.push(c),
         }

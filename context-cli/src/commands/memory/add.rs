@@ -98,7 +98,7 @@ struct MemoryAddRecord<'a> {
     kind: &'a str,
     /// The names of its memories: a long text is several. None if it was forgotten before.
     ids: &'a [MemoryId],
-    /// Under which scope it is filed.
+    /// The scope of the memory.
     scope: &'a MemoryScope,
     /// Where it was said.
     source: Option<&'a MemorySource>,

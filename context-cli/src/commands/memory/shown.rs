@@ -25,7 +25,7 @@ pub(super) enum MemoryLine<'a> {
         kind: &'a str,
         /// Its name in its scope, for `memory forget --id`.
         id: Option<&'a str>,
-        /// Under which scope it is filed.
+        /// The scope of the memory.
         scope: Option<&'a MemoryScope>,
         /// Where it was said.
         source: Option<&'a MemorySource>,

@@ -31,7 +31,7 @@ pub(super) struct Args {
 struct RoundHeadRecord<'a> {
     v: u32,
     session: &'a str,
-    /// The agent, 0 for the main one.
+    /// The calling agent, 0 for the main one.
     agent: u32,
     round: u32,
     /// `open`, `closed` or `interrupted`.

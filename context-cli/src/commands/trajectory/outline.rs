@@ -17,7 +17,7 @@ const SHOWN: usize = 72;
 struct NodeRecord<'a> {
     v: u32,
     session: &'a str,
-    /// The agent, 0 for the main one.
+    /// The calling agent, 0 for the main one.
     agent: u32,
     /// Whether it is an end of its round that is worked on.
     endpoint: bool,

@@ -30,10 +30,10 @@ pub(super) struct Args {
 struct RoundStatsRecord<'a> {
     v: u32,
     session: &'a str,
-    /// The agent, 0 for the main one.
+    /// The calling agent, 0 for the main one.
     agent: u32,
     round: u32,
-    /// How many nodes there are of each kind that is there.
+    /// Returns the number of nodes of each kind that occurs.
     nodes: BTreeMap<&'static str, usize>,
     calls: usize,
     /// Calls whose result says that they failed.

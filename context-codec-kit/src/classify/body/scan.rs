@@ -1,43 +1,44 @@
-//! The strings, numbers and words of a text that may be JSON, nearly JSON, or hold JSON somewhere.
+//! A scanner for the strings, numbers and words of a text that may be JSON, almost JSON, or contain
+//! JSON.
 
-/// Keys under which a body repeats the request.
+/// Keys under which a body echoes the request.
 const ECHOES: [&str; 7] =
     ["input", "request", "prompt", "messages", "parameters", "failedgeneration", "traceback"];
 
-/// How much of a key is kept, in characters. Longer keys mean nothing here, and each value of a
-/// list is given the list's key.
+/// Maximum length of a stored key in characters. Longer keys have no meaning here, and every value
+/// of a list repeats the list's key.
 const LONGEST_KEY: usize = 64;
 
-/// A string, number or word and where it stands.
+/// A string, number or word and its position.
 pub(super) struct Value<'a> {
-    /// The key in lower case without `_` and `-`; that of the list for the items of a list; empty
+    /// The key in lower case without `_` and `-`. Items of a list have the key of the list. Empty
     /// outside of objects.
     pub(super) key: &'a str,
     pub(super) text: String,
     pub(super) is_string: bool,
-    /// In how many objects and lists it stands.
+    /// Number of enclosing objects and lists.
     pub(super) depth: usize,
 }
 
-/// An object or a list that has begun.
+/// An object or a list that is open.
 struct Frame {
     is_object: bool,
     key: String,
     echo: bool,
 }
 
-/// Goes through a text once. Quotes may be single, as Python prints them; what is missing at the
-/// end is not missed.
+/// A single-pass scanner. Accepts single quotes, as Python prints them, and text that is truncated
+/// at the end.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     frames: Vec<Frame>,
-    /// The key in front of the value that comes next.
+    /// The key of the next value.
     key: String,
-    /// The key of the value that was found last.
+    /// The key of the last value.
     last: String,
     outside: String,
-    /// Whether there were no words yet.
+    /// Whether only white space has been read so far.
     blank: bool,
     structure: bool,
 }
@@ -56,17 +57,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The words outside of objects and lists. All of them are known when there are no more values.
+    /// Returns the text outside of objects and lists. Complete once there are no more values.
     pub(super) fn outside(&self) -> &str {
         &self.outside
     }
 
-    /// Whether there was an object or a list.
+    /// Returns whether the text contains an object or a list.
     pub(super) fn found_structure(&self) -> bool {
         self.structure
     }
 
-    /// The next value.
+    /// Returns the next value.
     pub(super) fn next(&mut self) -> Option<Value<'_>> {
         loop {
             let c = self.peek()?;
@@ -118,7 +119,7 @@ impl<'a> Scanner<'a> {
         self.text[self.at..].chars().next()
     }
 
-    /// Whether a structure begins here and not just a brace or bracket in a sentence.
+    /// Returns whether `c` starts a structure rather than being punctuation in a sentence.
     fn begins(&self, c: char) -> bool {
         let after = || self.text[self.at + 1..].trim_start();
         match c {
@@ -171,7 +172,7 @@ impl<'a> Scanner<'a> {
         Value { key: &self.last, text, is_string, depth: self.frames.len() }
     }
 
-    /// The rest of a string behind its first quote, without escapes.
+    /// Reads the rest of a string after its opening quote and resolves escapes.
     fn string(&mut self, quote: char) -> String {
         let mut out = String::new();
         while let Some(c) = self.peek() {
@@ -212,7 +213,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The four digits of an escape, if they are there.
+    /// Reads the four hexadecimal digits of a `\u` escape, if they are present.
     fn unit(&mut self) -> Option<u32> {
         let digits = self.text.get(self.at..self.at + 4)?;
         let unit = u32::from_str_radix(digits, 16).ok()?;
@@ -231,7 +232,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// A key without what providers write differently.
+/// Normalizes a key, because providers spell it differently.
 fn plain(key: &str) -> String {
     let kept = key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase);
     kept.take(LONGEST_KEY).collect()

@@ -1,4 +1,4 @@
-//! What the bytes of media say of themselves.
+//! Detection of media types from bytes.
 
 use base64::Engine;
 use base64::engine::GeneralPurpose;
@@ -7,16 +7,16 @@ use imagesize::{ImageType, blob_size, image_type};
 
 use super::{MediaFault, is_base64};
 
-/// How much of an image is decoded to find its size, in characters of Base64. What cameras write in
-/// front of it may be long; the whole is decoded only if the size is not in here.
+/// Number of Base64 characters of an image that are decoded to find its size. Camera metadata at
+/// the beginning may be long. The whole image is decoded only if the size is not found here.
 const HEAD: usize = 96 << 10;
-/// How much of other files is decoded, in characters of Base64. Readers of PDF look for its mark in
-/// the first KiB.
+/// Number of Base64 characters of other files that are decoded. PDF readers look for the signature
+/// in the first KiB.
 const MARK: usize = 1_400;
 
-/// Whether these are bytes in Base64, padded, that the strictest reader takes: nothing is left over
-/// in the last character, and letters of the alphabet for URLs stand where the provider reads it,
-/// and then alone.
+/// Checks for padded Base64 that the strictest decoder accepts: no bits are left over in the last
+/// character. The URL alphabet is accepted only if the provider accepts it, and not mixed with the
+/// standard one.
 pub(super) fn check_base64(data: &str, takes_url_alphabet: bool) -> Result<(), MediaFault> {
     let letters = if is_for_urls(data) && takes_url_alphabet {
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -33,13 +33,13 @@ fn is_for_urls(data: &str) -> bool {
     data.bytes().any(|byte| matches!(byte, b'-' | b'_'))
 }
 
-/// The reader of the alphabet that the data are written in.
+/// Returns the decoder for the alphabet of the data.
 fn engine(data: &str) -> &'static GeneralPurpose {
     if is_for_urls(data) { &URL_SAFE } else { &STANDARD }
 }
 
-/// Whether the bytes are of this type, as far as their beginning says so. Texts, raw sound and
-/// moving pictures are not looked at.
+/// Checks the type of the bytes, as far as their beginning identifies it. Text, raw audio and video
+/// are not checked.
 pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault> {
     if media_type.starts_with("image/") {
         return check_image(media_type, data);
@@ -66,7 +66,7 @@ pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault>
     }
 }
 
-/// Whether an image is of the type it says, and its beginning says how large it is.
+/// Checks that an image has the declared type, and that its size can be read.
 fn check_image(media_type: &str, data: &str) -> Result<(), MediaFault> {
     let mut bytes = head(data, HEAD);
     let found = match image_type(&bytes).map_err(|_| fault_of_no_image(&bytes))? {
@@ -91,14 +91,14 @@ fn fault_of_no_image(bytes: &[u8]) -> MediaFault {
     if mark(bytes).is_some() { MediaFault::OtherType } else { MediaFault::Undecodable }
 }
 
-/// The first bytes of what so many characters of Base64 hold, at most.
+/// Decodes at most this many characters of Base64.
 fn head(data: &str, characters: usize) -> Vec<u8> {
-    // Four characters are three bytes.
+    // Four characters encode three bytes.
     let length = data.len().min(characters) / 4 * 4;
     engine(data).decode(&data.as_bytes()[..length]).unwrap_or_default()
 }
 
-/// The type of a document or of sound, by the mark it begins with.
+/// Returns the type of a document or audio file from its signature.
 fn mark(head: &[u8]) -> Option<&'static str> {
     let at = |at: usize, mark: &[u8]| head.get(at..at + mark.len()) == Some(mark);
     if head.windows(5).any(|window| window == b"%PDF-") {
@@ -112,7 +112,7 @@ fn mark(head: &[u8]) -> Option<&'static str> {
         _ if at(0, b"OggS") => "audio/ogg",
         _ if at(0, &[0x1a, 0x45, 0xdf, 0xa3]) => "audio/webm",
         _ if at(4, b"ftypM4") || at(4, b"ftypmp4") || at(4, b"ftypiso") => "audio/mp4",
-        // A frame of MPEG: the layer is 0 in AAC alone.
+        // An MPEG audio frame. The layer is 0 only in AAC.
         [0xff, second, ..] if second & 0xf6 == 0xf0 => "audio/aac",
         [0xff, second, ..] if second & 0xe0 == 0xe0 && second & 0x06 != 0 => "audio/mp3",
         _ => return None,

@@ -1,10 +1,10 @@
-//! The table of what providers take: types of media and how many bytes of each.
+//! Media types and sizes that providers accept.
 
 use context_core::model::MediaKind;
 
-/// The types of media that a provider takes with their bytes in the request, and how much of each.
+/// The media types that a provider accepts inline in a request, and their size limits.
 ///
-/// | provider | types | most, in Base64 | source |
+/// | provider | types | limit in Base64 | source |
 /// |---|---|---|---|
 /// | OpenAI | png, jpeg, gif, webp | 50 MB | platform.openai.com/docs/guides/images-vision |
 /// | | pdf, text, JSON, Office documents | 50 MB | platform.openai.com/docs/guides/pdf-files, file-inputs |
@@ -13,39 +13,40 @@ use context_core::model::MediaKind;
 /// | | pdf, plain text | 32 MB | the body's limit; docs.anthropic.com, PDF support |
 /// | Gemini | png, jpeg, webp, heic, heif | 100 MB | ai.google.dev/gemini-api/docs/image-understanding, file-input-methods |
 /// | | pdf, text, JSON | 50 MB for pdf, else 100 MB | ai.google.dev/gemini-api/docs/document-processing |
-/// | | wav, mp3, aiff, aac, ogg, flac and what else its services name; video | 100 MB | …/audio, …/video-understanding |
+/// | | wav, mp3, aiff, aac, ogg, flac and the other types that its APIs list; video | 100 MB | …/audio, …/video-understanding |
 ///
-/// How many pixels an image may have is not asked here: a provider's refusal says so, and the image
-/// can be made smaller then.
+/// Limits on image dimensions are not checked here. A provider's refusal reports them, and the
+/// image can be reduced then.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MediaRules {
-    /// The types, in groups.
+    /// The accepted types, in groups.
     pub types: &'static [&'static [MediaRule]],
-    /// Whether a type is taken in any part of media, and not only in that of its kind.
+    /// Whether a type is accepted in parts of every media kind, not only its own.
     pub any_kind: bool,
-    /// Whether the bytes of a document may come without a type.
+    /// Whether documents may have no type.
     pub untyped_documents: bool,
-    /// Whether Base64 of the alphabet for URLs is read too.
+    /// Whether Base64 in the URL alphabet is accepted, too.
     pub url_alphabet: bool,
 }
 
-/// A type of media that a provider takes.
+/// A media type that a provider accepts.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MediaRule {
-    /// The kind of part it stands in.
+    /// The kind of part for this type.
     pub kind: MediaKind,
-    /// The type as the provider names it; one that ends with `/` stands for all that begin with it.
+    /// The provider's name of the type. A name that ends with `/` matches all types with this
+    /// prefix.
     pub media_type: &'static str,
     /// Other names of the same type.
     pub aliases: &'static [&'static str],
-    /// How many characters of Base64 it takes at most.
+    /// Maximum length in characters of Base64.
     pub most_base64: u64,
 }
 
 impl MediaRule {
-    /// Whether it stands for all types that begin with it.
+    /// Returns whether the rule matches all types with its prefix.
     pub(super) fn is_family(&self) -> bool {
         self.media_type.ends_with('/')
     }
@@ -65,7 +66,7 @@ impl MediaRule {
 }
 
 impl MediaRules {
-    /// The rule of a type without parameters, in a part of this kind.
+    /// Returns the rule for a type without parameters, in a part of this kind.
     pub(super) fn rule(&self, kind: MediaKind, media_type: &str) -> Option<&'static MediaRule> {
         let fits =
             |rule: &&MediaRule| (self.any_kind || rule.kind == kind) && rule.is_named(media_type);
@@ -93,7 +94,7 @@ const fn audio(media_type: &'static str, most: u64) -> MediaRule {
     rule(MediaKind::Audio, media_type, most)
 }
 
-/// The pictures that all of them see.
+/// The image types that all providers accept.
 const fn pictures(most: u64) -> [MediaRule; 3] {
     let jpeg = named(image("image/jpeg", most), &["image/jpg", "image/pjpeg"]);
     [image("image/png", most), jpeg, image("image/webp", most)]
@@ -104,7 +105,7 @@ const FIFTY: u64 = 50_000_000;
 const HUNDRED: u64 = 100_000_000;
 const FIVE_MIB: u64 = 5 << 20;
 
-/// What OpenAI takes, in both forms. Chat Completions alone takes sound.
+/// The types that OpenAI accepts, in both APIs. Only Chat Completions accepts audio.
 pub static OPENAI_MEDIA: MediaRules = MediaRules {
     types: &[
         &pictures(FIFTY),
@@ -126,7 +127,7 @@ pub static OPENAI_MEDIA: MediaRules = MediaRules {
     url_alphabet: false,
 };
 
-/// What Anthropic takes.
+/// The types that Anthropic accepts.
 pub static ANTHROPIC_MEDIA: MediaRules = MediaRules {
     types: &[
         &pictures(FIVE_MIB),
@@ -141,7 +142,7 @@ pub static ANTHROPIC_MEDIA: MediaRules = MediaRules {
     url_alphabet: false,
 };
 
-/// What Gemini takes, in any part: nothing but the type tells its media apart.
+/// The types that Gemini accepts, in any part, because only the type distinguishes its media.
 pub static GEMINI_MEDIA: MediaRules = MediaRules {
     types: &[
         &pictures(HUNDRED),

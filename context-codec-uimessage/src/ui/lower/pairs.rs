@@ -1,4 +1,4 @@
-//! Which result answers which call.
+//! Matching of results with calls.
 
 use std::collections::{HashMap, VecDeque};
 

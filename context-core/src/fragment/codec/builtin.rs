@@ -7,9 +7,9 @@ use crate::Encoded;
 use crate::base::{CodecError, MisfitError};
 use crate::{Fragment, FragmentData};
 
-/// Fragments that name no codec, and untrusted ones: kind `fragment`, version 2,
-/// `{"name": …, "data": …, "untrusted": true, "codec": …}`. Version 1 knew no mark: a program that
-/// reads no newer one must not take the data for trusted.
+/// The codec of free fragments, which name no codec or are untrusted: kind `fragment`, version 2,
+/// `{"name": …, "data": …, "untrusted": true, "codec": …}`. The version was raised from 1 because
+/// programs that do not know the mark must not treat untrusted data as trusted.
 pub(super) struct FreeCodec;
 
 #[derive(Serialize, Deserialize)]
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Version 1 knew neither the mark of untrusted data nor the name of a kind.
+    /// Version 1 had neither the untrusted mark nor the codec name.
     #[test]
     fn free_fragments_of_version_1_are_read() {
         let stored = Encoded::new("fragment", 1, &br#"{"name":"rules","data":["a"]}"#[..]);
@@ -106,7 +106,7 @@ mod tests {
         assert!(matches!(broken, Err(CodecError::Malformed { .. })));
     }
 
-    /// Version 1 held a plain text, version 2 an object.
+    /// A text in version 1, an object in version 2.
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Motto {
         text: String,

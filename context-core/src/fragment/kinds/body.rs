@@ -1,10 +1,10 @@
-//! How the types of kinds are made.
+//! Building blocks for the types of kinds.
 
 use crate::base::MisfitError;
 use crate::fragment::FragmentMap;
 use crate::{Fragment, FragmentData};
 
-/// Whether an optional part is left out.
+/// Returns whether an optional part is left out.
 pub(super) fn is_nothing(data: &FragmentData) -> bool {
     match data {
         FragmentData::Null => true,
@@ -19,7 +19,7 @@ pub(super) fn is_nothing(data: &FragmentData) -> bool {
 pub(super) trait Part: Sized + Default {
     fn to_data(&self) -> FragmentData;
 
-    /// The part of this data; nothing if the data is of another shape.
+    /// Converts data into the part. `None` if the data has another shape.
     fn from_data(data: &FragmentData) -> Option<Self>;
 }
 
@@ -46,7 +46,7 @@ impl Part for Vec<FragmentData> {
     }
 }
 
-/// The data of a fragment that should be of a kind.
+/// Returns the data of a fragment that is expected to be of a kind.
 pub(super) fn data_of<'a>(
     fragment: &'a Fragment,
     expected: &'static str,
@@ -57,7 +57,7 @@ pub(super) fn data_of<'a>(
     fragment.data().filter(|_| !fragment.is_message()).ok_or(MisfitError::NotData)
 }
 
-/// Takes the parts of a kind out of a fragment's map.
+/// Extracts the parts of a kind from a fragment's map.
 pub(super) struct Parts<'a> {
     map: &'a FragmentMap,
     taken: Vec<&'static str>,
@@ -81,7 +81,7 @@ impl<'a> Parts<'a> {
         if self.map.get(part).is_some() { self.required(part) } else { Ok(P::default()) }
     }
 
-    /// Refuses what the kind has no place for: it would be lost.
+    /// Refuses parts that the kind does not know, because they would be lost.
     pub(super) fn end(self) -> Result<(), MisfitError> {
         match self.map.iter().find(|(key, _)| !self.taken.contains(&key.as_str())) {
             Some((key, _)) => Err(MisfitError::NoPlace { part: key.clone() }),
@@ -90,7 +90,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Makes the type of a kind: its parts in order, and their place in the fragment's map.
+/// Defines the type of a kind: its parts in order, and their position in the fragment's map.
 macro_rules! kind {
     (
         $(#[$doc:meta])*
@@ -109,7 +109,7 @@ macro_rules! kind {
         }
 
         impl $type {
-            /// With what is required and nothing else.
+            /// Creates the kind with its required parts only.
             #[allow(clippy::needless_update, reason = "some kinds have nothing optional")]
             pub fn new($($($required: kind!(@arg $rkind)),*)?) -> Self {
                 Self {

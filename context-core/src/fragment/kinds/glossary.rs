@@ -1,4 +1,4 @@
-//! The glossary: its stored form is a map, its rendered form a list.
+//! The glossary kind: its stored form is a map, its rendered form a list.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::base::MisfitError;
 use crate::fragment::FragmentBody;
 use crate::{Fragment, FragmentData};
 
-/// Terms and what they are expressed by, in order. Rendered as a list of `{term, expression}`.
+/// Terms and their expressions, in order. Rendered as a list of `{term, expression}`.
 ///
 /// Kind `glossary`, version 1: `{"entries": {term: expression, …}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,8 @@ pub struct Glossary {
     pub entries: FragmentData,
 }
 
-/// Terms and what they are expressed by, in order. Of two equal terms the last wins.
+/// Creates a glossary from terms and their expressions, in order. Of two equal terms the last one
+/// wins.
 pub fn glossary<K: Into<String>, V: Into<FragmentData>>(
     entries: impl IntoIterator<Item = (K, V)>,
 ) -> Fragment {
@@ -65,7 +66,7 @@ impl FragmentBody for Glossary {
                 });
             };
             if entries.insert(term.to_owned(), expression.clone()).is_some() {
-                // A map holds each term once.
+                // A map holds each term only once.
                 return Err(MisfitError::NoPlace { part: term.to_owned() });
             }
         }

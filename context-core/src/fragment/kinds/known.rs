@@ -1,4 +1,4 @@
-//! The kinds themselves.
+//! The types of the kinds and their functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,17 @@ use crate::base::MisfitError;
 use crate::fragment::FragmentBody;
 use crate::{Fragment, FragmentData};
 
-/// What the model is. Made by [`role`](crate::role).
+/// The role of the model. Created by [`role`](crate::role).
 ///
 /// Kind `role`, version 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Role {
-    /// What the model is.
+    /// The role of the model.
     pub content: FragmentData,
 }
 
-/// A guideline. Made by [`hint`](crate::hint).
+/// A guideline. Created by [`hint`](crate::hint).
 ///
 /// Kind `hint`, version 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,48 +54,48 @@ impl FragmentBody for Hint {
 }
 
 kind! {
-    /// A word of the domain and what it means.
+    /// A term of the domain and its meaning.
     Term, "term",
     required {
-        /// The word.
+        /// The term.
         data name,
-        /// What it means.
+        /// Its meaning.
         data definition,
     }
 }
 
 kind! {
-    /// A rule that must not be broken.
+    /// Creates a rule that must not be broken.
     Guardrail, "guardrail",
     required {
-        /// What must or must not be done.
+        /// The rule.
         data rule,
     },
     optional {
-        /// Why.
+        /// The reason for the rule.
         data reason,
-        /// What to do instead.
+        /// The action to take instead.
         data action,
     }
 }
 
 kind! {
-    /// A concept explained.
+    /// An explained concept.
     Explain, "explain",
     required {
-        /// What is explained.
+        /// The concept.
         data concept,
         /// The explanation.
         data explanation,
     },
     optional {
-        /// What follows from it.
+        /// The consequence.
         data therefore,
     }
 }
 
 kind! {
-    /// A question and the answer it should get.
+    /// A question and the expected answer.
     Example, "example",
     required {
         /// The question.
@@ -104,82 +104,82 @@ kind! {
         data answer,
     },
     optional {
-        /// What to note about it.
+        /// A note about the example.
         data note,
     }
 }
 
 kind! {
-    /// When to ask back, and what.
+    /// A condition for asking back, and the question to ask.
     Clarification, "clarification",
     required {
-        /// When it is unclear what is meant.
+        /// The condition under which the request is unclear.
         data when,
-        /// What to ask.
+        /// The question to ask.
         data ask,
-        /// Why the answer matters.
+        /// The reason why the answer matters.
         data reason,
     }
 }
 
 kind! {
-    /// Steps of a task.
+    /// The steps of a task.
     Workflow, "workflow",
     required {
-        /// What is to be done.
+        /// The task.
         data task,
         /// The steps, in order.
         list steps,
     },
     optional {
-        /// What sets it off.
+        /// The conditions that start the workflow.
         list triggers,
-        /// What to note about it.
+        /// Notes about the workflow.
         data notes,
     }
 }
 
 kind! {
-    /// Something that is not as one would expect.
+    /// An unexpected property.
     Quirk, "quirk",
     required {
-        /// What is odd.
+        /// The unexpected property.
         data issue,
-        /// What to do about it.
+        /// The workaround.
         data workaround,
     }
 }
 
 kind! {
-    /// How to write.
+    /// A writing style.
     StyleGuide, "styleGuide",
     required {
-        /// What is preferred.
+        /// The preferred style.
         data prefer,
     },
     optional {
-        /// What is never done.
+        /// Things to avoid.
         data never,
-        /// What is always done.
+        /// Things to do always.
         data always,
     }
 }
 
 kind! {
-    /// Things that relate to each other as others do.
+    /// An analogy between concepts.
     Analogy, "analogy",
     required {
-        /// What is compared.
+        /// The compared concepts.
         list concepts,
-        /// How it relates.
+        /// Their relationship.
         data relationship,
     },
     optional {
-        /// What this shows.
+        /// The insight from the analogy.
         data insight,
-        /// What follows from it.
+        /// The consequence.
         data therefore,
-        /// Where it breaks down.
+        /// The limits of the analogy.
         data pitfall,
     }
 }
@@ -188,28 +188,28 @@ kind! {
     /// A principle, and the policies that follow from it.
     Principle, "principle",
     required {
-        /// Its name.
+        /// The name of the principle.
         data title,
-        /// What it says.
+        /// The principle in words.
         data description,
     },
     optional {
-        /// What follows from it: texts, fragments, any data.
+        /// The policies that follow from the principle: texts, fragments, any data.
         list policies,
     }
 }
 
 kind! {
-    /// A rule of conduct, and the ones below it.
+    /// A rule of conduct, and rules below it.
     Policy, "policy",
     required {
-        /// What to do.
+        /// The rule.
         data rule,
     },
     optional {
-        /// Before what.
+        /// The step that the rule comes before.
         data before,
-        /// Why.
+        /// The reason for the rule.
         data reason,
         /// Policies below this one: texts, fragments, any data.
         list policies,
@@ -217,87 +217,87 @@ kind! {
 }
 
 kind! {
-    /// Who the user is.
+    /// The identity of the user.
     Identity, "identity",
     optional {
         /// The user's name.
         data name,
-        /// What the user does.
+        /// The occupation of the user.
         data role,
     }
 }
 
 kind! {
-    /// Whom the model plays.
+    /// The character that the model plays.
     Persona, "persona",
     required {
         /// The name.
         data name,
     },
     optional {
-        /// What it does.
+        /// The role of the character.
         data role,
-        /// What it is after.
+        /// The objective of the character.
         data objective,
-        /// How it speaks.
+        /// The tone of the character.
         data tone,
     }
 }
 
 kind! {
-    /// What the user calls something.
+    /// The user's own word for something.
     Alias, "alias",
     required {
-        /// What the user says.
+        /// The user's word.
         data term,
-        /// What is meant.
+        /// Its meaning.
         data meaning,
     }
 }
 
 kind! {
-    /// What the user likes.
+    /// A preference of the user.
     Preference, "preference",
     required {
-        /// In which matter.
+        /// The subject of the preference.
         data aspect,
-        /// What is liked.
+        /// The preferred value.
         data value,
     }
 }
 
 kind! {
-    /// Something the user has put right.
+    /// A correction by the user.
     Correction, "correction",
     required {
-        /// What it is about.
+        /// The subject of the correction.
         data subject,
-        /// How it really is.
+        /// The correct statement.
         data clarification,
     }
 }
 
-/// A word of the domain and what it means.
+/// Creates a term of the domain with its meaning.
 pub fn term(name: impl Into<FragmentData>, definition: impl Into<FragmentData>) -> Fragment {
     Term::new(name, definition).into()
 }
 
-/// A rule that must not be broken.
+/// Creates a rule that must not be broken.
 pub fn guardrail(rule: impl Into<FragmentData>) -> Guardrail {
     Guardrail::new(rule)
 }
 
-/// A concept explained.
+/// Creates an explanation of a concept.
 pub fn explain(concept: impl Into<FragmentData>, explanation: impl Into<FragmentData>) -> Explain {
     Explain::new(concept, explanation)
 }
 
-/// A question and the answer it should get.
+/// Creates an example: a question and the expected answer.
 pub fn example(question: impl Into<FragmentData>, answer: impl Into<FragmentData>) -> Example {
     Example::new(question, answer)
 }
 
-/// When to ask back, what, and why.
+/// Creates a rule for asking back: when, what, and why.
 pub fn clarification(
     when: impl Into<FragmentData>,
     ask: impl Into<FragmentData>,
@@ -306,7 +306,7 @@ pub fn clarification(
     Clarification::new(when, ask, reason).into()
 }
 
-/// Steps of a task.
+/// Creates a workflow from the steps of a task.
 pub fn workflow(
     task: impl Into<FragmentData>,
     steps: impl IntoIterator<Item: Into<FragmentData>>,
@@ -314,17 +314,17 @@ pub fn workflow(
     Workflow::new(task, steps)
 }
 
-/// Something that is not as one would expect, and what to do about it.
+/// Creates a description of an unexpected property and its workaround.
 pub fn quirk(issue: impl Into<FragmentData>, workaround: impl Into<FragmentData>) -> Fragment {
     Quirk::new(issue, workaround).into()
 }
 
-/// How to write.
+/// Creates a style guide.
 pub fn style_guide(prefer: impl Into<FragmentData>) -> StyleGuide {
     StyleGuide::new(prefer)
 }
 
-/// Things that relate to each other as others do.
+/// Creates an analogy between concepts.
 pub fn analogy(
     concepts: impl IntoIterator<Item: Into<FragmentData>>,
     relationship: impl Into<FragmentData>,
@@ -332,7 +332,7 @@ pub fn analogy(
     Analogy::new(concepts, relationship)
 }
 
-/// A principle.
+/// Creates a principle.
 pub fn principle(
     title: impl Into<FragmentData>,
     description: impl Into<FragmentData>,
@@ -340,32 +340,32 @@ pub fn principle(
     Principle::new(title, description)
 }
 
-/// A rule of conduct.
+/// Creates a rule of conduct.
 pub fn policy(rule: impl Into<FragmentData>) -> Policy {
     Policy::new(rule)
 }
 
-/// Who the user is, as far as that is known.
+/// Creates an identity of the user, without any facts yet.
 pub fn identity() -> Identity {
     Identity::new()
 }
 
-/// Whom the model plays.
+/// Creates a character for the model to play.
 pub fn persona(name: impl Into<FragmentData>) -> Persona {
     Persona::new(name)
 }
 
-/// What the user calls something.
+/// Creates an alias: the user's own word for something.
 pub fn alias(term: impl Into<FragmentData>, meaning: impl Into<FragmentData>) -> Fragment {
     Alias::new(term, meaning).into()
 }
 
-/// What the user likes.
+/// Creates a preference of the user.
 pub fn preference(aspect: impl Into<FragmentData>, value: impl Into<FragmentData>) -> Fragment {
     Preference::new(aspect, value).into()
 }
 
-/// Something the user has put right.
+/// Creates a correction by the user.
 pub fn correction(
     subject: impl Into<FragmentData>,
     clarification: impl Into<FragmentData>,
@@ -373,7 +373,7 @@ pub fn correction(
     Correction::new(subject, clarification).into()
 }
 
-/// Whether a part is left out of the stored form.
+/// Returns whether a part is left out of the stored form.
 fn kind_is_nothing<P: super::body::Part>(part: &P) -> bool {
     super::body::is_nothing(&part.to_data())
 }

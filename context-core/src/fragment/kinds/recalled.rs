@@ -1,4 +1,4 @@
-//! What was remembered, for the model.
+//! Recalled memories as a fragment for the prompt.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,18 @@ use crate::base::MisfitError;
 use crate::fragment::FragmentBody;
 use crate::{Fragment, FragmentData};
 
-/// What was remembered of earlier conversations. Made by [`recalled_memories`](crate::memory::recalled_memories).
+/// What was remembered of earlier conversations. Made by
+/// [`recalled_memories`](crate::memory::recalled_memories).
 ///
 /// Kind `recalledMemories`, version 1. As a fragment it is [untrusted](Fragment::untrusted): every
 /// renderer shows that it is data, and nothing in it can end its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecalledMemories {
-    /// What it is, in a sentence for the model.
+    /// An explanation for the model, in one sentence.
     pub note: FragmentData,
-    /// A list of memories, each a map: its `text`, before it where and when it was said and by
-    /// whom, as far as that is known.
+    /// A list of memories. Each is a map with its `text`, preceded by kind, time, source and
+    /// speaker as far as they are known.
     pub memories: FragmentData,
 }
 

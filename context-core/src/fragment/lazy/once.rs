@@ -1,4 +1,4 @@
-//! A loader around one future, which any number of loads may wait for.
+//! A loader around one future, for any number of concurrent loads.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -13,7 +13,8 @@ use crate::{BoxError, CancelSignal, FragmentData};
 
 type Loading = Pin<Box<dyn Future<Output = Result<FragmentData, BoxError>> + Send>>;
 
-/// Runs a future on behalf of whoever polls it, so that it goes on when one of them goes away.
+/// Runs a shared future in the context of any task that polls it, so that the future continues when
+/// one of the tasks is dropped.
 pub(super) struct OnceLoader {
     state: Mutex<State>,
     waiting: Arc<Waiting>,
@@ -25,13 +26,13 @@ enum State {
     Failed(SharedError),
 }
 
-/// Everyone who waits is woken: the one who polled last may be gone by then.
+/// Wakes every waiting task, because the task that polled last may have been dropped.
 #[derive(Default)]
 struct Waiting(Mutex<Vec<Waker>>);
 
 impl Waiting {
     fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
-        // A list of wakers is sound in any state.
+        // A list of wakers is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,7 +44,7 @@ impl Wake for Waiting {
     }
 }
 
-/// A failure that several are told of.
+/// A failure that is returned to several callers.
 #[derive(Clone, Debug)]
 struct SharedError(Arc<BoxError>);
 
@@ -67,7 +68,7 @@ impl OnceLoader {
     }
 
     fn poll(&self, context: &Context<'_>) -> Poll<Result<FragmentData, BoxError>> {
-        // A future that panicked is not polled again: the lock stays poisoned and says so.
+        // A future that panicked is not polled again: the lock stays poisoned.
         let Ok(mut state) = self.state.lock() else { return Poll::Ready(Err(Panicked.into())) };
         if let State::Loading(loading) = &mut *state {
             {

@@ -1,4 +1,4 @@
-//! Finding what is lazy in a tree and putting data in its place, without recursion.
+//! Finding and replacing lazy data in a tree, without recursion.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::LazyData;
 use crate::{Fragment, FragmentData};
 
 impl FragmentData {
-    /// Whether something in it is still to be loaded.
+    /// Returns whether the tree contains data that is not loaded yet.
     pub fn has_lazy(&self) -> bool {
         let mut stack = vec![self];
         while let Some(data) = stack.pop() {
@@ -23,11 +23,11 @@ impl FragmentData {
         false
     }
 
-    /// The same tree with other data where something is to be loaded; everything else is shared
-    /// with this one.
+    /// Returns the tree with all lazy data replaced. Unchanged containers are shared with this
+    /// tree.
     ///
-    /// `replace` is given each lazy place in order and its path below `root`, such as
-    /// `rules.policies[2]`.
+    /// `replace` is called with the path below `root`, such as `rules.policies[2]`, and the lazy
+    /// data, in order.
     pub fn replace_lazy(
         &self,
         root: &str,
@@ -36,7 +36,7 @@ impl FragmentData {
         let mut open: Vec<Open<'_>> = Vec::new();
         let mut next = self;
         loop {
-            // Down to a leaf, or to a container that has no more children.
+            // Descend to a leaf or an empty container.
             let mut done = match next {
                 Self::Lazy(lazy) => (replace(&path(root, &open), lazy), true),
                 Self::List(list) => match list.as_slice().first() {
@@ -67,7 +67,7 @@ impl FragmentData {
                     (next.clone(), false)
                 }
             };
-            // Up to the first container with a next child.
+            // Ascend to the first container with another child.
             loop {
                 let Some(mut parent) = open.pop() else { return done.0 };
                 let (data, changed) = done;
@@ -84,7 +84,7 @@ impl FragmentData {
     }
 }
 
-/// A container whose children are being looked through.
+/// A container whose children are being visited.
 struct Open<'a> {
     data: &'a FragmentData,
     done: Vec<FragmentData>,
@@ -126,7 +126,7 @@ impl<'a> Open<'a> {
 fn path(root: &str, open: &[Open<'_>]) -> String {
     let mut path = root.to_owned();
     for parent in open {
-        // Writing to a string cannot fail.
+        // Writing to a string never fails.
         let _ = match parent.data {
             FragmentData::List(_) => write!(path, "[{}]", parent.done.len()),
             FragmentData::Map(map) => {

@@ -1,8 +1,8 @@
-//! Boundaries that are not stored yet.
+//! Drafts of boundaries that are not stored yet.
 //!
-//! A draft says by ids what goes and what stays, not by counts, because more messages may come
-//! before the boundary is written: those of somebody else who writes to the branch, or of the user
-//! while a summary was made. What it does not know stays.
+//! A draft names removed and retained messages by id rather than by count, because more messages
+//! may be appended before the boundary is written, by another writer of the branch or by the user
+//! during a summary. Messages that the draft does not know are retained.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::{Chain, Message, MessageId, Node, Timestamp};
 /// A boundary that is not stored yet.
 #[derive(Clone, Debug)]
 pub struct BoundaryDraft {
-    /// What is to be written, without what depends on the place.
+    /// The boundary without the fields that depend on its position.
     about: StoredBoundary,
-    /// What is shown, in order.
+    /// The shown messages, in order.
     entries: Vec<Entry>,
     /// Messages of the chain that are not shown.
     removed: HashSet<MessageId>,
@@ -28,38 +28,37 @@ pub struct BoundaryDraft {
 enum Entry {
     Stored(MessageId),
     Shortened(Replacement),
-    /// Under the id it was shown with before; under one of the boundary, if it is new.
+    /// A message that a compaction made. It keeps its earlier id, or gets one derived from the
+    /// boundary's id if it is new.
     Made {
         id: Option<MessageId>,
         message: Arc<Message>,
     },
 }
 
-/// Why no boundary can be made.
+/// An error of a boundary that cannot be created.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftError {
-    /// The compacted history does not say where its messages came from, or does not say it in
-    /// order.
+    /// The origins of the compacted history are missing or out of order.
     #[error(
         "the compacted history has {messages} messages and does not say in order where each came from"
     )]
     Misfit {
-        /// How many messages it has.
+        /// Number of messages in the compacted history.
         messages: usize,
     },
-    /// A message of the history that was compacted is not shown any more, so it is not known what
-    /// became of it.
+    /// A message of the compacted history is no longer shown, so its treatment is unknown.
     #[error("message {} is not shown any more: the history is another one than was compacted",
         clean(.message.as_str()))]
     Stale {
-        /// Which message.
+        /// The message.
         message: MessageId,
     },
-    /// What is to be undone is no boundary of this chain that can be read.
+    /// The boundary to undo is not a readable boundary of this chain.
     #[error("{} is no boundary of this branch that can be read", clean(.boundary.as_str()))]
     NoBoundary {
-        /// What was to be undone.
+        /// The boundary to undo.
         boundary: MessageId,
     },
 }
@@ -88,7 +87,7 @@ impl Entry {
         Self::Shortened(Replacement { id: stored.id.clone(), of, message: Arc::clone(message) })
     }
 
-    /// The stored message that it is, or is a shorter form of.
+    /// Returns the stored message that the entry shows, possibly shortened.
     fn stored(&self) -> Option<&MessageId> {
         match self {
             Self::Stored(id) | Self::Shortened(Replacement { id, .. }) => Some(id),
@@ -98,12 +97,13 @@ impl Entry {
 }
 
 impl BoundaryDraft {
-    /// Of a compaction. `chain` is the history with everything that is to be saved, `entries` what
-    /// may be shown of it ([`shown`], if no other draft lies over it), and `history` the messages
-    /// that `compacted` was made of, whose positions it names: what was shown, of which only what
-    /// cannot be read is left out. What came to be shown since then stays.
+    /// Creates a draft from a compaction. `chain` is the history including everything that is about
+    /// to be saved. `entries` are the messages that may be shown of it ([`shown`], unless another
+    /// draft applies). `history` are the shown messages at the time of the compaction. The origins
+    /// of `compacted` are positions in it, not counting unreadable messages. Messages that were
+    /// added since then are retained.
     ///
-    /// Nothing if the compaction changes nothing.
+    /// Returns `None` if the compaction changes nothing.
     pub fn compact<'a>(
         chain: &Chain,
         entries: &[Shown],
@@ -144,7 +144,7 @@ impl BoundaryDraft {
             })
             .collect();
 
-        // What was hidden before, and what goes now.
+        // The messages that were hidden before, and those that are removed now.
         let mut removed = hidden(chain, entries);
         let kept: HashSet<&MessageId> = new.iter().filter_map(Entry::stored).collect();
         let going = known.iter().filter_map(|place| entries[*place].stored.as_ref());
@@ -161,8 +161,8 @@ impl BoundaryDraft {
         Ok(Some(Self { about: about(steps), entries: new, removed }))
     }
 
-    /// Of taking back a boundary of the chain: what was shown before it is shown again, with what
-    /// came since.
+    /// Creates a draft that undoes a boundary of the chain: the messages shown before it are shown
+    /// again, followed by later ones.
     pub fn undo(chain: &Chain, boundary: &MessageId) -> Result<Self, DraftError> {
         let no_boundary = || DraftError::NoBoundary { boundary: boundary.clone() };
         let position = chain.position(boundary).ok_or_else(no_boundary)?;
@@ -184,13 +184,13 @@ impl BoundaryDraft {
         Ok(Self { about, entries: entries.iter().map(Entry::of).collect(), removed })
     }
 
-    /// The boundary that it takes back.
+    /// Returns the boundary that this draft undoes.
     pub fn undoes(&self) -> Option<&MessageId> {
         self.about.undoes.as_ref()
     }
 
-    /// The same draft, which has taken in an earlier one that was not stored either: it was made of
-    /// what that one showed.
+    /// Combines the draft with an earlier one that was not stored either, and whose result it was
+    /// made from.
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
         let mut steps = earlier.about.steps.clone();
@@ -199,11 +199,11 @@ impl BoundaryDraft {
         self
     }
 
-    /// The boundary as it is to be written behind a chain, under an id. Messages of the chain that
-    /// the draft does not know stay where they are.
+    /// Returns the boundary to write at the end of a chain, under this id. Messages of the chain
+    /// that the draft does not know keep their positions.
     ///
-    /// Nothing if something that it removes is not on the chain: it was made for another branch,
-    /// and what a compaction says in its place may tell of what never happened on this one.
+    /// Returns `None` if a removed message is not on the chain. The draft was then made for another
+    /// branch, and its checkpoint may describe events that did not happen on this one.
     pub fn behind(&self, chain: &Chain, id: &MessageId) -> Option<StoredBoundary> {
         let nodes: Vec<&Arc<Node>> = chain.iter().filter(|node| node.role().is_some()).collect();
         let places: HashMap<&MessageId, usize> =
@@ -256,14 +256,14 @@ impl BoundaryDraft {
         })
     }
 
-    /// The node to be written behind a chain; see [`behind`](Self::behind).
+    /// Returns the node to write at the end of a chain; see [`behind`](Self::behind).
     pub fn node(&self, chain: &Chain, id: MessageId, at: Timestamp) -> Option<Node> {
         let body = self.behind(chain, &id)?.encode();
         Some(Node::from_encoded(id, NodeKind::Boundary, at, body))
     }
 }
 
-/// A boundary that these plans made, without its place.
+/// Creates a boundary from applied plans, without its position.
 fn about(steps: Vec<BoundaryStep>) -> StoredBoundary {
     let last = steps.last();
     StoredBoundary {
@@ -281,7 +281,7 @@ fn about(steps: Vec<BoundaryStep>) -> StoredBoundary {
     }
 }
 
-/// The messages of a chain of which nothing is shown.
+/// Returns the messages of a chain that are not shown.
 fn hidden(chain: &Chain, entries: &[Shown]) -> HashSet<MessageId> {
     let shown: HashSet<&MessageId> =
         entries.iter().filter_map(|shown| shown.stored.as_ref()).map(|stored| &stored.id).collect();

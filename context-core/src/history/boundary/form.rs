@@ -10,38 +10,38 @@ use crate::history::{BoundaryKind, PlanReport};
 use crate::message::MessageHash;
 use crate::{Encoded, Message, MessageId};
 
-/// The body of a boundary: what is shown of what comes before it.
+/// The body of a boundary node: the messages to show from the history before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StoredBoundary {
-    /// What kind of cut it is; of several, the last one.
+    /// The kind of the cut. Of several, the last one.
     pub kind: BoundaryKind,
-    /// The policy that made it; empty if none did.
+    /// The policy that made the cut. Empty if no policy did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub policy: String,
-    /// What was done, for people.
+    /// A human-readable description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
-    /// How many tokens the history had.
+    /// Tokens of the history before the compaction.
     #[serde(default)]
     pub before: u64,
-    /// How many it has.
+    /// Tokens of the history after the compaction.
     #[serde(default)]
     pub after: u64,
-    /// How many messages are shown of what comes before the boundary.
+    /// Number of shown messages from before the boundary.
     #[serde(default)]
     pub retained: u64,
-    /// What is shown first.
+    /// The messages that are shown first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub front: Vec<FrontEntry>,
-    /// How many messages right before the boundary are shown behind `front`; boundaries among them
-    /// are not counted.
+    /// Number of messages right before the boundary that are shown after `front`. Boundaries among
+    /// them are not counted.
     #[serde(default)]
     pub since: u64,
-    /// Which of the messages shown are shown in a shorter form.
+    /// Shorter forms of some of the shown messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replacement>,
-    /// The boundary that this one takes back.
+    /// The boundary that this one undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<MessageId>,
     /// The plans that were applied, in order.
@@ -49,28 +49,29 @@ pub struct StoredBoundary {
     pub steps: Vec<BoundaryStep>,
 }
 
-/// A message that is shown before those that `since` counts.
+/// A message that is shown before the messages that `since` counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrontEntry {
     /// A stored message.
     Stored(MessageId),
-    /// One that a compaction made, such as a checkpoint. It is stored nowhere else.
+    /// A message that a compaction made, such as a checkpoint. It is stored nowhere else.
     Made {
-        /// What it is called when it is shown.
+        /// The id under which the message is shown.
         id: MessageId,
         /// The message.
         message: Arc<Message>,
     },
 }
 
-/// A stored message in a shorter form.
+/// A shorter form of a stored message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Replacement {
-    /// The stored message.
+    /// The id of the stored message.
     pub id: MessageId,
-    /// What it was when it was shortened. If it is another by now, it is shown as it is.
+    /// The hash of the message that was shortened. If the stored message has another hash by now,
+    /// it is shown in full.
     pub of: MessageHash,
     /// The shorter form.
     pub message: Arc<Message>,
@@ -80,16 +81,16 @@ pub struct Replacement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BoundaryStep {
-    /// The policy.
+    /// The name of the policy.
     pub policy: String,
-    /// What kind of cut.
+    /// The kind of cut.
     pub kind: BoundaryKind,
-    /// What was done, for people.
+    /// A human-readable description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
-    /// Tokens of the history before.
+    /// Tokens of the history before the plan.
     pub before: u64,
-    /// Tokens of the history after.
+    /// Tokens of the history after the plan.
     pub after: u64,
 }
 
@@ -108,28 +109,29 @@ impl From<&PlanReport> for BoundaryStep {
 impl StoredBoundary {
     /// The kind under which boundaries are stored.
     pub const KIND: &'static str = "boundary";
-    /// The version of the JSON form that is written. Older ones are read.
+    /// The written version of the JSON form. Older versions can be read.
     pub const VERSION: u16 = 1;
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Encoded {
         let bytes =
             serde_json::to_vec(self).expect("a boundary has text keys and valid raw values");
         Encoded::new(Self::KIND, Self::VERSION, bytes)
     }
 
-    /// Reads a stored form, of this version or an older one.
+    /// Parses a stored form of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
         serde_json::from_slice(encoded.bytes())
             .map_err(|error| CodecError::malformed(encoded, error))
     }
 
-    /// The boundary without what it holds of a stored message; nothing if it holds nothing of it.
+    /// Returns the boundary without content derived from a stored message. `None` if it holds no
+    /// such content.
     ///
-    /// Its shorter form goes. If the message was `covered`, that is, came before the boundary and
-    /// is not shown behind it, what was made by compactions may tell of it, and a fixed text stands
-    /// there from now on.
+    /// The shorter form of the message is removed. `covered` states that the message is before the
+    /// boundary and not shown behind it. In this case messages made by compactions may describe it,
+    /// and they are replaced by a fixed text.
     #[must_use]
     pub fn without(&self, message: &MessageId, covered: bool) -> Option<Self> {
         let mut left = self.clone();
@@ -142,19 +144,19 @@ impl StoredBoundary {
         if left == *self {
             return None;
         }
-        // What was done is told in a policy's words, and those may be the message's.
+        // Descriptions are a policy's words and may quote the message.
         left.what.clear();
         left.steps.iter_mut().for_each(|step| step.what.clear());
         Some(left)
     }
 }
 
-/// What stands where a message was that told of others, one of which had to go.
+/// Returns the replacement for a compaction's message that described a removed message.
 fn withdrawn(message: &Message) -> Message {
     const TEXT: &str =
         "[What stood here told of earlier messages. It was removed together with one of them.]";
     let text = Message::text(message.role, TEXT);
-    // Marks say what it is for, and nothing of what it said.
+    // The marks state the purpose of the message and hold no content.
     let marks = [Message::SYNTHETIC, Message::CHECKPOINT, Message::GAP].into_iter();
     let marks = marks.filter(|mark| message.metadata.get(mark).is_some());
     marks.fold(text, Message::marked)

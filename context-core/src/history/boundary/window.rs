@@ -1,4 +1,4 @@
-//! What a model is shown of a chain.
+//! The messages that a model is shown of a chain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use super::{FrontEntry, Replacement, StoredBoundary};
 use crate::message::NodeKind;
 use crate::{Chain, MessageId, Node};
 
-/// A message that the boundary in force lets through.
+/// A message that the boundary in force shows.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Shown {
     /// The message as it is shown.
     pub node: Arc<Node>,
-    /// The stored message that it is, or is a shorter form of; nothing for one that a compaction
-    /// made.
+    /// The stored message, of which `node` may be a shorter form. `None` for a message that a
+    /// compaction made.
     pub stored: Option<Arc<Node>>,
 }
 
@@ -25,7 +25,7 @@ impl Shown {
 }
 
 impl StoredBoundary {
-    /// The newest boundary of a chain that can be read, and where it is.
+    /// Returns the newest readable boundary of a chain and its position.
     pub fn in_force(chain: &Chain) -> Option<(usize, Self)> {
         let mut nodes = (0..chain.len()).rev().zip(chain.iter().rev());
         nodes.find_map(|(position, node)| match node.kind {
@@ -34,8 +34,8 @@ impl StoredBoundary {
         })
     }
 
-    /// What it lets through of the nodes before it, `position` being its own place on the chain.
-    /// Placeholders and messages that cannot be read are among them.
+    /// Returns the messages that the boundary shows from the nodes before it. `position` is the
+    /// boundary's own position on the chain. Placeholders and unreadable messages are included.
     pub fn window(&self, chain: &Chain, position: usize) -> Vec<Shown> {
         let Some(boundary) = chain.get(position) else { return Vec::new() };
         let mut asked: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
@@ -44,8 +44,8 @@ impl StoredBoundary {
                 asked.insert(id, None);
             }
         }
-        // From the boundary on backwards: first those that stay, then as far as the front asks for
-        // messages.
+        // Walk backwards from the boundary: first over the retained messages, then as far as
+        // `front` refers to messages.
         let (mut since, mut missing) = (Vec::new(), asked.len());
         for place in (0..position).rev() {
             let Some(node) = chain.get(place).filter(|node| node.role().is_some()) else {
@@ -94,9 +94,9 @@ impl StoredBoundary {
     }
 }
 
-/// What a model may be shown of a chain: what the boundary in force lets through, and what follows
-/// it. All messages, if there is no boundary. Placeholders and messages that cannot be read are
-/// among them: see [`Node::is_shown`].
+/// Returns the messages of a chain that a model may be shown: those that the boundary in force
+/// shows, and those after it. Without a boundary, all messages. Placeholders and unreadable
+/// messages are included; see [`Node::is_shown`].
 pub fn shown(chain: &Chain) -> Vec<Shown> {
     let boundary = StoredBoundary::in_force(chain);
     let (mut shown, behind) = match &boundary {

@@ -1,76 +1,76 @@
-//! What a compaction is to reach, and what it costs.
+//! The goal and the price of a compaction.
 
 use serde::Serialize;
 
 use crate::model::Budget;
 
-/// What a policy is to reach.
+/// The goal of a compaction.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Goal {
-    /// The window, and what of it is kept for the answer.
+    /// The window, and the reserve for the answer.
     pub budget: Budget,
-    /// How many tokens of the request are not the history's: system prompt, tools, recall, what the
-    /// provider adds.
+    /// Tokens of the request that do not belong to the history: system prompt, tools, recall, the
+    /// provider's framing.
     pub outside: u64,
-    /// How many tokens of input the request should have at most, `outside` included.
+    /// Maximum number of input tokens of the request, `outside` included.
     pub target: u64,
-    /// What the provider's prompt cache holds.
+    /// The state of the provider's prompt cache.
     pub cache: CacheState,
 }
 
 impl Goal {
-    /// To reach this many tokens of input, `outside` included, with nothing in a cache.
+    /// Creates a goal of at most this many input tokens, `outside` included, with an empty cache.
     pub fn new(budget: Budget, outside: u64, target: u64) -> Self {
         Self { budget, outside, target, cache: CacheState::default() }
     }
 
-    /// With this in the provider's cache.
+    /// Sets the state of the provider's cache.
     #[must_use]
     pub fn cache(mut self, cache: CacheState) -> Self {
         self.cache = cache;
         self
     }
 
-    /// How many tokens the history should have at most.
+    /// Returns the target size of the history in tokens.
     pub fn history(&self) -> u64 {
         self.target.saturating_sub(self.outside)
     }
 
-    /// How many tokens of history fit the window at all.
+    /// Returns the number of history tokens that fit the window at all.
     pub fn limit(&self) -> u64 {
         self.budget.input().saturating_sub(self.outside)
     }
 
-    /// How many tokens a history of so many has to lose.
+    /// Returns the number of tokens that a history of this size exceeds the target by.
     pub fn excess(&self, history: u64) -> u64 {
         history.saturating_sub(self.history())
     }
 }
 
-/// What a provider's prompt cache holds of a conversation, and what it is worth.
+/// The part of a conversation in a provider's prompt cache, and its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CacheState {
-    /// How many messages from the first on are in the cache; 0 if it is cold.
+    /// Number of messages from the first on that are cached. 0 for a cold cache.
     pub messages: usize,
-    /// What a token read from the cache costs, as a share of one that is not cached.
+    /// Price of a token read from the cache, relative to an uncached token.
     pub read: f64,
-    /// What a token written to the cache costs, as a share of one that is not cached.
+    /// Price of a token written to the cache, relative to an uncached token.
     pub write: f64,
-    /// How many more calls are expected before the conversation ends or is compacted again.
+    /// Expected number of further calls before the conversation ends or is compacted again.
     pub expected_calls: u32,
 }
 
 impl Default for CacheState {
-    /// Nothing is cached. The shares are those of the providers that charge for writing; ten more
-    /// calls are expected.
+    /// An empty cache, with the prices of the providers that charge for writes, and ten expected
+    /// calls.
     fn default() -> Self {
         Self { messages: 0, read: 0.1, write: 1.25, expected_calls: 10 }
     }
 }
 
-/// What a plan costs and saves, in tokens.
+/// The cost and the savings of a plan, in tokens.
 ///
 /// ```
 /// use context_core::history::{CacheState, Price};
@@ -84,31 +84,32 @@ impl Default for CacheState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Price {
-    /// How many tokens each later call has less.
+    /// Tokens that each later call saves.
     pub saved: u64,
-    /// How many tokens that are in the cache and stay in the request have to be read again, once,
-    /// because what stands before them changes.
+    /// Cached tokens that stay in the request but have to be written to the cache again, once,
+    /// because messages before them change.
     pub reread: u64,
-    /// How many input tokens at full price the rereading costs.
+    /// The one-time cost of rereading, in full-price input tokens.
     pub cost: f64,
-    /// How many input tokens at full price each later call saves.
+    /// The gain of each later call, in full-price input tokens.
     pub gain: f64,
 }
 
 impl Price {
-    /// Of saving so many tokens, `cached` of them and `reread` others being in the cache now.
+    /// Computes the price of saving `saved` tokens, of which `cached` are cached now, and of
+    /// invalidating `reread` further cached tokens.
     pub fn new(saved: u64, cached: u64, reread: u64, cache: &CacheState) -> Self {
         let cost = reread as f64 * (cache.write - cache.read).max(0.0);
         let cached = cached.min(saved);
-        // What is not cached yet is paid once in full whether or not the next calls read it from
-        // the cache.
+        // Tokens that are not cached yet are written once, whether or not later calls read them
+        // from the cache.
         let fresh = (saved - cached) as f64;
         let gain = saved as f64 * cache.read
             + fresh * cache.write / f64::from(cache.expected_calls.max(1));
         Self { saved, reread, cost, gain }
     }
 
-    /// After how many calls it has paid off; nothing if it never does.
+    /// Returns the number of calls after which the plan has paid off. `None` if it never does.
     pub fn pays_off_after(&self) -> Option<u32> {
         if self.cost <= 0.0 {
             return Some(0);
@@ -116,7 +117,7 @@ impl Price {
         (self.gain > 0.0).then(|| (self.cost / self.gain).ceil().min(f64::from(u32::MAX)) as u32)
     }
 
-    /// Whether it pays off within so many calls.
+    /// Returns whether the plan pays off within this many calls.
     pub fn pays_off_within(&self, calls: u32) -> bool {
         self.pays_off_after().is_some_and(|after| after <= calls)
     }

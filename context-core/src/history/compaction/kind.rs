@@ -2,25 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of cut was made.
+/// The kind of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BoundaryKind {
-    /// Earlier messages were replaced by a checkpoint, or by nothing.
+    /// Earlier messages were replaced by a checkpoint, or removed.
     Compact,
-    /// Old results of tools were shortened.
+    /// Old tool results were shortened.
     Microcompact,
-    /// Turns in the middle were left out.
+    /// Turns in the middle were removed.
     Snip,
-    /// Media were taken out.
+    /// Media were removed.
     Strip,
     /// An earlier cut was undone.
     Undo,
 }
 
 impl BoundaryKind {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Compact => "compact",

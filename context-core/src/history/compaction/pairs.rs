@@ -1,12 +1,12 @@
-//! Which result belongs to which call, and where a conversation can be cut without parting them.
+//! Matching of tool calls and results, and cuts that do not separate them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{Message, Part, Role};
 
-/// For each result that has a call in front of it: the message of the call, and that of the result.
-/// Where an id repeats, a result belongs to the newest call that has none yet.
+/// Returns the positions of call and result for each result with a preceding call. If an id
+/// repeats, a result belongs to the newest call without a result.
 pub fn pairs(messages: &[Arc<Message>]) -> Vec<(usize, usize)> {
     let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut pairs = Vec::new();
@@ -27,10 +27,10 @@ pub fn pairs(messages: &[Arc<Message>]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// For each position from 0 to the number of messages, whether a cut in front of it parts no call
-/// from its result.
+/// Returns for each position from 0 to the number of messages whether a cut before it separates no
+/// call from its result.
 pub fn clean_cuts(messages: &[Arc<Message>]) -> Vec<bool> {
-    // How many pairs more, or fewer, a cut at each position parts than one before it.
+    // The change in the number of separated pairs at each position.
     let mut change = vec![0_i64; messages.len() + 2];
     for (call, result) in pairs(messages) {
         change[call + 1] += 1;

@@ -1,4 +1,4 @@
-//! Plans: what gives way to what, and the one function that does it.
+//! Compaction plans and their application.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{BoundaryKind, CacheState, HistoryView, Price, Structure, pairs};
 use crate::{Message, Part, Role};
 
-/// What is to be cut from a conversation: data. Show it, price it, store it; only
+/// A planned cut of a conversation, as data. A plan can be shown, priced and stored; only
 /// [`apply`](Self::apply) carries it out.
 ///
 /// ```
@@ -40,50 +40,50 @@ use crate::{Message, Part, Role};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// The policy that made it.
+    /// The name of the policy.
     pub policy: &'static str,
-    /// What kind of cut it is.
+    /// The kind of cut.
     pub kind: BoundaryKind,
-    /// What gives way to what: in order, apart from each other.
+    /// The replacements, in order and without overlap.
     pub edits: Vec<Edit>,
-    /// How many tokens the history has.
+    /// Tokens of the history before the plan.
     pub before: u64,
-    /// How many it will have.
+    /// Tokens of the history after the plan.
     pub after: u64,
-    /// What is done, for people, such as `9 results`.
+    /// A human-readable summary of the plan, such as `9 results`.
     pub what: String,
 }
 
-/// Messages that give way to others.
+/// A replacement of messages.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// Which messages of the view.
+    /// The range of replaced messages in the view.
     pub range: Range<usize>,
     /// The messages that stand there instead; none, if those just go. One message for one is taken
-    /// for the same message, shortened, unless it is a [gap](Message::GAP) or a checkpoint and the other is
-    /// neither.
+    /// for the same message, shortened, unless it is a [gap](Message::GAP) or a checkpoint and the
+    /// other is neither.
     pub with: Vec<Arc<Message>>,
 }
 
 impl Edit {
-    /// These give way to those.
+    /// Replaces messages by others.
     pub fn new(range: Range<usize>, with: Vec<Arc<Message>>) -> Self {
         Self { range, with }
     }
 
-    /// One message is replaced by a shorter form of it.
+    /// Replaces one message by a shorter form of it.
     pub fn replace(position: usize, with: impl Into<Arc<Message>>) -> Self {
         Self::new(position..position + 1, vec![with.into()])
     }
 
-    /// These go.
+    /// Removes messages.
     pub fn remove(range: Range<usize>) -> Self {
         Self::new(range, Vec::new())
     }
 
-    /// Whether it leaves one of these messages, shortened. What says that something was left out is
-    /// nobody's words.
+    /// Returns whether the edit shortens one message. A gap or a checkpoint is not a form of
+    /// another message.
     fn shortens(&self, messages: &[Arc<Message>]) -> bool {
         let is_note = |message: &Message| {
             message.is_checkpoint() || message.metadata.get(Message::GAP).is_some()
@@ -95,39 +95,40 @@ impl Edit {
     }
 }
 
-/// Why a plan cannot be applied. Nothing was changed.
+/// An error of a plan that cannot be applied. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Its ranges are out of order, overlap, or reach beyond the history: it was made for another
-    /// one.
+    /// The ranges are out of order, overlap, or exceed the history: the plan was made for another
+    /// history.
     #[error("the plan does not fit this history: edit {edit} is out of place")]
     Misfit {
-        /// Which edit.
+        /// The index of the edit.
         edit: usize,
     },
-    /// It would part a call from its result.
+    /// The plan would separate a call from its result.
     #[error("the plan would leave {orphans} more calls or results without their other half")]
     BreaksPairs {
-        /// How many more than before.
+        /// Number of additional calls or results without a counterpart.
         orphans: usize,
     },
-    /// The first or the newest request of the user would go.
+    /// The plan would remove the first or the newest request of the user.
     #[error("the plan would drop the user's request at message {message}")]
     DropsRequest {
-        /// Which message.
+        /// The position of the request.
         message: usize,
     },
-    /// A checkpoint would go without a new one, or there would be two.
+    /// The plan would remove the checkpoint without a replacement, or leave too many checkpoints or
+    /// a misplaced one.
     #[error("the plan would leave {checkpoints} checkpoints in front")]
     Checkpoints {
-        /// How many.
+        /// Number of checkpoints.
         checkpoints: usize,
     },
-    /// Nothing would be left.
+    /// The plan would remove all messages.
     #[error("the plan would leave nothing")]
     LeavesNothing,
-    /// It would make the history larger.
+    /// The plan would make the history larger.
     #[error("the plan would make {after} tokens of {before}")]
     Grows {
         /// Tokens before.
@@ -139,24 +140,24 @@ pub enum PlanError {
 
 crate::readable_debug!(PlanError);
 
-/// A history that plans were applied to.
+/// A history after the application of plans.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Compacted {
     /// The messages.
     pub messages: Vec<Arc<Message>>,
-    /// For each the position in the first history of the message it is, or is a shortened form of;
-    /// nothing for one that a plan put there.
+    /// For each message its position in the original history, also if it was shortened. `None` for
+    /// a message that a plan added.
     pub origins: Vec<Option<usize>>,
 }
 
 impl Compacted {
-    /// A history that nothing was applied to.
+    /// Creates a history to which no plan was applied.
     pub fn untouched(messages: &[Arc<Message>]) -> Self {
         Self { messages: messages.to_vec(), origins: (0..messages.len()).map(Some).collect() }
     }
 
-    /// Applies a plan for its messages.
+    /// Applies a plan that was made for these messages.
     pub fn apply(&self, plan: &Plan) -> Result<Self, PlanError> {
         let applied = plan.apply(&self.messages)?;
         let origin = |at: &Option<usize>| at.and_then(|at| self.origins.get(at).copied().flatten());
@@ -168,8 +169,8 @@ impl Compacted {
 }
 
 impl Plan {
-    /// A plan of these edits for this view; nothing if it would not save a token or may not be
-    /// applied. `what` says for people what is done.
+    /// Creates a plan for a view. Fails if the plan would not save a token or must not be applied.
+    /// `what` describes the plan for people.
     pub fn new(
         policy: &'static str,
         kind: BoundaryKind,
@@ -184,8 +185,8 @@ impl Plan {
         }
     }
 
-    /// The same of edits that are not made to save tokens, such as of media that a provider
-    /// refuses: the history may even grow.
+    /// Creates a plan that need not save tokens, for example one that removes media that a provider
+    /// refuses. The history may even grow.
     pub fn of_any_size(
         policy: &'static str,
         kind: BoundaryKind,
@@ -207,18 +208,18 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many tokens it saves.
+    /// Returns the number of saved tokens.
     pub fn saved(&self) -> u64 {
         self.before.saturating_sub(self.after)
     }
 
-    /// The first message that changes.
+    /// Returns the position of the first change.
     pub fn first_change(&self) -> Option<usize> {
         self.edits.first().map(|edit| edit.range.start)
     }
 
-    /// What it costs and saves with this in the provider's cache: everything behind the first
-    /// change is read again.
+    /// Returns the price of the plan, given the provider's cache: all cached messages after the
+    /// first change are reread.
     pub fn price(&self, view: &HistoryView<'_>, cache: &CacheState) -> Price {
         let Some(first) = self.first_change() else { return Price::default() };
         let end = cache.messages.min(view.messages().len());
@@ -231,8 +232,8 @@ impl Plan {
         Price::new(self.saved(), going, cached.saturating_sub(going), cache)
     }
 
-    /// Carries it out. Refuses what would make the history invalid or lose what must stay; see
-    /// [`PlanError`].
+    /// Applies the plan. Refuses a plan that would make the history invalid or lose required
+    /// messages; see [`PlanError`].
     pub fn apply(&self, messages: &[Arc<Message>]) -> Result<Compacted, PlanError> {
         let mut out = Compacted::default();
         let mut at = 0;
@@ -266,7 +267,7 @@ impl Plan {
             messages.iter().filter(|message| message.is_checkpoint()).count()
         };
         let (before, checkpoints) = (all(messages), all(&out.messages));
-        // What stands elsewhere already was not put there by this plan.
+        // Misplaced checkpoints that existed before are not the plan's fault.
         let astray = checkpoints.saturating_sub(Structure::of(&out.messages).checkpoints);
         let lost = before > 0 && checkpoints == 0;
         if lost
@@ -290,7 +291,8 @@ impl Compacted {
     }
 }
 
-/// How many calls have no result behind them, and how many results no call before them.
+/// Returns the number of calls without a later result plus the number of results without an earlier
+/// call.
 fn orphans(messages: &[Arc<Message>]) -> usize {
     let parts = messages
         .iter()
@@ -308,7 +310,7 @@ mod tests {
     use super::*;
     use crate::model::{TokenCount, TokenCounter};
 
-    /// A token for each byte of text.
+    /// Counts one token per byte of text.
     #[derive(Debug)]
     struct Bytes;
 

@@ -1,4 +1,4 @@
-//! The seam of compaction policies.
+//! The trait of compaction policies.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,13 +7,12 @@ use std::sync::Arc;
 use super::{Goal, HistoryView, Plan, PlanError};
 use crate::{Answer, Message, ModelRequest};
 
-/// Decides what to cut, as data.
+/// Decides what to cut from a conversation, and returns the decision as data.
 ///
-/// Implementors: be pure and synchronous; the same view and goal give the same proposal, to the
-/// byte. Propose nothing rather than a plan that does not save, and be idempotent: a view to which
-/// a plan was applied gives nothing for the same goal, unless the goal asks for more than could be
-/// had the first time. Take no notice of how full the window is: when a policy is asked is not its
-/// business.
+/// Contract with implementors: be pure and synchronous. The same view and goal yield the same
+/// proposal, byte for byte. Propose nothing rather than a plan that does not save. Be idempotent:
+/// after a plan was applied, the same goal yields nothing, unless the first plan could not reach
+/// the goal. Ignore how full the window is; the caller decides when to ask a policy.
 ///
 /// ```
 /// use context_core::CompactionPolicy;
@@ -45,20 +44,20 @@ use crate::{Answer, Message, ModelRequest};
 ///
 /// # Where to begin
 ///
-/// Collect [`Edit`](super::Edit)s, make a plan of them with [`Plan::new`], which counts and checks,
-/// and turn that [into](Proposal::from) a proposal. `examples/custom-policy` is a policy, whole;
-/// `context_conformance::policy` proves yours.
+/// Collect [`Edit`](super::Edit)s, create a plan with [`Plan::new`], which counts and checks, and
+/// convert the result [into](Proposal::from) a proposal. `examples/custom-policy` is a complete
+/// policy; `context_conformance::policy` tests policies.
 pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
-    /// Its name, as plans, reports and boundaries show it.
+    /// Returns the name that plans, reports and boundaries show.
     fn name(&self) -> &'static str;
 
-    /// What to cut so that the history has at most [`Goal::history`] tokens, or as close to it as
-    /// this policy gets.
+    /// Proposes a cut that leaves at most [`Goal::history`] tokens, or as close to it as the policy
+    /// can get.
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal;
 
-    /// Makes the plan of an answer to a [`SummaryTask`] that this policy proposed for the same
-    /// view, or for one that was shorter: what came since stays. Nothing has happened if the answer
-    /// is refused.
+    /// Creates the plan from the answer to a [`SummaryTask`] that this policy proposed. The view is
+    /// the same as then, or has additional messages, which are kept. A refused answer changes
+    /// nothing.
     fn accept(
         &self,
         view: &HistoryView<'_>,
@@ -70,29 +69,29 @@ pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// What a policy proposes.
+/// The proposal of a policy.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub enum Proposal {
-    /// There is nothing it could cut.
+    /// The policy cannot cut anything.
     Nothing {
-        /// Why, for people.
+        /// A human-readable reason.
         reason: String,
     },
-    /// This could be cut.
+    /// A plan to apply.
     Plan(Plan),
-    /// A model has to say something first.
+    /// A summary that a model has to write first.
     Summary(Box<SummaryTask>),
 }
 
 impl Proposal {
-    /// There is nothing to cut, and why.
+    /// Creates a proposal without a plan, for this reason.
     pub fn nothing(reason: impl Into<String>) -> Self {
         Self::Nothing { reason: reason.into() }
     }
 
-    /// The plan, if it is one.
+    /// Returns the plan, if there is one.
     pub fn into_plan(self) -> Option<Plan> {
         match self {
             Self::Plan(plan) => Some(plan),
@@ -102,7 +101,7 @@ impl Proposal {
 }
 
 impl From<Result<Plan, PlanError>> for Proposal {
-    /// A plan that may not be applied, or would not save, is not proposed; the error is the reason.
+    /// Converts the result of [`Plan::new`]. An error becomes the reason for proposing nothing.
     fn from(plan: Result<Plan, PlanError>) -> Self {
         match plan {
             Ok(plan) => Self::Plan(plan),
@@ -111,27 +110,27 @@ impl From<Result<Plan, PlanError>> for Proposal {
     }
 }
 
-/// What a model is asked so that a policy can go on.
+/// A request for a summary that a policy needs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SummaryTask {
-    /// The policy that asks.
+    /// The name of the policy.
     pub policy: &'static str,
-    /// What the model is to be asked. Without a model's name: whoever sends it chooses.
+    /// The request to send. It names no model; the caller chooses one.
     pub request: ModelRequest,
-    /// The messages of the view that the answer will stand for.
+    /// The messages of the view that the summary will replace.
     pub covers: Range<usize>,
-    /// Those of them that stay nevertheless, in order.
+    /// The covered messages that are kept nevertheless, in order.
     pub keeps: Vec<usize>,
-    /// How many tokens those are that will go: the answer is refused if it is not smaller.
+    /// Tokens of the messages to be removed. A summary that is not smaller is refused.
     pub tokens: u64,
-    /// The covered messages, from the first of the view on. They tell whether a view is still the
-    /// one it was asked for.
+    /// The messages of the view up to the last covered one, for checking that a later view still
+    /// starts with them.
     pub seen: Vec<Arc<Message>>,
 }
 
 impl SummaryTask {
-    /// A request whose answer will stand for these messages.
+    /// Creates a request whose answer will replace these messages.
     pub fn new(
         policy: &'static str,
         request: ModelRequest,
@@ -141,14 +140,14 @@ impl SummaryTask {
         Self { policy, request, covers, keeps: Vec::new(), tokens, seen: Vec::new() }
     }
 
-    /// With these covered messages staying.
+    /// Sets the covered messages that are kept.
     #[must_use]
     pub fn keeping(mut self, keeps: Vec<usize>) -> Self {
         self.keeps = keeps;
         self
     }
 
-    /// Made for this view: its messages up to the last covered one are remembered.
+    /// Records the messages of this view up to the last covered one.
     #[must_use]
     pub fn made_for(mut self, view: &HistoryView<'_>) -> Self {
         let end = self.covers.end.min(view.messages().len());
@@ -156,7 +155,7 @@ impl SummaryTask {
         self
     }
 
-    /// Whether it was made for this view, or for one that this one goes on from.
+    /// Returns whether the task was made for this view, or for a view that this one extends.
     pub fn is_current(&self, view: &HistoryView<'_>) -> bool {
         let messages = view.messages();
         self.covers.end <= self.seen.len()
@@ -169,43 +168,43 @@ impl SummaryTask {
     }
 }
 
-/// Why an answer was not taken for a summary. The history is as it was.
+/// An error of an answer that was not accepted as a summary. The history is unchanged.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
-    /// The policy did not ask for one.
+    /// The policy did not request a summary.
     #[error("the policy did not ask for a summary of these messages")]
     NotAsked,
-    /// It says nothing.
+    /// The summary is empty.
     #[error("the summary is empty")]
     Empty,
-    /// It breaks off.
+    /// The summary is truncated.
     #[error("the summary was cut off")]
     CutOff,
     /// The provider or the model refused.
     #[error("the model refused to summarise")]
     Refused,
-    /// It is no summary: parts that every one has are missing.
+    /// The answer is not a summary: required parts are missing.
     #[error("the answer is not a summary: {missing} is missing")]
     Malformed {
-        /// What is missing.
+        /// The missing part.
         missing: String,
     },
-    /// It is no smaller than what it would replace.
+    /// The summary is not smaller than the messages that it would replace.
     #[error("the summary has {summary} tokens and would replace {replaced}")]
     TooLarge {
         /// Tokens of the summary.
         summary: u64,
-        /// Tokens of what it would replace.
+        /// Tokens of the messages that it would replace.
         replaced: u64,
     },
-    /// The call failed.
+    /// The model call failed.
     #[error("the summary could not be made: {0}")]
     Failed(String),
-    /// The history it was asked for is not the one it is given to.
+    /// The history is not the one that the summary was requested for.
     #[error("the history changed while it was summarised")]
     Stale,
-    /// What would be made of it may not be applied.
+    /// The resulting plan may not be applied.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }

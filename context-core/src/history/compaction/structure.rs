@@ -1,12 +1,12 @@
-//! What a conversation consists of: requests of the user, groups that stay together, a checkpoint
-//! in front.
+//! The structure of a conversation: user requests, groups that stay together, a checkpoint in
+//! front.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Message, Role};
 
-/// How the messages of a conversation belong together.
+/// The structure of a conversation.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,19 +27,19 @@ use crate::{Message, Role};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Structure {
-    /// How many messages in front are the application's, of the role `system`.
+    /// Number of leading messages with the role `system`.
     pub system: usize,
-    /// How many messages behind them are checkpoints.
+    /// Number of checkpoints that follow them.
     pub checkpoints: usize,
-    /// What stays or goes together, in order and without gaps: a message of the assistant with the
-    /// messages of tools behind it, or any other message alone.
+    /// Groups of messages that are kept or removed together, in order and without gaps: an
+    /// assistant message with the tool messages after it, or any other single message.
     pub groups: Vec<Range<usize>>,
-    /// Where the user asks for something: see [`Message::is_request`].
+    /// Positions of the user's requests; see [`Message::is_request`].
     pub requests: Vec<usize>,
 }
 
 impl Structure {
-    /// Of these messages. One pass.
+    /// Determines the structure of messages in one pass.
     pub fn of(messages: &[Arc<Message>]) -> Self {
         let system = messages.iter().take_while(|message| message.role == Role::System).count();
         let checkpoints =
@@ -60,26 +60,26 @@ impl Structure {
         structure
     }
 
-    /// Where the conversation begins: behind system messages and checkpoints in front.
+    /// Returns the start of the conversation after leading system messages and checkpoints.
     pub fn start(&self) -> usize {
         self.system + self.checkpoints
     }
 
-    /// The first request and the newest.
+    /// Returns the positions of the first and the newest request.
     pub fn anchors(&self) -> impl Iterator<Item = usize> {
         let newest = self.requests.last().copied();
         let first = self.requests.first().copied().filter(|first| Some(*first) != newest);
         first.into_iter().chain(newest)
     }
 
-    /// The group that a message is in.
+    /// Returns the index of the group that contains a message.
     pub fn group_of(&self, position: usize) -> Option<usize> {
         let group = self.groups.partition_point(|group| group.end <= position);
         (group < self.groups.len()).then_some(group)
     }
 
-    /// The turns: each begins with a request and goes on to the next one. What comes before the
-    /// first request, behind the checkpoints, is a turn too.
+    /// Splits the messages into turns. A turn begins with a request and ends before the next one.
+    /// Messages after the checkpoints and before the first request are a turn, too.
     pub fn turns(&self, messages: usize) -> Vec<Range<usize>> {
         let mut starts: Vec<usize> =
             self.requests.iter().copied().filter(|at| *at >= self.start()).collect();

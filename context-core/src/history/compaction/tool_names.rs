@@ -1,8 +1,8 @@
-//! Names of tools, for policies that treat some otherwise.
+//! Sets of tool names, for policies that treat some tools differently.
 
 use std::collections::BTreeSet;
 
-/// A set of tools. Capitals and separators do not count: `read_file`, `ReadFile` and `read-file`
+/// A set of tool names. Case and separators are ignored: `read_file`, `ReadFile` and `read-file`
 /// are one tool.
 ///
 /// ```
@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 pub struct ToolNames(BTreeSet<String>);
 
 impl ToolNames {
-    /// These tools.
+    /// Creates a set of these tools.
     pub fn new<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
         Self(names.into_iter().map(|name| folded(name.as_ref())).collect())
     }
 
-    /// The tools whose results are the state of the work rather than something to look up again, as
-    /// common agents name them: lists of tasks, questions to the user, skills, answers in a given
-    /// form, other agents.
+    /// Returns the tools whose results are working state rather than information that can be looked
+    /// up again, by the names that common agents use: task lists, questions to the user, skills,
+    /// structured output, other agents.
     pub fn stateful() -> Self {
         Self::new([
             "todo",
@@ -55,7 +55,7 @@ impl ToolNames {
         ])
     }
 
-    /// Whether a tool is one of them.
+    /// Returns whether the set contains a tool.
     pub fn contains(&self, name: &str) -> bool {
         !self.0.is_empty() && self.0.contains(&folded(name))
     }

@@ -1,4 +1,4 @@
-//! What a policy is shown of a conversation.
+//! The view of a conversation that policies get.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -8,8 +8,7 @@ use super::Structure;
 use crate::Message;
 use crate::model::TokenCounter;
 
-/// A conversation as a policy sees it: the messages that would be sent, how many tokens each is,
-/// how they belong together.
+/// The messages that would be sent, with their token counts and their structure.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,20 +39,19 @@ use crate::model::TokenCounter;
 pub struct HistoryView<'a> {
     messages: &'a [Arc<Message>],
     counter: &'a dyn TokenCounter,
-    /// How many tokens come before each message, and at the end all.
+    /// Tokens before each message, followed by the total.
     sums: Vec<u64>,
     structure: OnceCell<Structure>,
 }
 
 impl<'a> HistoryView<'a> {
-    /// Of these messages, counted by this. A counter that remembers makes it cheap.
+    /// Creates a view and counts the messages. A caching counter makes this cheap.
     pub fn new(messages: &'a [Arc<Message>], counter: &'a dyn TokenCounter) -> Self {
         let counts = messages.iter().map(|message| counter.count_shared(message).tokens());
         Self::counted(messages, counts, counter)
     }
 
-    /// Of these messages, each of which was counted already; what `counts` does not say is taken
-    /// for nothing.
+    /// Creates a view of messages that were counted before. Missing counts are taken as 0.
     pub fn counted(
         messages: &'a [Arc<Message>],
         counts: impl IntoIterator<Item = u64>,
@@ -70,49 +68,49 @@ impl<'a> HistoryView<'a> {
         Self { messages, counter, sums, structure: OnceCell::new() }
     }
 
-    /// The messages, oldest first.
+    /// Returns the messages, oldest first.
     pub fn messages(&self) -> &'a [Arc<Message>] {
         self.messages
     }
 
-    /// How many tokens one message is; 0 where there is none.
+    /// Returns the tokens of one message. 0 if the position is out of range.
     pub fn tokens(&self, position: usize) -> u64 {
         self.tokens_of(position..position.saturating_add(1))
     }
 
-    /// How many tokens these messages are.
+    /// Returns the tokens of a range of messages.
     pub fn tokens_of(&self, range: Range<usize>) -> u64 {
         let sum = |position: usize| self.sums[position.min(self.messages.len())];
         sum(range.end).saturating_sub(sum(range.start))
     }
 
-    /// How many tokens all are.
+    /// Returns the tokens of all messages.
     pub fn total(&self) -> u64 {
         self.tokens_of(0..self.messages.len())
     }
 
-    /// How they belong together; found out when it is first asked for.
+    /// Returns the structure, which is determined at the first call.
     pub fn structure(&self) -> &Structure {
         self.structure.get_or_init(|| Structure::of(self.messages))
     }
 
-    /// What counts the tokens.
+    /// Returns the token counter.
     pub fn counter(&self) -> &'a dyn TokenCounter {
         self.counter
     }
 
-    /// How many tokens a new message would be.
+    /// Returns the tokens of a new message.
     pub fn count(&self, message: &Message) -> u64 {
         self.counter.count_message(message).tokens()
     }
 
-    /// The same of one that a plan holds. A counter that remembers knows it again when the plan is
-    /// made, and when it is carried out.
+    /// Returns the tokens of a shared message. A caching counter recognizes the message again when
+    /// the plan is made and when it is applied.
     pub fn count_shared(&self, message: &Arc<Message>) -> u64 {
         self.counter.count_shared(message).tokens()
     }
 
-    /// How many tokens a text is.
+    /// Returns the tokens of a text.
     pub fn count_text(&self, text: &str) -> u64 {
         self.counter.count(text).tokens()
     }

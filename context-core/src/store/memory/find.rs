@@ -1,4 +1,4 @@
-//! Finding records by what they say.
+//! Finding memory records by words and vectors.
 
 use std::fmt;
 
@@ -9,40 +9,42 @@ use crate::memory::{MemoryVector, StoredMemory};
 use crate::store::Bm25;
 use crate::{Error, Result};
 
-/// Which records are looked for.
+/// A query for memory records.
 ///
-/// A record fits if it has one of the words, or a vector of the same embedder. The answer has the
-/// best by BM25 (as [`Bm25`] counts it, over all records of these scopes), then of those that are
-/// not among them the best by the angle of their vectors: at most `limit` of each; of equal ones
-/// the newest first.
+/// A record matches if it has one of the words, or a vector of the same embedder. The result holds
+/// the best records by BM25 (as [`Bm25`] computes it, over all records of these scopes), then the
+/// best of the other records by cosine similarity: at most `limit` of each. Of equal records the
+/// newest comes first.
 ///
-/// What a store may leave out: if the words have together more than
-/// [`limits::EXACT_MEMORY_POSTINGS`] places in records, it looks at that many at least, beginning
-/// with records that have several of the rarest words, and at the newest first; if more than
-/// [`limits::EXACT_MEMORY_VECTORS`] records have a vector, at the newest of them. So a recall takes
-/// no longer in a large memory than in a middling one.
+/// A store may bound the work of a query. If the words have more than
+/// [`limits::EXACT_MEMORY_POSTINGS`] postings together (pairs of a word and a record that has it),
+/// the store examines at least that many, starting with records that have several of the rarest
+/// words, and with the newest records. If more than [`limits::EXACT_MEMORY_VECTORS`] records have a
+/// vector, the store examines at least that many of the newest. So a recall takes no longer in a
+/// large memory than in a medium one.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryFind {
-    /// The scopes, each exactly; at least one, all of one user.
+    /// The exact scopes: at least one, all of one user.
     pub scopes: Vec<MemoryScope>,
-    /// Only records of these kinds; all, if there are none.
+    /// The kinds to find. Empty for all kinds.
     pub kinds: Vec<String>,
-    /// The words, cut and folded as those of the records, each once.
+    /// The distinct words, tokenized and folded like the words of the records.
     pub words: Vec<String>,
-    /// What is meant.
+    /// The vector of the query, if there is one.
     pub vector: Option<MemoryVector>,
-    /// The most records by words, and the most by vectors: from 1 to [`limits::MAX_PAGE`].
+    /// The maximum number of records found by words, and of records found by vectors: from 1 to
+    /// [`limits::MAX_PAGE`].
     pub limit: usize,
 }
 
 impl MemoryFind {
-    /// Looks for records that have some of these words.
+    /// Creates a query for records that have some of these words.
     pub fn new(scopes: Vec<MemoryScope>, words: Vec<String>, limit: usize) -> Self {
         Self { scopes, kinds: Vec::new(), words, vector: None, limit }
     }
 
-    /// Refuses bad scopes, words and vectors, and a bad page size.
+    /// Refuses invalid scopes, words, vectors and page sizes.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "find_memories";
         check_scopes(OPERATION, &self.scopes)?;
@@ -59,13 +61,13 @@ impl MemoryFind {
         limits::check_page(OPERATION, self.limit)
     }
 
-    /// Whether a record is of a kind that is looked for.
+    /// Returns whether the query includes records of this kind.
     pub fn takes(&self, kind: &str) -> bool {
         self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind)
     }
 }
 
-/// Refuses no scopes, too many, and those of several users.
+/// Refuses an empty list of scopes, too many scopes, and scopes of several users.
 pub(super) fn check_scopes(operation: &'static str, scopes: &[MemoryScope]) -> Result<()> {
     let Some(first) = scopes.first() else {
         return Err(Error::invalid(operation, "no scope was given"));
@@ -90,38 +92,37 @@ impl fmt::Debug for MemoryFind {
     }
 }
 
-/// A record that was found.
+/// A record that matches a query.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryHit {
     /// The record.
     pub stored: StoredMemory,
-    /// How well it fits by its words; 0 if it has none of them.
+    /// The BM25 score; 0 if the record has none of the words.
     pub score: f64,
-    /// The cosine of the angle between its vector and the one that was looked for, if both are
-    /// there.
+    /// The cosine similarity of the record's vector and the query's, if both exist.
     pub similarity: Option<f32>,
 }
 
 impl MemoryHit {
-    /// A record that fits so well.
+    /// Creates a hit with its scores.
     pub fn new(stored: StoredMemory, score: f64, similarity: Option<f32>) -> Self {
         Self { stored, score, similarity }
     }
 }
 
-/// What was found.
+/// The result of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MemoriesFound {
-    /// The records: the best by words first, then those that were found by their vectors alone.
+    /// The records: first the best by words, then those that were found only by their vectors.
     pub hits: Vec<MemoryHit>,
-    /// How common the words are in these scopes, for ranking parts of records the same way.
+    /// The word statistics of these scopes, for ranking parts of records the same way.
     pub bm25: Bm25,
 }
 
 impl MemoriesFound {
-    /// These records were found, among so common words.
+    /// Creates a result from hits and word statistics.
     pub fn new(hits: Vec<MemoryHit>, bm25: Bm25) -> Self {
         Self { hits, bm25 }
     }

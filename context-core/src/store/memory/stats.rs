@@ -1,4 +1,4 @@
-//! Listing and counting records.
+//! Listing and counting memory records.
 
 use std::collections::BTreeMap;
 
@@ -11,52 +11,52 @@ use crate::memory::MemoryScope;
 use crate::memory::{MemoryRecord, MemorySource};
 use crate::store::Cursor;
 
-/// Which records are listed.
+/// A query for a listing of memory records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryList {
-    /// The scopes, each exactly; at least one, all of one user.
+    /// The exact scopes: at least one, all of one user.
     pub scopes: Vec<MemoryScope>,
-    /// Only records of these kinds; all, if there are none.
+    /// The kinds to find. Empty for all kinds.
     pub kinds: Vec<String>,
-    /// Only records with this key.
+    /// The key to list, if given.
     pub key: Option<String>,
-    /// Only records from there.
+    /// The source to list, if given.
     pub source: Option<MemorySource>,
-    /// The longest page, from 1 to [`limits::MAX_PAGE`].
+    /// The maximum page length, from 1 to [`limits::MAX_PAGE`].
     pub limit: usize,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     pub after: Option<Cursor>,
 }
 
 impl MemoryList {
-    /// All records of these scopes.
+    /// Creates a query for all records of these scopes.
     pub fn new(scopes: Vec<MemoryScope>, limit: usize) -> Self {
         Self { scopes, kinds: Vec::new(), key: None, source: None, limit, after: None }
     }
 
-    /// Only those of a kind.
+    /// Adds a kind to list.
     #[must_use]
     pub fn kind(mut self, kind: impl Into<String>) -> Self {
         self.kinds.push(kind.into());
         self
     }
 
-    /// Only those with this key.
+    /// Lists only records with this key.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// From where the last page ended.
+    /// Starts after the previous page.
     #[must_use]
     pub fn after(mut self, after: Option<Cursor>) -> Self {
         self.after = after;
         self
     }
 
-    /// Whether a record belongs to it.
+    /// Returns whether a record belongs to the listing.
     pub fn takes(&self, record: &MemoryRecord) -> bool {
         let from =
             |source: &MemorySource| record.source.as_ref().is_some_and(|from| source.covers(from));
@@ -66,7 +66,7 @@ impl MemoryList {
             && self.source.as_ref().is_none_or(from)
     }
 
-    /// Refuses bad scopes and names, and a bad page size.
+    /// Refuses invalid scopes, names and page sizes.
     pub fn check(&self) -> Result<()> {
         const OPERATION: &str = "list_memories";
         check_scopes(OPERATION, &self.scopes)?;
@@ -78,27 +78,27 @@ impl MemoryList {
     }
 }
 
-/// What there is under a scope.
+/// Statistics of one scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MemoryStats {
-    /// The scope, exactly.
+    /// The exact scope.
     pub scope: MemoryScope,
-    /// How many records there are of each kind.
+    /// Number of records of each kind.
     pub kinds: BTreeMap<String, u64>,
-    /// How many of them have a vector.
+    /// Number of records with a vector.
     pub vectors: u64,
-    /// How many bytes their texts have, in UTF-8.
+    /// Total size of the texts in bytes of UTF-8.
     pub bytes: u64,
 }
 
 impl MemoryStats {
-    /// Nothing yet.
+    /// Creates empty statistics.
     pub fn new(scope: MemoryScope) -> Self {
         Self { scope, kinds: BTreeMap::new(), vectors: 0, bytes: 0 }
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.kinds.values().sum()
     }

@@ -1,4 +1,4 @@
-//! Writing records.
+//! Writing memory records.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,65 +7,66 @@ use crate::base::limits;
 use crate::memory::{MemoryRecord, MemoryVector, StoredMemory};
 use crate::{Error, Result};
 
-/// What a write relies on.
+/// The precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryExpected {
-    /// Nothing: it is written, whatever there is.
+    /// No precondition: the record is written in any case.
     Anything,
-    /// That there is none of its name and there never was one that was forgotten; else what is
-    /// there stays, and that is no conflict.
+    /// No record with this id exists or was forgotten. Otherwise the stored state is kept, which is
+    /// not a conflict.
     Absent,
-    /// That the record was written so often: 0 for one that is not there. If the very same record
-    /// is there, written once more than that, the write counts as done: it is taken for this one,
-    /// repeated after its reply was lost. So who counts up, or adds what somebody else may add as
-    /// well, says in the record which write it is, such as by its time or its author.
+    /// The record was written this many times, 0 for a record that does not exist. If the stored
+    /// record equals the written one and its version is one higher than expected, the write counts
+    /// as done: it is taken for a repetition whose first reply was lost. So a caller that counts
+    /// up, or that adds something another writer may add as well, must identify the write in the
+    /// record, for example by its time or author.
     Version(u64),
 }
 
-/// A record to be written. `Debug` shows no content.
+/// A memory record to write. `Debug` shows no content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryWrite {
     /// The record.
     pub record: MemoryRecord,
-    /// The words under which it is found, with a space between two of them, each as often as it
-    /// counts; how they are cut and folded is the provider's business. Nothing finds a record
-    /// without.
+    /// The words under which the record is found, separated by single spaces, each repeated as
+    /// often as it counts. Providers choose how to tokenize and fold them. A record without words
+    /// is never found by words.
     pub words: String,
-    /// What it means.
+    /// The embedding of the record, if there is one.
     pub vector: Option<MemoryVector>,
-    /// What the write relies on.
+    /// The precondition.
     pub expected: MemoryExpected,
 }
 
 impl MemoryWrite {
-    /// Writes a record that is not there.
+    /// Creates a write for a record that does not exist yet.
     pub fn new(record: MemoryRecord, words: impl Into<String>) -> Self {
         Self { record, words: words.into(), vector: None, expected: MemoryExpected::Absent }
     }
 
-    /// Found by this vector, too.
+    /// Sets the vector, so that the record is also found by similarity.
     #[must_use]
     pub fn vector(mut self, vector: MemoryVector) -> Self {
         self.vector = Some(vector);
         self
     }
 
-    /// Relies on this.
+    /// Sets the precondition.
     #[must_use]
     pub fn expected(mut self, expected: MemoryExpected) -> Self {
         self.expected = expected;
         self
     }
 
-    /// The words, in order.
+    /// Returns the words in order.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.words.split(' ').filter(|word| !word.is_empty())
     }
 
-    /// Refuses a bad record, words that are too many or too long or hold a space of another kind,
-    /// and a bad vector.
+    /// Refuses an invalid record or vector, too many words, and words that are too long or contain
+    /// other white space, control characters or quotes.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         self.record.check(operation)?;
         let mut count = 0;
@@ -77,8 +78,8 @@ impl MemoryWrite {
         self.vector.iter().try_for_each(|vector| vector.check(operation))
     }
 
-    /// Whether a record that was written so often is this one, written by a call whose reply was
-    /// lost: it counts as written.
+    /// Returns whether the stored record is this write, made by an earlier call whose reply was
+    /// lost. Such a write counts as written.
     pub fn is_replay_of(&self, stored: &StoredMemory) -> bool {
         match self.expected {
             MemoryExpected::Version(version) => {
@@ -89,7 +90,7 @@ impl MemoryWrite {
     }
 }
 
-/// Refuses a word that is too long or would be two.
+/// Refuses a word that is too long or contains white space, control characters or quotes.
 pub(super) fn check_word(operation: &'static str, word: &str) -> Result<()> {
     limits::check_id(operation, "word", word)?;
     if word.chars().any(|c| c.is_whitespace() || c.is_control() || c == '"') {
@@ -101,7 +102,7 @@ pub(super) fn check_word(operation: &'static str, word: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses writes that are wrong in themselves: none or too many, of several users, the same record
+/// Refuses invalid batches: an empty or too long one, records of several users, and the same record
 /// twice.
 pub fn check_memory_writes(writes: &[MemoryWrite]) -> Result<()> {
     const OPERATION: &str = "write_memories";
@@ -132,30 +133,30 @@ impl fmt::Debug for MemoryWrite {
     }
 }
 
-/// What became of one record of a write.
+/// The outcome for one record of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryWritten {
-    /// It is there, and has been written so often.
+    /// The record is stored, with this version.
     Written(u64),
-    /// There was one already, which stays as it is and was written so often.
+    /// A record existed already and is unchanged, with this version.
     Kept(u64),
-    /// There was one that was forgotten, and it stays so.
+    /// A record with this id was forgotten, and stays forgotten.
     Forgotten,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub enum MemoryOutcome {
-    /// All is as it should be: one answer for each record, in their order.
+    /// All preconditions held. One outcome for each record, in order.
     Applied(Vec<MemoryWritten>),
-    /// Nothing was written: a record is not as expected.
+    /// Nothing was written, because a stored record is not as expected.
     Conflict {
-        /// Which of the writes, counted from 0.
+        /// The index of the write, from 0.
         write: usize,
-        /// What there is of that name.
+        /// The stored record with this id, if there is one.
         stored: Option<Box<StoredMemory>>,
     },
 }

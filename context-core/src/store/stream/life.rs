@@ -1,23 +1,24 @@
-//! What each call does to a stream, without a backend: every store changes streams by these
-//! functions, or as they do.
+//! The state transitions of a stream, independent of a backend. Every store changes streams with
+//! these functions, or in the same way.
 
 use super::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState};
 use crate::base::{StreamId, limits, sealed};
 use crate::{Error, Result, Timestamp};
 
-/// Where an append belongs.
+/// The position of an append relative to the stored chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendPlace {
     /// At the end of the stream.
     Next,
-    /// Where chunks are already: if they are the same, it is a repetition, else it is refused.
+    /// Within the stored chunks. If the chunks are equal, the append is a repetition; otherwise it
+    /// is refused.
     Stored,
-    /// Nowhere.
+    /// Neither: the append is refused.
     Refused,
 }
 
 impl StoredStream {
-    /// A stream that waits for its writer.
+    /// Creates a queued stream.
     pub fn new(id: impl Into<StreamId>, at: Timestamp) -> Self {
         Self {
             id: id.into(),
@@ -35,13 +36,13 @@ impl StoredStream {
         }
     }
 
-    /// Whether a claim repeats one that was won.
+    /// Returns whether a claim repeats one that won.
     pub fn is_claimed_by(&self, claim: &StreamClaim) -> bool {
         self.state == StreamState::Running && self.writer.as_ref() == Some(&claim.writer)
     }
 
-    /// Claims the stream. False, and nothing changes, if it runs under a writer who is still heard
-    /// of, or has ended.
+    /// Claims the stream. Returns false and changes nothing if the stream has an active writer or
+    /// has ended.
     #[must_use]
     pub fn claim(&mut self, claim: &StreamClaim) -> bool {
         let free = match self.state {
@@ -58,7 +59,7 @@ impl StoredStream {
         free
     }
 
-    /// Where an append belongs.
+    /// Returns the position of an append.
     pub fn place(&self, append: &StreamAppend) -> AppendPlace {
         if self.writer.as_ref() != Some(&append.writer) {
             return AppendPlace::Refused;
@@ -75,8 +76,8 @@ impl StoredStream {
         if ended_so { AppendPlace::Stored } else { AppendPlace::Refused }
     }
 
-    /// Adds what stands [next](AppendPlace::Next). Refuses, and changes nothing, if the stream
-    /// would become too large.
+    /// Appends chunks whose place is [`Next`](AppendPlace::Next). Refuses the append and changes
+    /// nothing if the stream would exceed its limits.
     pub fn append(&mut self, append: &StreamAppend) -> Result<()> {
         let (chunks, bytes) = (append.chunks.len() as u64, append.bytes());
         let is_sealed = append.chunks.iter().all(|chunk| sealed::is_sealed(chunk));
@@ -106,7 +107,7 @@ impl StoredStream {
         Ok(())
     }
 
-    /// Asks for an end. False if that changes nothing.
+    /// Requests cancellation. Returns false if that changes nothing.
     pub fn request_cancel(&mut self, at: Timestamp) -> bool {
         if self.state.is_final() || self.cancel_requested_at.is_some() {
             return false;
@@ -120,13 +121,13 @@ impl StoredStream {
         true
     }
 
-    /// Whether a reopening repeats one that was done.
+    /// Returns whether a reopening repeats one that was done.
     pub fn is_reopened_from(&self, run: u32) -> bool {
         self.run == run.saturating_add(1) && self.state == StreamState::Queued
     }
 
-    /// Begins the stream anew, without chunks. False, and nothing changes, if it has not ended or
-    /// is of another run.
+    /// Restarts the stream without chunks. Returns false and changes nothing if the stream has not
+    /// ended or is in another run.
     #[must_use]
     pub fn reopen(&mut self, run: u32, at: Timestamp) -> bool {
         if !self.state.is_final() || self.run != run {
@@ -139,8 +140,8 @@ impl StoredStream {
         true
     }
 
-    /// What a check of a store finds wrong with a stream whose chunks are these many, of these many
-    /// bytes.
+    /// Describes the inconsistency between the stream and its stored chunks (their number and total
+    /// size in bytes), if there is one.
     pub fn fault(&self, chunks: u64, bytes: u64) -> Option<String> {
         if (chunks, bytes) != (self.chunks, self.bytes) {
             return Some(format!(
@@ -158,7 +159,8 @@ impl StoredStream {
         })
     }
 
-    /// Asking for an end is no sign of the writer, and does not come here.
+    /// Records a sign of life of the writer. A cancel request of a running stream is not one and
+    /// does not call this.
     fn touch(&mut self, at: Timestamp) {
         self.updated_at = self.updated_at.max(at);
     }

@@ -1,24 +1,24 @@
-//! What is left of a graph when only its active branches are looked at.
+//! The subgraph of the active branches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Edge, NodeId, NodeKind, Round};
 use super::{Bridge, Trajectory};
 
-/// The active branches of a trajectory, and what hangs on them.
+/// The active branches of a trajectory, with the data and responses attached to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// The nodes that are left.
+    /// The retained nodes.
     pub nodes: BTreeSet<NodeId>,
-    /// The edges whose both ends are left.
+    /// The edges between retained nodes.
     pub edges: Vec<Edge>,
 }
 
 impl Trajectory {
-    /// Keeps what led to the active endpoints of each round, and the data and answers that hang on
-    /// it. Where no endpoint is active now, everything stays; so does all of an earlier round that
-    /// ended without one.
+    /// Retains the nodes that led to the active endpoints of each round, and the data and responses
+    /// attached to them. If the newest round has no active endpoint, everything is retained. A
+    /// round without endpoints is retained completely.
     pub fn pruned(&self) -> Pruned {
         let all = self.endpoints().is_empty();
         let live: BTreeMap<u32, Vec<bool>> =
@@ -35,7 +35,7 @@ impl Trajectory {
     }
 }
 
-/// Which nodes of a round are left, by number.
+/// Returns for each node of a round, by number, whether it is retained.
 fn live(round: &Round, all: bool) -> Vec<bool> {
     if all || round.endpoints().len() == 0 {
         return round.leads_to(round.nodes().map(|node| node.id));

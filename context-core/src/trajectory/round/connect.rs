@@ -1,11 +1,11 @@
-//! Edges between nodes that are there.
+//! Edges between existing nodes.
 
 use super::super::{Change, Edge, Node, NodeId, Relation, TrajectoryError, edge};
 use super::Round;
 use crate::Timestamp;
 
 impl Round {
-    /// Adds an edge between two nodes of this round. Without a name, it is what can be inferred.
+    /// Adds an edge between two nodes of this round. Without a name, the name is inferred.
     pub fn connect(
         &mut self,
         from: NodeId,
@@ -38,8 +38,8 @@ impl Round {
         self.connected(Edge::new(from, to, name), at)
     }
 
-    /// Says that a computation of this round read data that is on record already, in this round or
-    /// an earlier one.
+    /// Records that a computation of this round read data that is already recorded, in this round
+    /// or an earlier one.
     pub fn refer(
         &mut self,
         from: NodeId,
@@ -73,7 +73,7 @@ impl Round {
         Ok(vec![Change::EdgeAdded { edge }])
     }
 
-    /// Whether edges of any kind lead from one node to another.
+    /// Returns whether edges of any relation lead from one node to another.
     fn reaches(&self, from: NodeId, to: NodeId) -> bool {
         let mut seen = vec![false; self.nodes.len()];
         let mut open = vec![from];

@@ -7,23 +7,23 @@ use super::Round;
 use crate::Timestamp;
 use crate::base::limits;
 
-/// What becomes of the successors of a node that is removed.
+/// The treatment of the successors of a removed node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Removal {
-    /// There must be none.
+    /// Refuse if there are successors.
     #[default]
     Leaf,
-    /// What only this node leads to goes with it.
+    /// Remove nodes that only this node leads to, too.
     Cascade,
-    /// Its predecessors lead to its successors, by the names of the edges that led there. A
-    /// question cannot be spliced.
+    /// Connect the predecessors to the successors, with the names of the incoming edges. A query
+    /// cannot be spliced.
     Splice,
 }
 
 impl Round {
-    /// Gives fields new values; what they were becomes a version. Changes that change nothing make
-    /// none.
+    /// Sets fields of a node and records their previous values as a version. Values that are
+    /// already set create no version.
     pub fn change(
         &mut self,
         id: NodeId,
@@ -60,7 +60,7 @@ impl Round {
         Ok(vec![Change::NodeChanged { id, version, now }])
     }
 
-    /// Removes a node. Where it was an endpoint, its predecessors are instead.
+    /// Removes a node. If it was an endpoint, its predecessors become endpoints.
     pub fn remove(
         &mut self,
         id: NodeId,
@@ -76,7 +76,7 @@ impl Round {
             _ if successors.is_empty() => {}
             Removal::Splice if !is_query => {}
             Removal::Cascade => {
-                // Newest first: each is a leaf when its turn comes.
+                // Newest first, so that each node is a leaf when it is removed.
                 for below in self.only_below(id).into_iter().rev() {
                     was_endpoint |= self.endpoints.contains(&below.ordinal);
                     self.take(below, &mut changes);
@@ -108,7 +108,7 @@ impl Round {
         Ok(changes)
     }
 
-    /// What nothing but a node leads to, in the order of the flow, without the node.
+    /// Returns the nodes that only `id` leads to, in the order of the flow, without `id` itself.
     fn only_below(&self, id: NodeId) -> Vec<NodeId> {
         let mut gone = std::collections::BTreeSet::from([id]);
         let mut below = Vec::new();
@@ -143,7 +143,7 @@ impl Round {
         changes.push(Change::NodeRemoved { id });
     }
 
-    /// Takes an edge that is gone out of the list of its other end.
+    /// Removes a deleted edge from the links of its other end.
     fn unlink(&mut self, edge: &Edge, gone: NodeId) {
         let other = if edge.from == gone { edge.to } else { edge.from };
         let Some(at) = self.at(other) else { return };

@@ -10,20 +10,20 @@ use super::Round;
 use crate::Timestamp;
 use crate::base::limits;
 
-/// How many digits a number in a label has, at least.
+/// Minimum number of digits of a number in a label.
 const DIGITS: usize = 5;
-/// From here on a label's number is no reason to go on counting behind it.
+/// Numbers in caller-chosen labels from here on do not advance the counter.
 const HIGHEST: u32 = 1_000_000_000;
 
-/// What there will be besides the node.
+/// The label of a new node and the next number.
 struct Planned {
     label: Arc<str>,
     number: u32,
 }
 
 impl Round {
-    /// Asks the question: the first node of the round, its only endpoint, and what everything
-    /// follows.
+    /// Adds the query: the first node of the round, its only endpoint, and the ancestor of all
+    /// other nodes.
     pub fn ask(
         &mut self,
         query: NewQuery,
@@ -47,7 +47,7 @@ impl Round {
         Ok((id, vec![Change::NodeAdded { node }]))
     }
 
-    /// Adds a node behind others of this round.
+    /// Adds a node after others of this round.
     pub fn add(
         &mut self,
         new: NewNode,
@@ -124,7 +124,7 @@ impl Round {
         self.names.check(name)?;
         match edge::Relation::of(name) {
             edge::Relation::Flow => Ok(name.clone()),
-            // A node that only a reference leads to would stand beside the flow.
+            // A node that only a reference leads to would be outside of the flow.
             edge::Relation::Reference => {
                 Err(TrajectoryError::EdgeNameRefused { name: (**name).into() })
             }
@@ -158,8 +158,9 @@ impl Round {
         Ok(())
     }
 
-    /// The caller's label, or the next that is free. Either takes a number; a label that looks like
-    /// one of ours takes that number too, so that no later round makes it up again.
+    /// Returns the caller's label, or the next free generated one. Either consumes a number. A
+    /// caller's label in the generated form consumes its own number, so that no later round
+    /// generates the same label.
     fn next_label(&self, kind: NodeKind, own: Option<&str>) -> Result<Planned, TrajectoryError> {
         let labels = &self.labels[kind as usize];
         let number = self.head.numbers[kind as usize];
@@ -188,7 +189,7 @@ impl Round {
         }
     }
 
-    /// Nothing can go wrong any more.
+    /// Inserts a node. Nothing can fail at this point.
     fn insert(&mut self, new: NewNode, planned: Planned, at: Timestamp) -> Arc<Node> {
         let id = self.id(self.head.next);
         self.head.numbers[new.body.kind() as usize] = planned.number;
@@ -205,7 +206,7 @@ impl Round {
         node
     }
 
-    /// The files that the question came with, as it says.
+    /// Returns the files that were attached to the query.
     pub fn additional_files(&self) -> Vec<String> {
         let files = self.query().and_then(|query| query.body.get("additional_files").cloned());
         match files {
@@ -215,7 +216,7 @@ impl Round {
     }
 }
 
-/// The beginning of a text, cut between characters.
+/// Returns the beginning of a text, cut at a character boundary.
 fn truncated(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

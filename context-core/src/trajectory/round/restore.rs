@@ -1,13 +1,13 @@
-//! Rounds out of records and into them.
+//! Conversion between rounds and records.
 
 use super::super::{NodeKind, Relation, RoundRecord, TrajectoryError};
 use super::Round;
 use crate::base::limits;
 
 impl Round {
-    /// The round of a record. Refuses one that contradicts itself: ends of edges that are not
-    /// there, edges that lead to other rounds and are no references to earlier ones, labels that
-    /// stand twice, cycles.
+    /// Creates a round from a record. Refuses a record that contradicts itself: missing ends of
+    /// edges, edges to other rounds that are not references to earlier ones, duplicate labels,
+    /// cycles.
     pub fn from_record(record: RoundRecord) -> Result<Self, TrajectoryError> {
         let RoundRecord { head, nodes, edges } = record;
         let damaged = |what: String| Err(TrajectoryError::Damaged { what });
@@ -64,7 +64,7 @@ impl Round {
         Ok(round)
     }
 
-    /// The round as it is kept.
+    /// Returns the record of the round.
     pub fn to_record(&self) -> RoundRecord {
         RoundRecord::new(
             self.head(),
@@ -73,7 +73,7 @@ impl Round {
         )
     }
 
-    /// How many nodes there are of each kind that is there.
+    /// Returns the number of nodes of each kind that occurs.
     pub fn kinds(&self) -> Vec<(NodeKind, usize)> {
         let counts = NodeKind::ALL.map(|kind| (kind, self.labels[kind as usize].len()));
         counts.into_iter().filter(|(_, count)| *count > 0).collect()

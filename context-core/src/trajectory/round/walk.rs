@@ -1,4 +1,4 @@
-//! Finding the way: what leads where.
+//! Traversal of a round.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -6,33 +6,32 @@ use super::super::{Edge, NodeId, NodeKind, Relation, TrajectoryError};
 use super::Round;
 
 impl Round {
-    /// The edges of the flow that lead to a node.
+    /// Returns the flow edges that lead to a node.
     pub fn predecessors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
         let places = self.at(id).map_or(&[][..], |at| &self.links[at].to);
         let edges = places.iter().filter_map(|place| self.edges[*place as usize].as_ref());
         edges.filter(|edge| edge.relation() == Relation::Flow)
     }
 
-    /// The edges of the flow that lead from a node.
+    /// Returns the flow edges that lead from a node.
     pub fn successors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
         self.edges_from(id).filter(|edge| edge.relation() == Relation::Flow)
     }
 
-    /// The edges of either relation that lead from a node.
+    /// Returns the edges of both relations that lead from a node.
     pub fn edges_from(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
         let places = self.at(id).map_or(&[][..], |at| &self.links[at].from);
         places.iter().filter_map(|place| self.edges[*place as usize].as_ref())
     }
 
-    /// The nodes that nothing follows.
+    /// Returns the nodes without successors.
     pub fn leaves(&self) -> impl Iterator<Item = NodeId> {
         let ids = self.nodes().map(|node| node.id);
         ids.filter(|id| self.successors(*id).next().is_none())
     }
 
-    /// The nodes in the order of the flow: each behind all that lead to it, those at the same
-    /// distance in the order of their edges. Nodes on a cycle, which only a damaged record has, are
-    /// left out.
+    /// Returns the nodes in topological order of the flow. Nodes at the same distance are in the
+    /// order of their edges. Nodes on a cycle, which only a damaged record has, are left out.
     pub fn order(&self) -> Vec<NodeId> {
         let mut waiting: Vec<usize> = vec![0; self.nodes.len()];
         let mut ready = VecDeque::new();
@@ -57,13 +56,13 @@ impl Round {
         order
     }
 
-    /// What led to these nodes, with them.
+    /// Returns the nodes that led to these nodes, including them.
     pub fn ancestors(&self, ids: impl IntoIterator<Item = NodeId>) -> HashSet<NodeId> {
         let led = self.leads_to(ids);
         self.nodes().map(|node| node.id).filter(|id| led[id.ordinal as usize]).collect()
     }
 
-    /// The same, as whether each node is one of them, by number.
+    /// Returns the ancestors as flags by node number.
     pub(in crate::trajectory) fn leads_to(
         &self,
         ids: impl IntoIterator<Item = NodeId>,
@@ -78,8 +77,8 @@ impl Round {
         seen
     }
 
-    /// The data of an action, or of another computation: what follows it directly, and what is
-    /// below its tables.
+    /// Returns the data of an action: its direct data successors, and the data below its tables.
+    /// Fails for a node that is not an action.
     pub fn data_of(&self, id: NodeId) -> Result<Vec<NodeId>, TrajectoryError> {
         let node = self.node(id).ok_or(TrajectoryError::UnknownNode { node: id.to_string() })?;
         if node.kind() != NodeKind::Action {
@@ -106,8 +105,8 @@ impl Round {
         Ok(data)
     }
 
-    /// The one predecessor that all these nodes have, if there is exactly one: where branches that
-    /// run side by side began.
+    /// Returns the only common predecessor of all these nodes, if there is exactly one: the start
+    /// of parallel branches.
     pub fn common_predecessor(&self, ids: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
         let mut common: Option<HashSet<NodeId>> = None;
         for id in ids {

@@ -1,4 +1,4 @@
-//! What edges are called, and which are refused.
+//! Names of edges: inference and refusal.
 
 use context_core::trajectory::edge::{self, infer};
 use context_core::trajectory::{EdgeNames, NewNode, Node, NodeKind, Relation};

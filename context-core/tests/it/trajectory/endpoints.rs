@@ -1,4 +1,4 @@
-//! Where branches end, and how that moves.
+//! Active endpoints of branches, and how they move.
 
 use context_core::trajectory::{NewNode, NodeBody};
 

@@ -1,5 +1,5 @@
-//! Whatever is done to a round: its record follows, its graph stays acyclic, and a refusal changes
-//! nothing.
+//! Property tests for arbitrary changes of a round: its record stays equal, its graph stays
+//! acyclic, and a refusal changes nothing.
 
 use context_core::Timestamp;
 use context_core::trajectory::{
@@ -50,7 +50,7 @@ fn body(kind: u8) -> NodeBody {
     }
 }
 
-/// Does a step and returns the changes, none if it was refused.
+/// Applies a step and returns the changes. Empty if the step was refused.
 fn take(
     round: &mut Round,
     step: &Step,

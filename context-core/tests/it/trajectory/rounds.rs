@@ -1,4 +1,4 @@
-//! Rounds side by side: bridges, pruning, the way through.
+//! Combined rounds: bridges, pruning, traversal.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use context_core::trajectory::{BridgeFrom, Edge, NewNode, NodeBody, NodeId, Roun
 
 use super::{NOW, action, add, asked, file, id, state};
 
-/// A question, an action with a file, a conclusion.
+/// Creates a round with a query, an action with a file, and a conclusion.
 fn worked(number: u32) -> Round {
     let mut round = asked(number);
     add(&mut round, action(), &[0]);
@@ -98,8 +98,8 @@ fn reading_an_old_file_again_closes_no_cycle() {
     assert_eq!(alone.edges().count(), 1, "a reference to what is not there is not shown");
 }
 
-/// A fuzzer made a file in which a step leads to a node of another round, with the number of one
-/// that is there: the order of the flow counted it, and counted below zero.
+/// A regression test from a fuzzer: an edge leads to a node of another round whose number exists in
+/// this round. The topological order counted the edge and underflowed.
 #[test]
 fn a_record_whose_flow_leads_to_another_round_is_damaged() {
     let mut record = worked(1).to_record();
