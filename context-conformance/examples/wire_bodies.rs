@@ -1,13 +1,13 @@
-//! Writes bodies of requests to every provider, one JSON object per line, as another checker reads
-//! them: `{"provider": "anthropic", "id": "media 17", "body": {…}}`.
+//! Writes request bodies for every provider, one JSON object per line, for a second checker to
+//! read: `{"provider": "anthropic", "id": "media 17", "body": {…}}`.
 //!
 //! ```text
 //! cargo run -p context-conformance --example wire_bodies -- --seed 1 --media 6000 --histories 20000 > bodies.jsonl
 //! ```
 //!
-//! `--media N` bodies hold media that are damaged, and `--histories N` come of histories that are.
-//! What the kit's own rules of providers say of a body goes to standard error, and ends the program
-//! with status 1.
+//! `--media N` bodies hold damaged media, and `--histories N` come from damaged histories.
+//! Violations of this crate's own provider rules are printed on standard error and make the program
+//! exit with status 1.
 #![allow(clippy::print_stderr, reason = "a command line program")]
 
 use std::io::{self, BufWriter, Write};
@@ -25,7 +25,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-/// The codecs, each with its name here and the name the other checker has for its provider.
+/// The codecs, each with its name here and the provider's name in the second checker.
 const PROVIDERS: [(&dyn MessageCodec, &str, &str); 4] = [
     (&ChatCodec, "openai", "openai"),
     (&ResponsesCodec, "openai-responses", "openai-responses"),
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the bodies that were asked for; how many of them break a rule.
+/// Writes the requested bodies. Returns how many of them break a rule.
 fn write(mut args: impl Iterator<Item = String>) -> io::Result<usize> {
     let (mut seed, mut media, mut histories) = (0, 0, 0);
     while let Some(name) = args.next() {
@@ -70,7 +70,7 @@ fn write(mut args: impl Iterator<Item = String>) -> io::Result<usize> {
     Ok(wrong)
 }
 
-/// Writes so many bodies, for one provider after the other.
+/// Writes this many bodies, alternating between providers.
 fn bodies(
     out: &mut impl Write,
     name: &str,
@@ -93,7 +93,7 @@ fn bodies(
             .current();
         let body: Value = match codec.lower(&request) {
             Ok(lowered) => lowered.body.parse()?,
-            // Nothing was left of it. Another is tried for the next provider.
+            // Nothing is left of the request, so try another one for the next provider.
             Err(WireError::NothingToSend) => continue,
             Err(error) => {
                 eprintln!("{known}, {name} {written}, seed {seed}: {error}");

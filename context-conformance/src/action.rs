@@ -1,4 +1,4 @@
-//! What is done to a chat, as data: to the store, and to the model.
+//! Writes to a chat as data, which are applied to the store and to the model.
 
 use context_core::base::{CheckpointName, FragmentId};
 use context_core::store::{
@@ -20,14 +20,14 @@ pub(crate) enum Action {
     DeleteBranch(BranchName, Option<MessageId>, Timestamp),
     Checkpoint(Checkpoint),
     DeleteCheckpoint(CheckpointName),
-    /// Deletes the chat if it is idle since then, and creates it again if so.
+    /// Deletes the chat if it is idle since then, and if so creates it again.
     DeleteChat {
         idle_since: Timestamp,
         at: Timestamp,
     },
 }
 
-/// What came of it.
+/// The result of an action.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
     Done,
@@ -38,7 +38,7 @@ pub(crate) enum Answer {
 }
 
 impl Action {
-    /// Does it to the store.
+    /// Applies the action to the store.
     pub(crate) async fn perform(&self, desk: &Desk) -> Result<Answer> {
         let (history, fragments, chat) = (desk.history(), desk.fragments(), &desk.chat);
         Ok(match self {
@@ -67,15 +67,15 @@ impl Action {
             }
             Self::DeleteChat { idle_since, at } => {
                 let deleted = history.delete_chat(chat, Some(*idle_since)).await?;
-                // There already unless it was just deleted, perhaps by a call that was not
-                // answered.
+                // The chat exists, unless it was just deleted, possibly by a call whose reply was
+                // lost.
                 let _created = history.create_chat(NewChat::new(chat.clone(), *at)).await?;
                 Answer::Was(deleted)
             }
         })
     }
 
-    /// Does it to the model.
+    /// Applies the action to the model.
     pub(crate) fn expect(&self, model: &mut Model) -> Result<Answer, ErrorKind> {
         let known = |known: bool| known.then_some(Answer::Done).ok_or(ErrorKind::NotFound);
         match self {

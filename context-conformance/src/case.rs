@@ -1,4 +1,4 @@
-//! What a case is.
+//! A case of the suite, and the abilities it needs.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,33 +6,33 @@ use std::pin::Pin;
 use crate::checked::Verdict;
 use crate::lab::Lab;
 
-/// A question to a store. The table of them is the suite: a case that is added there reaches every
-/// store that is tested with a newer kit.
+/// One check of a store. The table of cases is the suite: a case added there is run against every
+/// store that is tested with the newer version.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Case {
-    /// What it is about.
+    /// The topic of the case.
     pub group: &'static str,
-    /// What must hold; unique in its group.
+    /// The property that must hold. Unique in its group.
     pub name: &'static str,
-    /// What the store must be able to do to be asked.
+    /// The ability that the store needs for the case to run.
     pub requires: Requires,
     pub(crate) run: Run,
 }
 
 pub(crate) type Run = fn(&Lab) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 
-/// What a store must be able to do for a case. A store that lacks it is not asked; a store that
-/// claims it in [`StoreInfo`](context_core::store::StoreInfo) and whose subject does not offer it
-/// fails.
+/// The ability that a case needs. A store without the ability skips the case. A store that claims
+/// the ability in [`StoreInfo`](context_core::store::StoreInfo) fails if its subject does not offer
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requires {
-    /// Nothing: every store can.
+    /// No ability.
     Nothing,
-    /// To be reopened with everything in it.
+    /// The store can be reopened with its contents.
     Durable,
-    /// To be used through two handles.
+    /// The store can be used through two handles.
     SecondHandle,
     /// [`Maintenance`](context_core::store::Maintenance).
     Maintenance,
@@ -46,9 +46,9 @@ pub enum Requires {
     Trajectories,
     /// [`MemoryRecordStore`](context_core::store::MemoryRecordStore).
     Memories,
-    /// To be opened by another process after one that used it was killed.
+    /// Another process can open the store after a process that used it was killed.
     Kill,
-    /// To be used by several processes at once.
+    /// Several processes can use the store at once.
     SecondProcess,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Makes the table of a group: `cases!("group": one, two, three if Durable)`.
+/// Builds the table of a group: `cases!("group": one, two, three if Durable)`.
 macro_rules! cases {
     ($group:literal: $($name:ident $(if $requires:ident)?),+ $(,)?) => {
         pub(crate) const CASES: &[$crate::case::Case] = &[$($crate::case::Case {

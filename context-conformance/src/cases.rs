@@ -1,5 +1,4 @@
-//! The table of cases, one module per group. Every table must be listed here, and a test sees to
-//! it.
+//! The table of cases, one module per group. Every table must be listed here, which a test checks.
 
 mod amend;
 mod blob_references;
@@ -95,7 +94,7 @@ const GROUPS: &[&[Case]] = &[
     model::CASES,
 ];
 
-/// Every case of the suite for stores, in order.
+/// Returns every case of the suite for stores, in order.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     GROUPS.iter().copied().flatten()
 }

@@ -1,22 +1,22 @@
-//! What may come of a case, and what ends one early.
+//! The outcome of a case, and the ways to end a case early.
 
 use context_core::Error;
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It holds.
+    /// The property holds.
     Pass,
-    /// It was not asked, and why: the store does not claim the ability.
+    /// The case did not run, because the store does not claim the ability. Holds the reason.
     Skip(String),
-    /// It does not hold: what was done, what was expected, what was seen.
+    /// The property does not hold. Describes the calls, the expected result and the actual result.
     Fail(String),
 }
 
 impl Verdict {
-    /// The stable name, as the report file has it.
+    /// Returns the stable name that the report file uses.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -25,7 +25,7 @@ impl Verdict {
         }
     }
 
-    /// Why it is not a pass.
+    /// Returns the reason, unless the case passed.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Pass => None,
@@ -34,7 +34,7 @@ impl Verdict {
     }
 }
 
-/// What ends a case before its end. `?` on a store's error is a failure.
+/// An early end of a case. `?` on an error of a store is a failure.
 #[derive(Debug)]
 pub(crate) enum Stop {
     Skip(String),

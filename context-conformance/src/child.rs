@@ -1,8 +1,8 @@
-//! Another process: what the test program does when it is run by itself, to write and to be killed.
+//! The child process: the test program runs itself to write to a store and to be killed.
 //!
-//! The parent says what to do in an environment variable, and when to begin by a line on standard
-//! input. The child prints a line for each thing the store has acknowledged, at once. A line that
-//! begins with `error` is what went wrong.
+//! The parent passes the task in an environment variable, and a line on standard input is the
+//! signal to begin. The child prints and flushes a line for each call that the store has
+//! acknowledged. A line that begins with `error` reports a failure.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -24,41 +24,41 @@ use crate::script::Script;
 use crate::step::Step;
 use crate::subject::Subject;
 
-/// Tells the test program that it is a child, and what it is to do.
+/// The environment variable that makes the test program a child. Its value is the task.
 pub(crate) const VARIABLE: &str = "CONTEXT_CONFORMANCE_CHILD";
 
-/// More steps than this a child does not live.
+/// The maximum number of steps of a child.
 const MOST_STEPS: usize = 100_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// Where the store is, as the subject says.
+    /// The location of the store, from the subject.
     pub(crate) location: String,
     pub(crate) work: Work,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
-    /// Goes on with a random life after so many steps of it, until it is killed.
+    /// Continues a sequence of random steps after `done` steps, until it is killed.
     Live { seed: u64, done: usize },
-    /// Appends turns to several branches at once, each behind so many of its own turns, until it is
-    /// killed.
+    /// Appends turns to several branches concurrently until it is killed. Each branch already has
+    /// the given number of turns.
     Turns { done: Vec<usize> },
-    /// Appends so many messages to `main`, again after each conflict.
+    /// Appends this many messages to `main`, with a retry after each conflict.
     Compete { name: String, messages: usize },
-    /// Creates the store and a chat of this name in it, and appends so many messages.
+    /// Creates the store and a chat of this name, and appends this many messages.
     Create { name: String, messages: usize },
-    /// Adds so many conclusions to a round, again after each conflict.
+    /// Adds this many conclusions to a round, with a retry after each conflict.
     Record { name: String, nodes: usize },
-    /// Goes on with a random round after so many commits to it, until it is killed.
+    /// Continues a random round after `done` commits, until it is killed.
     Rounds { seed: u64, done: u64 },
-    /// Goes on with random memories after so many steps, until it is killed.
+    /// Continues random memory steps after `done` steps, until it is killed.
     Memories { seed: u64, done: usize },
-    /// Counts a memory up so often, again after each conflict.
+    /// Increments a memory this many times, with a retry after each conflict.
     Count { times: usize },
 }
 
-/// What the test program does as a child.
+/// Runs the task of a child process.
 pub(crate) async fn main(subject: Arc<dyn Subject>, task: &str) -> ExitCode {
     let done = async {
         let task: Task =
@@ -103,7 +103,7 @@ async fn work(subject: &dyn Subject, task: Task) -> Checked {
     }
 }
 
-/// Opens a store that others may be opening, again while it is busy.
+/// Opens a store that other processes may be opening, with retries while it is unavailable.
 pub(crate) async fn open(subject: &dyn Subject, location: &str) -> Checked<Arc<dyn Store>> {
     for tries in 0.. {
         match subject.open_at(location).await {
@@ -119,7 +119,7 @@ pub(crate) async fn open(subject: &dyn Subject, location: &str) -> Checked<Arc<d
     fail("opening a store was given up")
 }
 
-/// The steps of a life that may be cut off at any place: none of them is two calls.
+/// Returns random steps that may be interrupted anywhere, since none of them makes two calls.
 pub(crate) fn steps(seed: u64) -> impl Iterator<Item = Step> {
     let mut random = Random::new(seed);
     std::iter::repeat_with(move || Step::random(&mut random))
@@ -144,7 +144,7 @@ async fn live(desk: &Desk, seed: u64, done: usize) -> Checked {
     Ok(())
 }
 
-/// The messages of one turn on a branch: a question and an answer.
+/// Returns the ids of one turn on a branch: a question and an answer.
 pub(crate) fn turn(branch: usize, n: usize) -> [String; 2] {
     ["question", "answer"].map(|part| format!("{branch}-{n}-{part}"))
 }
@@ -162,8 +162,7 @@ async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
                     desk.extend_on(&format!("b{branch}"), &head, new.iter().map(String::as_str));
                 let did = "a turn on a branch of one's own";
                 match patiently(&desk, commit).await? {
-                    // A server may have gone on with what it had been sent by the one that was
-                    // killed.
+                    // The server may have completed the last commit of the killed process.
                     CommitOutcome::Replayed(turn) if n == from => {
                         same(did, &turn.head, &Some(new[1].as_str().into()))?;
                     }
@@ -215,8 +214,8 @@ pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked
     Ok(())
 }
 
-/// Adds conclusions `NAME-0`, `NAME-1`, … to round 0 of session `s`, which has a question; each
-/// behind a fresh look at it.
+/// Adds conclusions `NAME-0`, `NAME-1`, … to round 0 of session `s`, which has a question. Each is
+/// added after a fresh read.
 pub(crate) async fn recorder(
     desk: &Desk,
     name: &str,
@@ -253,7 +252,7 @@ async fn rounds(desk: &Desk, seed: u64, done: u64) -> Checked {
         }
         match desk.record(&commit).await? {
             RecordOutcome::Applied => {}
-            // A server may have gone on with what it had been sent by the one that was killed.
+            // The server may have completed the last commit of the killed process.
             RecordOutcome::Replayed if n == done => {}
             other => {
                 return fail(format!(

@@ -1,4 +1,4 @@
-//! Proves that a codec keeps the contract of [`ModelCodec`].
+//! Contract tests for implementations of [`ModelCodec`].
 //!
 //! ```
 //! use context_conformance::codec::assert_codec_conforms;
@@ -10,9 +10,12 @@
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each
-//! property, 64 if it says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure
-//! shows the smallest case found, with the damages that led to it.
+//! Cases are random and the same in every run. `PROPTEST_CASES` sets the number of cases per
+//! property (default 64), and `CONTEXT_CONFORMANCE_SEED` the seed. A failure shows the smallest
+//! failing case found, with the damages that led to it.
+//!
+//! To lower a request is to convert it from the canonical form to the provider's wire form. To lift
+//! a body is the reverse.
 
 mod hostile;
 
@@ -31,21 +34,21 @@ use crate::property::{Broken, ask};
 use crate::reported::Question;
 use crate::wire::Violation;
 
-/// Panics with the smallest case that breaks the contract: [`assert_sends_valid`] and
-/// [`assert_reads_anything`].
+/// Runs all checks, [`assert_sends_valid`] and [`assert_reads_anything`]. Panics with the smallest
+/// case that breaks the contract.
 pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
     assert_sends_valid(codec, &rules);
     assert_reads_anything(codec, &rules);
 }
 
-/// Panics with the smallest case if not:
+/// Checks lowering. Panics with the smallest case that breaks one of these properties:
 ///
-/// * Whatever happened to a history, the body breaks none of the `rules`, or nothing is left to
-///   send. The request stays as it is.
+/// * After any damage to a history, the body breaks none of the `rules`, or nothing is left to
+///   send. Lowering does not change the request.
 /// * The same request gives the same body and the same diagnostics.
-/// * A body that was written can be read; written again as its source it is the same JSON value,
-///   and sent again it is valid.
-/// * A valid history of text and calls is written without anything to say about it.
+/// * A lowered body can be lifted. Lowered again as its source, it is the same JSON value. Lowered
+///   again to be sent, it is valid.
+/// * A valid history of text and calls is lowered without diagnostics.
 pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
     let _asked = Question::new("codec", codec.name(), "sends valid");
     let kit = Kit { codec, rules: &rules };
@@ -55,12 +58,12 @@ pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<
     });
 }
 
-/// Panics with the smallest case if not:
+/// Checks lifting. Panics with the smallest case that breaks one of these properties:
 ///
 /// * No body, answer or event makes the codec panic.
-/// * A body that is read is the same JSON value when it is written as its source.
-/// * What could be read of an answer, or of one in events that break off anywhere, can be sent
-///   back.
+/// * A lifted body is the same JSON value when it is lowered as its source.
+/// * The content read from an answer, or from a stream of events that breaks off anywhere, can be
+///   sent back.
 pub fn assert_reads_anything(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
     let _asked = Question::new("codec", codec.name(), "reads anything");
     let kit = Kit { codec, rules: &rules };
@@ -92,7 +95,7 @@ impl Kit<'_> {
         }
     }
 
-    /// The body of a request, or nothing if nothing is left to send.
+    /// Returns the body of a request, or `None` if nothing is left to send.
     fn lower(&self, request: &ModelRequest) -> Result<Option<LoweredRequest>, TestCaseError> {
         match self.codec.lower(request) {
             Ok(lowered) => Ok(Some(lowered)),
@@ -124,7 +127,7 @@ impl Kit<'_> {
         self.round_trips(&lowered.body)
     }
 
-    /// What was written is read, and is the same when it is written as its source.
+    /// Checks that a lowered body can be lifted, and is the same when it is lowered as its source.
     fn round_trips(&self, body: &Json) -> TestCaseResult {
         let lifted = self
             .codec
@@ -132,8 +135,8 @@ impl Kit<'_> {
             .map_err(|error| TestCaseError::fail(format!("not lifted: {error}")))?;
         let source = self.codec.lower_source(&lifted.request);
         prop_assert_eq!(value(&source.body)?, value(body)?);
-        // Neither tools nor other settings have to be valid where they were read, but here they
-        // are.
+        // Lifted tools and settings need not be valid in general. Here they are, since they come
+        // from a valid body.
         match self.lower(&lifted.request)? {
             Some(lowered) => self.valid(&lowered.body),
             None => Err(TestCaseError::fail("nothing is left of a valid body")),
@@ -159,8 +162,9 @@ impl Kit<'_> {
         let source = self.codec.lower_source(&lifted.request);
         match (value(&source.body), value(body)) {
             (Ok(source), Ok(body)) => prop_assert_eq!(source, body),
-            // Too deep for a tree, a number of no size or no text: the bytes can tell, or a
-            // comparison that parses none of them.
+            // A body that is too deep for a tree, or holds a number out of range or an invalid
+            // string, cannot be parsed. Its bytes are compared instead, or compared without
+            // parsing.
             _ => {
                 let is_same = source.body.compact() == body.compact()
                     || JsonPatch::between(&source.body, body).is_none();
@@ -188,8 +192,8 @@ impl Kit<'_> {
         Ok(())
     }
 
-    /// What a provider said may be sent to it again. Blocks that only it understands go back as
-    /// they came, whatever they are, so nothing within them counts.
+    /// Checks that the content of an answer may be sent back. Blocks that only their provider
+    /// understands go back unchanged, so violations within them do not count.
     fn may_be_sent_back(&self, answer: Message) -> TestCaseResult {
         let opaque = |part: &Part| match part {
             Part::Opaque(block) => block.value.parse::<Value>().ok(),
@@ -206,7 +210,7 @@ impl Kit<'_> {
     }
 }
 
-/// Whether what stands at a path is one of these, or within one.
+/// Whether the value at `path` is one of `echoes`, or lies within one.
 fn is_within(body: &Value, path: &str, echoes: &[Value]) -> bool {
     let mut value = body;
     for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {

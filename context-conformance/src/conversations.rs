@@ -1,9 +1,9 @@
-//! Recorded conversations of agents, as messages: for tests that want real ones, and long ones.
+//! Recorded conversations of agents as messages, for tests that want real or long ones.
 //!
 //! They are read from the folder of test data ([`recordings::folder`](crate::recordings::folder))
-//! as far as it has them: chats with tools (`tau-bench`), sessions that work on repositories
-//! (`swe-agent`, `claude-code`), calls of many APIs (`toolbench`). Only what was said is read, not
-//! how it was written, so the same file read through a codec has more in its metadata.
+//! as far as the folder has them: chats with tools (`tau-bench`), sessions that work on
+//! repositories (`swe-agent`, `claude-code`), calls of many APIs (`toolbench`). Only the content is
+//! read, not its encoding. The same file read through a codec has more metadata.
 
 mod read;
 
@@ -23,17 +23,18 @@ const FOLDERS: [&str; 4] = ["tau-bench", "swe-agent", "toolbench", "claude-code"
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Conversation {
-    /// The file, with its folder, and the place in it.
+    /// The file, with its folder, and the index in the file.
     pub name: String,
-    /// What was said, oldest first.
+    /// The messages, oldest first.
     pub messages: Vec<Arc<Message>>,
 }
 
-/// All conversations below `data` in this folder, by their files; none of what is absent.
+/// Returns all conversations below `data` in this folder, ordered by file. Missing folders are
+/// skipped.
 ///
 /// # Panics
 ///
-/// If a file cannot be read: this is for tests.
+/// If a file cannot be read or parsed: this function is for tests.
 pub fn conversations(folder: &Path) -> Vec<Conversation> {
     FOLDERS.iter().flat_map(|source| of_source(&folder.join("data"), source)).collect()
 }
@@ -68,7 +69,7 @@ fn of_source(data: &Path, source: &str) -> Vec<Conversation> {
     found
 }
 
-/// The lists of messages that a file holds.
+/// Returns the lists of messages in a file.
 fn lists(value: &Value, is_lines: bool) -> Vec<Vec<Value>> {
     let list = |value: &Value| value.as_array().cloned();
     if is_lines {
@@ -86,9 +87,9 @@ fn lists(value: &Value, is_lines: bool) -> Vec<Vec<Value>> {
     }
 }
 
-/// One conversation of at most so many tokens, out of turns of these, one after another and again
-/// from the beginning: the system messages of the first, then whole turns, each with all its calls
-/// and results. Calls get new ids, so that none is there twice.
+/// Builds one conversation of at most `tokens` tokens from the turns of these conversations, in
+/// order and repeated from the beginning. The result has the system messages of the first
+/// conversation, then whole turns, each with all its calls and results. Calls get new, unique ids.
 pub fn joined(
     conversations: &[Conversation],
     tokens: u64,
@@ -114,17 +115,17 @@ pub fn joined(
                 out.extend(turn.iter().map(|message| renamed(message, &mut ids, &mut calls)));
             }
         }
-        // Of nothing, or of messages that cost nothing, there is never enough.
+        // No conversations, or messages of zero tokens, never reach the limit.
         if total == before {
             return out;
         }
     }
 }
 
-/// A conversation cut into what belongs together.
+/// A conversation split into system messages and turns.
 struct Chat<'a> {
     system: &'a [Arc<Message>],
-    /// Turns with their tokens; each begins with the user.
+    /// The turns with their token counts. Each begins with the user.
     turns: Vec<(&'a [Arc<Message>], u64)>,
 }
 
@@ -146,7 +147,7 @@ impl<'a> Chat<'a> {
     }
 }
 
-/// A message whose calls have ids of their own in all of a conversation.
+/// Returns a message whose calls have ids that are unique in the conversation.
 fn renamed(
     message: &Arc<Message>,
     ids: &mut HashMap<String, String>,

@@ -1,4 +1,4 @@
-//! Documents as they come from outside: bytes out of real ones, damaged.
+//! Random damage to documents: corrupted bytes for tests of parsers.
 //!
 //! ```
 //! use context_conformance::damage::damaged;
@@ -12,7 +12,8 @@
 
 use proptest::prelude::*;
 
-/// What parsers take for the end of something, and what is too large, too deep or no text.
+/// Pieces that parsers take for the end of something, that are too large or too deep, or that are
+/// not text.
 const PIECES: [&[u8]; 24] = [
     b"",
     b"\"",
@@ -40,18 +41,18 @@ const PIECES: [&[u8]; 24] = [
     b"{\"\":{\"\":{\"\":{\"\":{\"\":{\"\":",
 ];
 
-/// What happens to a document. Places are parts of its length in 1/65536.
+/// A change of a document. Positions are fractions of its length in 1/65536.
 #[derive(Clone, Debug)]
 enum Damage {
-    /// It ends early.
+    /// The document ends early.
     Cut(u16),
-    /// A byte is another one.
+    /// One byte is replaced.
     Byte(u16, u8),
-    /// Something stands in the place of a stretch.
+    /// A stretch is replaced by a piece.
     Put(u16, u8, &'static [u8]),
-    /// A stretch of some document stands twice, or elsewhere.
+    /// A stretch is copied to another position.
     Copy(u16, u16, u8),
-    /// Lines change places.
+    /// Two lines are swapped.
     Swap(u16, u16),
 }
 
@@ -67,11 +68,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// One of the documents, with up to eight damages.
-///
-/// # Panics
-///
-/// If there are no documents.
+/// Generates one of the documents with up to eight damages.
 pub fn damaged(documents: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let document = prop::sample::select(documents);
     (document, prop::collection::vec(damage(), 0..=8)).prop_map(|(document, damages)| {

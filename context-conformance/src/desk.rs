@@ -1,4 +1,4 @@
-//! Terse ways to write to and read from one chat, so that a case is a few readable lines.
+//! Fixture for one chat: terse writes and reads, so that a case is a few readable lines.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::checked::Checked;
 use crate::expect::{applied, same};
 use crate::fixed::FixedClock;
 
-/// A chat of a user in a store, and a clock that ticks with every write.
+/// A chat of a user in a store, with a clock that ticks at every write.
 #[derive(Clone)]
 pub(crate) struct Desk {
     pub(crate) store: Arc<dyn Store>,
@@ -29,17 +29,17 @@ impl Desk {
         Self { store, chat: ChatRef::new(user, chat), clock }
     }
 
-    /// Another chat of the same store and clock.
+    /// Returns another chat of the same store and clock.
     pub(crate) fn other(&self, user: &str, chat: &str) -> Self {
         Self { chat: ChatRef::new(user, chat), ..self.clone() }
     }
 
-    /// The same with a clock that begins anew.
+    /// Returns the same chat with a reset clock.
     pub(crate) fn anew(&self) -> Self {
         Self::new(Arc::clone(&self.store), self.chat.user.as_str(), self.chat.chat.as_str())
     }
 
-    /// The same chat through another handle.
+    /// Returns the same chat through another handle.
     pub(crate) fn through(&self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self.clone() }
     }
@@ -52,7 +52,7 @@ impl Desk {
         self.store.fragments()
     }
 
-    /// A new time.
+    /// Returns a new time.
     pub(crate) fn at(&self) -> Timestamp {
         self.clock.tick()
     }
@@ -69,7 +69,7 @@ impl Desk {
         Commit::new(self.chat.clone(), Target::Stay, self.at())
     }
 
-    /// New messages on `main`, behind `expected` (nothing: `""`).
+    /// Builds a commit of new messages on `main` after `expected` (`""` for none).
     pub(crate) fn extend<'a>(
         &self,
         expected: &str,
@@ -88,7 +88,7 @@ impl Desk {
         self.with(target, ids)
     }
 
-    /// A new branch behind `at` (nothing: `""`), not activated.
+    /// Builds a commit of a new branch after `at` (`""` for none), not activated.
     pub(crate) fn fork<'a>(
         &self,
         name: &str,
@@ -99,7 +99,7 @@ impl Desk {
         self.with(Target::Fork { name, at: id(at), activate: false }, ids)
     }
 
-    /// The next version of a branch behind `at`.
+    /// Builds a commit of the next version of a branch after `at`.
     pub(crate) fn next_version(&self, base: &str, at: &str) -> Commit {
         let name = ForkName::NextVersionOf(base.into());
         self.with(Target::Fork { name, at: id(at), activate: false }, [])
@@ -114,13 +114,13 @@ impl Desk {
         Ok(self.history().commit(commit).await?)
     }
 
-    /// Commits, and it must be written.
+    /// Commits, and expects the commit to be applied.
     pub(crate) async fn applied(&self, commit: Commit) -> Checked<Committed> {
         let did = format!("a commit to {:?} of {} messages", commit.target, commit.nodes.len());
         applied(did, self.commit(commit).await?)
     }
 
-    /// Messages `m0`, `m1`, … on `main`, in commits of at most `per_commit`.
+    /// Commits messages `m0`, `m1`, … to `main`, in commits of at most `per_commit`.
     pub(crate) async fn fill(&self, count: usize, per_commit: usize) -> Checked<Vec<String>> {
         let ids: Vec<_> = (0..count).map(|i| format!("m{i}")).collect();
         let mut head = String::new();
@@ -143,7 +143,7 @@ impl Desk {
         self.read(branch, Window::Whole).await
     }
 
-    /// The branch must have exactly these messages.
+    /// Expects the branch to have exactly these messages.
     pub(crate) async fn expect_chain(&self, branch: &str, expected: &[&str]) -> Checked {
         let chain = self.whole(branch).await?;
         same(format!("reading all of {branch:?}"), &ids(&chain), &owned(expected))
@@ -154,14 +154,14 @@ impl Desk {
         Ok(branches.into_iter().find(|branch| branch.name == *name))
     }
 
-    /// The branches and where they are.
+    /// Returns the branches and their heads.
     pub(crate) async fn heads(&self) -> Checked<Vec<(BranchName, Option<MessageId>)>> {
         let branches = self.history().branches(&self.chat).await?;
         Ok(branches.into_iter().map(|branch| (branch.name, branch.head)).collect())
     }
 }
 
-/// An id, or nothing for the empty text.
+/// Returns an id, or `None` for the empty text.
 pub(crate) fn id(text: &str) -> Option<MessageId> {
     (!text.is_empty()).then(|| text.into())
 }
@@ -174,7 +174,7 @@ pub(crate) fn ids(chain: &Chain) -> Vec<String> {
     chain.iter().map(|node| node.id.to_string()).collect()
 }
 
-/// A user message that says which one it is.
+/// Returns a user message with its id in the text.
 pub(crate) fn message(id: &str) -> Arc<Node> {
     says(id, &format!("this is {id}"))
 }
@@ -183,7 +183,7 @@ pub(crate) fn says(id: &str, text: &str) -> Arc<Node> {
     Arc::new(Node::new(id, Message::text(Role::User, text), Timestamp::from_micros(7)))
 }
 
-/// A message with a body of these bytes, which are of a kind that nobody knows.
+/// Returns a message whose body is these bytes, of an unknown kind.
 pub(crate) fn raw(id: &str, bytes: impl Into<Vec<u8>>) -> Arc<Node> {
     let body = Encoded::new("x-raw", 3, bytes.into());
     Arc::new(Node::from_encoded(
@@ -194,13 +194,13 @@ pub(crate) fn raw(id: &str, bytes: impl Into<Vec<u8>>) -> Arc<Node> {
     ))
 }
 
-/// A cut.
+/// Returns a boundary.
 pub(crate) fn boundary(id: &str) -> Arc<Node> {
     let body = Encoded::new("boundary", 1, &b"{}"[..]);
     Arc::new(Node::from_encoded(id.into(), NodeKind::Boundary, Timestamp::from_micros(7), body))
 }
 
-/// A fragment with an id (or none: `""`).
+/// Returns a fragment with an id (`""` for none).
 pub(crate) fn stored(id: &str, text: &str) -> StoredFragment {
     StoredFragment {
         id: (!id.is_empty()).then(|| id.into()),

@@ -1,4 +1,5 @@
-//! A round that is written into a store and kept beside it, so that a case is a few readable lines.
+//! Fixture for one round: written to a store and kept in memory, so that a case is a few readable
+//! lines.
 
 mod random;
 
@@ -19,7 +20,7 @@ use crate::expect::{fail, same};
 use crate::random::Random;
 pub(crate) use random::{JSONS, TEXTS};
 
-/// More pages than this do not end.
+/// The number of pages after which a listing is considered endless.
 const MOST_PAGES: usize = 10_000;
 
 impl From<TrajectoryError> for Stop {
@@ -33,17 +34,17 @@ impl Desk {
         self.store.trajectories().ok_or_else(|| Stop::Skip("no trajectories".to_owned()))
     }
 
-    /// The main agent of a session of the user.
+    /// Returns the main agent of a session of the user.
     pub(crate) fn agent(&self, session: &str) -> AgentRef {
         AgentRef::main(self.chat.user.clone(), session)
     }
 
-    /// A round of the main agent that nothing is recorded of.
+    /// Returns a round of the main agent that has no records yet.
     pub(crate) fn diary(&self, session: &str, round: u32) -> Diary {
         Diary::new(self, self.agent(session).round(round))
     }
 
-    /// A round of the main agent with a question.
+    /// Records a round of the main agent with a question.
     pub(crate) async fn asked(&self, session: &str, round: u32) -> Checked<Diary> {
         let mut diary = self.diary(session, round);
         diary.ask("what was asked")?;
@@ -51,7 +52,7 @@ impl Desk {
         Ok(diary)
     }
 
-    /// Sends a commit, again while the store is too busy.
+    /// Sends a commit, with retries while the store is unavailable.
     pub(crate) async fn record(&self, commit: &RoundCommit) -> Checked<RecordOutcome> {
         for _ in 0..200 {
             match self.trajectories()?.record_round(commit).await {
@@ -77,7 +78,7 @@ impl Desk {
         Ok(found.pop())
     }
 
-    /// The round must be there, and be this one.
+    /// Expects the store to have exactly this round.
     pub(crate) async fn expect_round(&self, did: &str, expected: &RoundRecord) -> Checked {
         match self.load(&expected.head.round).await? {
             Some(saw) => same_round(did, &saw, expected),
@@ -85,7 +86,7 @@ impl Desk {
         }
     }
 
-    /// All heads of a listing, page by page.
+    /// Returns all heads of a listing, page by page.
     pub(crate) async fn heads_of(&self, query: &RoundQuery) -> Checked<Vec<RoundHead>> {
         let (mut heads, mut query) = (Vec::new(), query.clone());
         for _ in 0..MOST_PAGES {
@@ -100,7 +101,7 @@ impl Desk {
         fail("a listing of rounds does not end")
     }
 
-    /// What a check finds; nothing where there is none.
+    /// Returns the findings of a maintenance check, or none for a store without maintenance.
     pub(crate) async fn findings(&self) -> Checked<Vec<Finding>> {
         match self.store.maintenance() {
             Some(maintenance) => {
@@ -111,7 +112,7 @@ impl Desk {
     }
 }
 
-/// Both must be equal; says in which part they are not.
+/// Expects both rounds to be equal. A failure names the part that differs.
 pub(crate) fn same_round(did: &str, saw: &RoundRecord, expected: &RoundRecord) -> Checked {
     if saw == expected {
         return Ok(());
@@ -137,7 +138,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 
-/// A round in memory, what was done to it since it was last written, and where it is written.
+/// A round in memory, its changes since the last commit, and the chat fixture that writes it.
 #[derive(Clone)]
 pub(crate) struct Diary {
     pub(crate) desk: Desk,
@@ -151,7 +152,7 @@ impl Diary {
         Self::of(desk, Round::new(round, desk.at()).edge_names(names))
     }
 
-    /// A round that is known, written from here.
+    /// Wraps an existing round.
     pub(crate) fn of(desk: &Desk, round: Round) -> Self {
         Self { desk: desk.clone(), round, pending: Vec::new() }
     }
@@ -170,17 +171,17 @@ impl Diary {
         Ok(id)
     }
 
-    /// The question: the first node.
+    /// Returns the question: the first node.
     pub(crate) fn query(&self) -> NodeId {
         NodeId::new(self.reference().round, 0)
     }
 
-    /// A conclusion behind a node; one endpoint more.
+    /// Adds a conclusion after a node, which adds an endpoint.
     pub(crate) fn conclude(&mut self, after: NodeId, text: &str) -> Checked<NodeId> {
         self.add(NewNode::new(NodeBody::state(text), [after]).edge("has_conclusion").append())
     }
 
-    /// A file that a node made.
+    /// Adds a file that a node produced.
     pub(crate) fn file(&mut self, after: NodeId, path: &str) -> Checked<NodeId> {
         self.add(NewNode::new(NodeBody::file(path), [after]).edge("produces"))
     }
@@ -219,18 +220,18 @@ impl Diary {
         self.round.set_state(state, self.desk.at());
     }
 
-    /// What was done since the last commit, as one.
+    /// Returns the changes since the last commit as a commit.
     pub(crate) fn commit(&mut self) -> RoundCommit {
         self.round.committed();
         let head = self.round.head();
         let RoundRef { agent, round } = &head.round;
         let key = format!("{}/{}/{round}/{}", agent.session, agent.agent, head.revision);
-        // A key is as long as an id may be, and a session may be as long alone.
+        // A session id alone may be as long as a key, so long keys leave it out.
         let key = if key.len() > 200 { format!("{round}/{}", head.revision) } else { key };
         RoundCommit::new(key, std::mem::take(&mut self.pending), head)
     }
 
-    /// Writes what was done since the last commit, and it must be applied.
+    /// Commits the changes since the last commit, and expects the commit to be applied.
     pub(crate) async fn record(&mut self) -> Checked<RoundCommit> {
         let commit = self.commit();
         let outcome = self.desk.record(&commit).await?;
@@ -239,7 +240,7 @@ impl Diary {
         Ok(commit)
     }
 
-    /// The store must have the round as it is here.
+    /// Expects the store to have the round as it is in memory.
     pub(crate) async fn is_kept(&self, did: &str) -> Checked {
         self.desk.expect_round(did, &self.round.to_record()).await
     }
@@ -249,15 +250,15 @@ impl Diary {
     }
 }
 
-/// The commits of a random round, the same for the same seed. A round of so many is followed by
-/// another.
+/// The commits of random rounds, the same for the same seed. After [`Self::COMMITS`] commits, the
+/// next round begins.
 pub(crate) struct RoundLife {
     random: Random,
     diary: Diary,
 }
 
 impl RoundLife {
-    /// How many commits a round has.
+    /// The number of commits per round.
     const COMMITS: u64 = 25;
 
     pub(crate) fn new(desk: &Desk, seed: u64) -> Self {
@@ -274,7 +275,7 @@ impl RoundLife {
         self.diary.commit()
     }
 
-    /// The round as it is after the last commit.
+    /// Returns the round after the last commit.
     pub(crate) fn record(&self) -> RoundRecord {
         self.diary.round.to_record()
     }

@@ -1,4 +1,4 @@
-//! Comparing what was seen with what was expected, so that a failure tells its story in one line.
+//! Comparisons of actual and expected results, with failures of one line.
 
 use std::fmt::{Debug, Display};
 
@@ -7,15 +7,15 @@ use context_core::{Error, ErrorKind};
 
 use crate::checked::{Checked, Stop};
 
-/// The longest part of a value that a failure shows.
+/// The maximum length of a value in a failure, in bytes.
 const SHOWN: usize = 1500;
 
-/// A failure of this text.
+/// Returns a failure with this text.
 pub(crate) fn fail<T>(text: impl Into<String>) -> Checked<T> {
     Err(Stop::Fail(text.into()))
 }
 
-/// Both must be equal.
+/// Expects both values to be equal.
 pub(crate) fn same<T: PartialEq + Debug>(did: impl Display, saw: &T, expected: &T) -> Checked {
     if saw == expected {
         return Ok(());
@@ -23,12 +23,12 @@ pub(crate) fn same<T: PartialEq + Debug>(did: impl Display, saw: &T, expected: &
     fail(format!("{did}: expected {}, saw {}", shown(expected), shown(saw)))
 }
 
-/// It must hold.
+/// Expects a condition to hold.
 pub(crate) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { fail(what()) }
 }
 
-/// The call must be refused with this kind of error; hands the error on.
+/// Expects a call to be refused with this kind of error. Returns the error.
 pub(crate) fn refused<T: Debug>(
     did: impl Display,
     saw: context_core::Result<T>,
@@ -43,7 +43,7 @@ pub(crate) fn refused<T: Debug>(
     }
 }
 
-/// The commit must have been written now.
+/// Expects a commit to be applied, not replayed.
 pub(crate) fn applied(did: impl Display, outcome: CommitOutcome) -> Checked<Committed> {
     match outcome {
         CommitOutcome::Applied(committed) => Ok(committed),
@@ -51,7 +51,7 @@ pub(crate) fn applied(did: impl Display, outcome: CommitOutcome) -> Checked<Comm
     }
 }
 
-/// A value in a failure, cut if it is long.
+/// Formats a value for a failure, truncated if it is long.
 pub(crate) fn shown(value: &impl Debug) -> String {
     let mut text = format!("{value:?}");
     if text.len() > SHOWN {

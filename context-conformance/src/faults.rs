@@ -1,4 +1,4 @@
-//! A store that fails as it is told: which call, which time, before or after it did its work.
+//! A store wrapper that injects faults into chosen calls, before or after they take effect.
 
 mod memories;
 mod plan;

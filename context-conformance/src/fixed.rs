@@ -1,10 +1,10 @@
-//! A clock and ids that tests can predict. No time is read and nothing is random.
+//! A predictable clock and predictable ids for tests.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use context_core::{Clock, IdGenerator, Timestamp};
 
-/// A clock that stands still until it is told otherwise.
+/// A clock that stands still until it is advanced.
 ///
 /// ```
 /// use context_conformance::FixedClock;
@@ -19,17 +19,18 @@ use context_core::{Clock, IdGenerator, Timestamp};
 pub struct FixedClock(AtomicI64);
 
 impl FixedClock {
-    /// A clock that shows this many microseconds since 1970.
+    /// Returns a clock that shows `micros` microseconds since 1970.
     pub fn at(micros: i64) -> Self {
         Self(AtomicI64::new(micros))
     }
 
-    /// Moves the clock on by microseconds, or back.
+    /// Moves the clock forward by `micros` microseconds, or back if negative.
     pub fn advance(&self, micros: i64) {
         self.0.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Moves the clock on by a microsecond and returns the new time: never twice the same.
+    /// Moves the clock forward by one microsecond and returns the new time. No two calls return the
+    /// same time.
     pub fn tick(&self) -> Timestamp {
         Timestamp::from_micros(self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -41,7 +42,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// Ids that count: `id-1`, `id-2`, and so on. Unique per generator, not beyond it.
+/// A generator of sequential ids: `id-1`, `id-2`, and so on. Ids are unique per generator only.
 ///
 /// ```
 /// use context_conformance::SequenceIds;
@@ -57,7 +58,7 @@ pub struct SequenceIds {
 }
 
 impl SequenceIds {
-    /// Ids of the form `<prefix>-<n>`.
+    /// Generates ids of the form `<prefix>-<n>`.
     pub fn new(prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), last: AtomicU64::new(0) }
     }

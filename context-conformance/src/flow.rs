@@ -1,4 +1,4 @@
-//! Terse ways to write and read streams, so that a case is a few readable lines.
+//! Fixture for streams, so that a case is a few readable lines.
 
 use bytes::Bytes;
 use context_core::base::StreamId;
@@ -10,7 +10,7 @@ use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
 use crate::expect::{fail, same};
 
-/// More pages than this do not end.
+/// The number of pages after which a listing is considered endless.
 const MOST_PAGES: usize = 10_000;
 
 impl Desk {
@@ -24,7 +24,7 @@ impl Desk {
         written(format!("creating {id}"), created)
     }
 
-    /// A stream that this writer has claimed.
+    /// Creates a stream and claims it for this writer.
     pub(crate) async fn begin(&self, id: &str, writer: &str) -> Checked<StoredStream> {
         self.queue(id).await?;
         written(format!("claiming {id} for {writer}"), self.claim(id, writer).await?)
@@ -35,7 +35,7 @@ impl Desk {
         Ok(self.streams()?.claim_stream(&self.chat, &id.into(), &claim).await?)
     }
 
-    /// What a writer adds now.
+    /// Builds an append of these chunks.
     pub(crate) fn chunks(
         &self,
         writer: &str,
@@ -49,7 +49,7 @@ impl Desk {
         Ok(self.streams()?.append_stream(&self.chat, &id.into(), append).await?)
     }
 
-    /// Adds chunks, and they must be written.
+    /// Appends chunks, and expects them to be written.
     pub(crate) async fn add(
         &self,
         id: &str,
@@ -61,7 +61,7 @@ impl Desk {
         written(format!("adding {chunks:?} at {offset} to {id}"), outcome)
     }
 
-    /// Ends a stream behind so many chunks, and it must be done.
+    /// Ends a stream at `offset`, and expects the end to be written.
     pub(crate) async fn finish(
         &self,
         id: &str,
@@ -73,7 +73,7 @@ impl Desk {
         written(format!("ending {id} at {offset}"), outcome).map(drop)
     }
 
-    /// What is known of a stream that must be there.
+    /// Returns the state of a stream that must exist.
     pub(crate) async fn known(&self, id: &str) -> Checked<StoredStream> {
         let known = self.streams()?.stream(&self.chat, &id.into()).await?;
         known.ok_or_else(|| Stop::Fail(format!("stream {id}: expected it to be there, saw none")))
@@ -87,7 +87,7 @@ impl Desk {
         Ok(part)
     }
 
-    /// All chunks from an offset on, page by page.
+    /// Reads all chunks from an offset on, page by page.
     pub(crate) async fn read_on(&self, id: &str, offset: u64, limit: usize) -> Checked<Vec<Bytes>> {
         let (mut all, mut next) = (Vec::new(), offset);
         for _ in 0..MOST_PAGES {
@@ -108,7 +108,7 @@ impl Desk {
         fail(format!("reading {id}: more than {MOST_PAGES} pages"))
     }
 
-    /// The stream must have exactly these chunks.
+    /// Expects the stream to have exactly these chunks.
     pub(crate) async fn expect_stream(
         &self,
         did: &str,
@@ -129,7 +129,7 @@ impl Desk {
         )
     }
 
-    /// All streams of the chat, page by page, which must be in order.
+    /// Returns all streams of the chat, page by page. Expects them to be in order.
     pub(crate) async fn all_streams(&self, limit: usize) -> Checked<Vec<StoredStream>> {
         let mut all: Vec<StoredStream> = Vec::new();
         let mut after = None;
@@ -152,7 +152,7 @@ impl Desk {
         fail(format!("listing streams: more than {MOST_PAGES} pages"))
     }
 
-    /// The chat must have exactly these streams.
+    /// Expects the chat to have exactly these streams.
     pub(crate) async fn expect_streams(&self, did: &str, expected: &[&str]) -> Checked {
         let seen: Vec<_> =
             self.all_streams(1000).await?.into_iter().map(|stream| stream.id).collect();
@@ -161,7 +161,7 @@ impl Desk {
     }
 }
 
-/// What became of a change, in a word.
+/// Returns the outcome of a change as a word.
 pub(crate) fn said(outcome: &StreamOutcome) -> &'static str {
     match outcome {
         StreamOutcome::Applied(_) => "applied",
@@ -171,7 +171,7 @@ pub(crate) fn said(outcome: &StreamOutcome) -> &'static str {
     }
 }
 
-/// It must have been written now.
+/// Expects a change to be applied, not replayed.
 pub(crate) fn written(
     did: impl std::fmt::Display,
     outcome: StreamOutcome,
@@ -180,12 +180,12 @@ pub(crate) fn written(
     Ok(outcome.stream().clone())
 }
 
-/// It must have been written before, and the stream be as it was.
+/// Expects a change to be recognized as a replay that leaves the stream unchanged.
 pub(crate) fn replayed(did: &str, outcome: &StreamOutcome, stream: &StoredStream) -> Checked {
     same(did, &(said(outcome), outcome.stream()), &("replayed", stream))
 }
 
-/// It must not have been written, and the stream be as it was.
+/// Expects a change to be refused and the stream to be unchanged.
 pub(crate) fn turned_down(did: &str, outcome: &StreamOutcome, stream: &StoredStream) -> Checked {
     same(did, &(said(outcome), outcome.stream()), &("refused", stream))
 }

@@ -1,5 +1,5 @@
-//! The suite as a test program: one test per case, with names, filters and skips as `cargo test`
-//! and nextest know them.
+//! The suite as a test program: one test per case, with names, filters and skips that `cargo test`
+//! and nextest understand.
 
 use std::fs::OpenOptions;
 use std::process::ExitCode;
@@ -17,9 +17,9 @@ use crate::run::run_case;
 use crate::settings::{Settings, report_file};
 use crate::subject::Subject;
 
-/// What [`conformance_main!`](crate::conformance_main) runs: reads the arguments of the process,
-/// runs the cases they pick and gives the exit code. Cases about several processes run the program
-/// again as a child, which does what an environment variable tells it instead.
+/// Runs the suite for [`conformance_main!`](crate::conformance_main): parses the arguments of the
+/// process, runs the selected cases and returns the exit code. Cases about several processes run
+/// the program again as a child, whose task an environment variable sets.
 pub fn main(subject: impl Subject) -> ExitCode {
     let program = Program::new(subject);
     if let (Ok(program), Some(task)) = (&program, std::env::var(child::VARIABLE).ok()) {
@@ -71,8 +71,8 @@ impl Program {
     }
 }
 
-/// Makes a test program of the suite, for a target with `harness = false`. The argument is an
-/// expression that makes the [`Subject`](crate::Subject).
+/// Generates the `main` of a test program for the suite, for a target with `harness = false`. The
+/// argument is an expression that creates the [`Subject`](crate::Subject).
 ///
 /// ```no_run
 /// # use std::sync::Arc;

@@ -1,15 +1,16 @@
-//! Random conversations and what happens to them: strategies for property tests of codecs and
+//! Random conversations and typical damage to them: strategies for property tests of codecs and
 //! stores.
 //!
-//! [`histories`] are valid: every call has its result, nothing is blank, the user begins. They hold
-//! every kind of part: parallel calls, thoughts that several providers signed or encrypted, blocks
-//! that only one provider understands, media as data and by address, system messages in the middle,
-//! messages nobody wrote. [`plain`] ones hold text and calls alone, which every provider has a form
-//! for.
+//! [`histories`] are valid: every call has its result, no message is blank, the user begins. They
+//! contain every kind of part: parallel calls, thinking blocks that several providers signed or
+//! encrypted, blocks that only one provider understands, media as data and by URL, system messages
+//! in the middle, synthetic messages. [`plain`] histories contain only text and calls, which every
+//! provider can represent.
 //!
-//! [`Damage`] is data, one thing that goes wrong in practice each: aborted runs, cut windows, two
-//! writers. [`damaged`] are histories after some of it, [`damaged_media`] those with media that are
-//! not what they say, and [`requests`] are whole requests with such a history.
+//! [`Damage`] is data. Each variant is one thing that goes wrong in practice: aborted runs,
+//! truncated windows, two writers. [`damaged`] generates histories after some damage,
+//! [`damaged_media`] histories with media whose content does not match its type, and [`requests`]
+//! whole requests with such a history.
 //!
 //! ```
 //! use context_conformance::histories::histories;
@@ -39,25 +40,25 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 pub use requests::requests;
 
-/// A conversation.
+/// A conversation, as a list of messages.
 pub type History = Vec<Arc<Message>>;
 
-/// What may stand in a history.
+/// The kinds of content of a generated history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
-    /// Text and calls.
+    /// Text and calls only.
     Plain,
-    /// Everything.
+    /// Every kind of part.
     Everything,
 }
 
-/// Valid histories that hold everything.
+/// Generates valid histories with every kind of part.
 pub fn histories() -> impl Strategy<Value = History> {
     of(Holds::Everything)
 }
 
-/// Valid histories of text and calls, in which user and assistant take turns, ending with the user
-/// or with results.
+/// Generates valid histories of text and calls, in which user and assistant alternate. They end
+/// with a user message or with results.
 pub fn plain() -> impl Strategy<Value = History> {
     of(Holds::Plain).prop_map(|mut history| {
         while history.last().is_some_and(|last| last.role == Role::Assistant) {
@@ -67,7 +68,7 @@ pub fn plain() -> impl Strategy<Value = History> {
     })
 }
 
-/// Histories after up to six damages, and the damages.
+/// Generates histories after up to six damages, together with the damages.
 pub fn damaged() -> impl Strategy<Value = (History, Vec<Damage>)> {
     (histories(), damages()).prop_map(|(mut history, damages)| {
         damages.iter().for_each(|damage| damage.apply(&mut history));
@@ -84,14 +85,14 @@ enum Turn {
     Assistant { steps: Vec<Step>, end: Vec<Part> },
 }
 
-/// The assistant calls, tools answer.
+/// Calls of the assistant and the results of the tools.
 #[derive(Clone, Debug)]
 struct Step {
     before: Vec<Part>,
     calls: Vec<Call>,
     /// Whether each result has a message of its own.
     apart: bool,
-    /// Whether results come in the other order.
+    /// Whether results come in reverse order.
     backwards: bool,
 }
 
@@ -112,7 +113,7 @@ fn of(holds: Holds) -> impl Strategy<Value = History> {
             build.turn(Turn::User(first));
             let mut user_spoke = true;
             for turn in turns {
-                // A plain one has its roles in turn.
+                // In a plain history, the roles alternate.
                 let by_assistant = matches!(turn, Turn::Assistant { .. });
                 if holds == Holds::Everything || by_assistant == user_spoke {
                     build.turn(turn);
@@ -143,7 +144,8 @@ fn turn(holds: Holds) -> BoxedStrategy<Turn> {
 fn step(holds: Holds) -> impl Strategy<Value = Step> {
     (parts::before_calls(holds), vec(call(holds), 1..4), any::<bool>(), any::<bool>()).prop_map(
         move |(before, calls, apart, backwards)| {
-            // Some providers have all results in one message, and say so if they had to join them.
+            // Some providers take all results in one message, and lowering reports a diagnostic if
+            // it had to join them.
             let apart = apart && holds == Holds::Everything;
             Step { before, calls, apart, backwards }
         },

@@ -1,4 +1,4 @@
-//! What a case works with: the subject, names that are its own, and a first chat.
+//! The context of a case: the subject, its own namespaces, and a first chat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,9 +15,9 @@ use crate::subject::Subject;
 pub(crate) struct Lab {
     subject: Arc<dyn Subject>,
     pub(crate) settings: Settings,
-    /// In front of every namespace, so that no two cases share one.
+    /// The prefix of every namespace, so that no two cases share one.
     prefix: String,
-    /// Whether this is a test program that can run itself as a child.
+    /// Whether this test program can run itself as a child process.
     pub(crate) children: bool,
     desks: AtomicU32,
     lives: OnceCell<Desk>,
@@ -44,7 +44,7 @@ impl Lab {
         &*self.subject
     }
 
-    /// The full name of one of this case's namespaces.
+    /// Returns the full name of a namespace of this case.
     pub(crate) fn namespace(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
     }
@@ -53,7 +53,7 @@ impl Lab {
         Ok(self.subject.open(&self.namespace(name)).await?)
     }
 
-    /// The same store after everything in memory is gone.
+    /// Reopens the store, without anything that was in memory.
     pub(crate) async fn reopen(&self, name: &str) -> Checked<Arc<dyn Store>> {
         let store = self.subject.reopen(&self.namespace(name)).await?;
         store.ok_or_else(|| Stop::Fail("claims durability, but cannot be reopened".to_owned()))
@@ -64,27 +64,28 @@ impl Lab {
         store.ok_or_else(|| Stop::Skip("offers no second handle".to_owned()))
     }
 
-    /// Where another process finds a store.
+    /// Returns the location at which another process opens a store.
     pub(crate) fn location(&self, name: &str) -> Checked<String> {
         let location = self.subject.location(&self.namespace(name));
         location.ok_or_else(|| Stop::Skip("is nowhere that another process finds".to_owned()))
     }
 
-    /// A fresh store with one empty chat in it.
+    /// Returns a fresh store with one empty chat.
     pub(crate) async fn desk(&self) -> Checked<Desk> {
         let n = self.desks.fetch_add(1, Ordering::Relaxed);
         self.desk_in(&format!("desk-{n}")).await
     }
 
-    /// A fresh store of this name with one empty chat in it.
+    /// Returns a fresh store of this name with one empty chat.
     pub(crate) async fn desk_in(&self, name: &str) -> Checked<Desk> {
         let desk = Desk::new(self.open(name).await?, "ada", "chat");
         desk.create().await?;
         Ok(desk)
     }
 
-    /// A chat that is not there yet, for a life: in one store for all lives of the case, since
-    /// making one is dear where it is on a server, and of a user for each.
+    /// Returns a chat that does not exist yet, for random operations. All such chats of a case
+    /// share one store, since creating a store on a server is expensive. Each chat has its own
+    /// user.
     pub(crate) async fn life(&self) -> Checked<Desk> {
         let desk = self.lives.get_or_try_init(|| self.desk_in("lives")).await?;
         let n = self.desks.fetch_add(1, Ordering::Relaxed);

@@ -1,11 +1,13 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], a renderer that of
-//! [`context_core::Renderer`], a codec that of [`context_core::model::ModelCodec`], a policy that
-//! of [`context_core::CompactionPolicy`], and a memory that of [`context_core::MemoryProvider`]. A
-//! dev-dependency, never more.
+//! Contract tests for implementations of the extension traits of [`context_core`]: stores
+//! ([`context_core::Store`]), renderers ([`context_core::Renderer`]), codecs
+//! ([`context_core::model::ModelCodec`]), compaction policies ([`context_core::CompactionPolicy`])
+//! and memory providers ([`context_core::MemoryProvider`]). Use this crate as a dev-dependency
+//! only.
 //!
 //! # Prove your store
 //!
-//! Say how to open it, in an integration test `tests/conformance.rs` with `harness = false`:
+//! Implement [`Subject`] for your store in an integration test `tests/conformance.rs` with
+//! `harness = false`:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -39,110 +41,111 @@
 //! context_conformance::conformance_main!(InMemory);
 //! ```
 //!
-//! `cargo test --test conformance` then runs one test per case; filters, `--list` and nextest work
-//! as usual. A new case reaches every store with an upgrade of this crate.
+//! `cargo test --test conformance` then runs one test per case. Filters, `--list` and nextest work
+//! as usual. An upgrade of this crate runs new cases against every store.
 //!
-//! In a test of your own, [`assert_conforms`] does the same in one call, and [`run`] gives a
+//! In your own tests, [`assert_conforms`] does the same in one call, and [`run`] returns a
 //! [`Report`].
 //!
-//! # What is asked
+//! # Coverage
 //!
-//! | groups | |
+//! | groups | what they check |
 //! |---|---|
-//! | `info`, `hygiene`, `limits` | what a store says of itself, its errors, what it refuses |
-//! | `chats`, `listing` | chats, their metadata, pages of them |
+//! | `info`, `hygiene`, `limits` | what a store reports about itself, its errors, the input it refuses |
+//! | `chats`, `listing` | chats, their metadata, paging through chats |
 //! | `commit`, `branches`, `checkpoints`, `removal` | writing, forking, naming, renaming, deleting |
-//! | `amend`, `redact` | changing what is stored, with its past or without |
-//! | `read`, `windows` | chains and parts of them, messages by id |
-//! | `fragments`, `fidelity`, `isolation` | what is kept beside messages, byte for byte, apart from others |
-//! | `blobs`, `blob_references` | bytes beside messages, who refers to them, when they go |
-//! | `streams`, `stream_reads` | answers in flight: their writer, their end, what readers see |
-//! | `stream_races`, `stream_removal` | many writers and readers of one, and when it goes |
-//! | `rounds`, `round_values`, `round_listing`, `round_messages` | trajectories: commits to rounds, what they hold, which there are |
-//! | `round_removal`, `round_races` | when rounds go, and many writers of one |
-//! | `memories`, `memory_listing`, `memory_search` | records of memories: writing, reading, pages of them, what is found and in which order |
-//! | `memory_scopes`, `memory_removal`, `memory_races` | nobody sees another's, what is forgotten stays so, many writers of one |
-//! | `search`, `search_hits` | what is found, in which order, and that it follows what is written |
+//! | `amend`, `redact` | changing stored content, with or without keeping its past |
+//! | `read`, `windows` | chains and parts of chains, messages by id |
+//! | `fragments`, `fidelity`, `isolation` | the data stored next to messages, byte for byte, isolated from other chats |
+//! | `blobs`, `blob_references` | blobs next to messages, references to them, when they are removed |
+//! | `streams`, `stream_reads` | streams of answers in flight: their writer, their end, what readers see |
+//! | `stream_races`, `stream_removal` | concurrent writers and readers of one stream, and its removal |
+//! | `rounds`, `round_values`, `round_listing`, `round_messages` | trajectories: commits to rounds, their contents, their listing |
+//! | `round_removal`, `round_races` | removal of rounds, and concurrent writers of one round |
+//! | `memories`, `memory_listing`, `memory_search` | memory records: writing, reading, paging, search results and their order |
+//! | `memory_scopes`, `memory_removal`, `memory_races` | scope isolation, permanent forgetting, concurrent writers of one record |
+//! | `search`, `search_hits` | search results, their order, and that they follow writes |
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
-//! | `durability`, `processes`, `kill` | opening again, several processes, a process that is killed |
-//! | `maintenance` | checking, erasing, giving back space, backups |
-//! | `model` | random lives of a chat, beside a small model of it |
+//! | `durability`, `processes`, `kill` | reopening, several processes, a killed process |
+//! | `maintenance` | checking, erasing, reclaiming space, backups |
+//! | `model` | random operations on a chat, compared with a small model of it |
 //!
 //! # Several processes
 //!
-//! A test program of [`conformance_main!`] runs itself as a child, which writes and acknowledges
-//! and is killed at random moments, once the subject says where a store is ([`Subject::location`],
-//! [`Subject::open_at`]). A store that claims to outlive its process must say so. [`run`] and
-//! [`assert_conforms`] start no children.
+//! A test program of [`conformance_main!`] runs itself as a child process once the subject tells
+//! the location of a store ([`Subject::location`], [`Subject::open_at`]). The child writes,
+//! acknowledges its writes, and is killed at random moments. A store that claims to outlive its
+//! process must offer a location. [`run`] and [`assert_conforms`] start no child processes.
 //!
 //! # Faults
 //!
-//! [`FaultStore`] makes chosen calls of any store fail before or after they did their work, for
-//! tests of your own: a [`FaultPlan`] is data, random ones come from a seed and are shown as JSON.
+//! [`FaultStore`] makes chosen calls of any store fail before or after they take effect, for your
+//! own tests. A [`FaultPlan`] is data: random plans come from a seed and are printed as JSON.
 //!
-//! [`CuttingProxy`] stands between a client and its server and cuts connections as a [`CutPlan`]
-//! says; it also counts round trips.
+//! [`CuttingProxy`] sits between a client and its server and cuts connections according to a
+//! [`CutPlan`]. It also counts round trips.
 //!
-//! # The same everywhere
+//! # Differential tests
 //!
-//! [`assert_same`] plays random sequences of all calls to several stores, and compares what is seen
-//! after each step.
+//! [`assert_same`] plays random sequences of all calls to several stores and compares the visible
+//! state after each step.
 //!
-//! # Skips are honest
+//! # Skipped cases
 //!
-//! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as
-//! ignored, with the reason. A store that claims durability and whose subject cannot reopen it
-//! fails.
+//! A case is skipped only if the store does not claim the ability that the case needs
+//! ([`Requires`]). Skipped cases are shown as ignored, with the reason. A store that claims
+//! durability fails if its subject cannot reopen it.
 //!
 //! # Prove your renderer
 //!
-//! [`renderer::assert_renderer_conforms`] has random trees rendered, ordinary and hostile, and
-//! looks for what is missing, moved or marked wrongly. A reader of the format, best somebody
-//! else's, tells whether hostile texts stay in their place.
+//! [`renderer::assert_renderer_conforms`] renders random trees, ordinary and hostile, and looks for
+//! content that is missing, moved or marked wrongly. A reader of the format, preferably a
+//! third-party one, checks that hostile texts cannot break out of their element.
 //!
 //! # Prove your codec
 //!
-//! [`codec::assert_codec_conforms`] sends random conversations through a codec, after random
-//! damage, and asks a checker of rules what it thinks of the bodies. [`wire`] has such checkers for
-//! the providers the context layer knows, [`histories`] the conversations, for tests of your own.
+//! [`codec::assert_codec_conforms`] lowers random conversations after random damage, and checks the
+//! resulting bodies against a set of rules. [`wire`] has such rules for the providers that the
+//! context layer knows. [`histories`] has the conversations, for your own tests.
 //!
-//! # A provider to test against
+//! # A simulated provider
 //!
-//! [`simulator::Simulator`] takes a provider's bodies, refuses what the provider refuses, in its
-//! words, and answers the rest as a small scripted model would: with usage, with a prompt cache,
-//! with faults where a script says so. Recorded conversations to drive it with are in
-//! [`conversations`]. With the feature `http` it is served at an address too, beside servers that
-//! behave badly there: `simulator::http`.
+//! [`simulator::Simulator`] accepts the request bodies of a provider. It refuses what the provider
+//! refuses, with the provider's error texts, and answers the rest like a small scripted model: with
+//! usage, a prompt cache, and faults where a script asks for them. [`conversations`] has recorded
+//! conversations to drive it with. With the feature `http`, `simulator::http` also serves it over
+//! HTTP, along with servers that misbehave.
 //!
 //! # Prove your policy
 //!
-//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and
-//! checks what its plans leave. It says how many plans there were: a policy that never has one has
-//! proved nothing.
+//! [`policy::assert_policy_conforms`] runs a policy on random and hostile conversations and checks
+//! the result of its plans. It returns the number of plans: a run in which the policy never
+//! proposed one has proved nothing.
 //!
 //! # Prove your memory
 //!
-//! [`memory::assert_memory_conforms`] tells a provider of memories what was said, asks it from
-//! everywhere, and has it forget.
+//! [`memory::assert_memory_conforms`] gives a memory provider conversations to capture, recalls
+//! from many scopes, and has the provider forget.
 //!
-//! # Repeating a failure
+//! # Reproducing a failure
 //!
-//! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
+//! Random cases start from a fixed seed, which a failure prints. Environment variables set the seed
+//! and more:
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `CONTEXT_CONFORMANCE_SEED` | where random cases begin |
-//! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
-//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON, in tests of renderers, codecs, policies and memories too |
-//! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
-//! | `PROPTEST_CASES` | how many trees or conversations a renderer, a codec or a policy is asked about |
+//! | `CONTEXT_CONFORMANCE_SEED` | the first seed of random cases |
+//! | `CONTEXT_CONFORMANCE_CASES` | the number of random sequences |
+//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON, also in tests of renderers, codecs, policies and memories |
+//! | `CONTEXT_CONFORMANCE_KILLS` | the number of writing processes to kill |
+//! | `PROPTEST_CASES` | the number of trees or conversations for a renderer, a codec or a policy |
 //! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |
-//! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip where one of those is not set |
+//! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip if one of those is not set |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
-//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure
-//! speed.
+//! Random choices come from the seed alone, and results do not depend on a clock, apart from time
+//! limits. The crate does not provision servers and does not measure speed.
 
 mod action;
 mod case;

@@ -1,4 +1,4 @@
-//! A chat that lives in a store and in the model at once.
+//! Random operations on a chat, in a store and in the model.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::script::Script;
 use crate::step::Step;
 use crate::visible::Visible;
 
-/// How often a call is made that is not answered.
+/// The number of retries of a call without reply.
 const TRIES: usize = 100;
 
 /// A chat in the store and in the model.
 pub(crate) struct Life {
-    /// Where it is looked at.
+    /// The chat through the handle that reads.
     view: Desk,
-    /// Where it is written; replies may be lost.
+    /// The chat through the handle that writes. Replies may be lost there.
     desk: Desk,
     script: Script,
-    /// The edition and how many changes it has seen.
+    /// The generation, and the number of changes at that time.
     edition: (u64, u64),
-    /// Editions of chats that were deleted.
+    /// The generations of deleted chats.
     past: BTreeSet<u64>,
 }
 
 impl Life {
-    /// A new chat of the name of `view`, which must not be there yet; written through `store` if
-    /// that is another one, of which replies may be lost.
+    /// Creates a chat of the name of `view`, which must not exist yet. It is written through
+    /// `store`, if given, which may lose replies.
     pub(crate) async fn begin(view: Desk, store: Option<Arc<dyn Store>>) -> Checked<Self> {
         let _created = view.history().create_chat(Script::birth(view.chat.clone())).await?;
         let script = Script::new(view.chat.clone(), store.is_some());
@@ -63,7 +63,7 @@ impl Life {
         Ok(())
     }
 
-    /// It counts up if and only if stored messages were changed or removed.
+    /// Expects the generation to grow if and only if stored messages were changed or removed.
     async fn look_at_edition(&mut self, did: &str) -> Checked {
         let model = &self.script.model;
         let now = (self.view.whole(model.chat.active.as_str()).await?.edition(), model.changes);
@@ -85,7 +85,7 @@ impl Life {
     }
 }
 
-/// Makes a call until it is answered, and says whether one before it was not.
+/// Retries a call until it is answered. Returns the answer, and whether an earlier reply was lost.
 pub(crate) async fn answered(desk: &Desk, action: &Action) -> (Result<Answer>, bool) {
     let mut lost = false;
     for _ in 0..TRIES {
@@ -97,8 +97,8 @@ pub(crate) async fn answered(desk: &Desk, action: &Action) -> (Result<Answer>, b
     (action.perform(desk).await, lost)
 }
 
-/// What was answered must be what the model says. Behind a lost answer, a commit is found to have
-/// been applied; of other calls only what they came to can be compared.
+/// Expects the answer of the model. After a lost reply, a commit is reported as replayed. Of other
+/// calls, only their effect can be compared then.
 pub(crate) fn agree(
     did: &str,
     seen: Result<Answer>,

@@ -1,4 +1,4 @@
-//! Proves that a provider of memories keeps the contract of [`MemoryProvider`].
+//! Contract tests for implementations of [`MemoryProvider`].
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -12,25 +12,24 @@
 //! }
 //! ```
 //!
-//! What a provider keeps of a text is its own business, and so is under which part of a scope it
-//! files it: the kit says a word that nobody else says, and looks for it. Where it is seen from,
-//! the kit finds out first; from then on it must be so everywhere.
+//! A provider may store any form of a text, and may file it under any part of a scope. The suite
+//! therefore captures a word that occurs nowhere else and searches for it. It first finds out which
+//! scopes see the word. From then on, this visibility must be the same everywhere.
 //!
-//! # What is asked
+//! # Coverage
 //!
-//! * Nothing is recalled that is not visible from the scope it is asked from, in random captures
-//!   and recalls of many scopes.
-//! * What was captured comes back behind a flush; a message that is told again counts once: again,
-//!   in overlapping turns, at once.
-//! * What is forgotten by its name, its message, its session or its scope does not come back, nor
-//!   by telling the same message again (but for scopes), nor if it was on its way; the counts are
-//!   honest; what was not meant stays.
-//! * A budget is kept, the best comes first, and what comes is attributed, as far as the provider
-//!   [claims](MemoryClaims) it.
-//! * Cancelled calls end, dropped calls harm nothing, hostile texts neither, errors carry no
-//!   content.
+//! * A recall returns nothing that is not visible from its scope, in random captures and recalls of
+//!   many scopes.
+//! * Captured content is recalled after a flush. A message that is captured again counts once:
+//!   again, in overlapping turns, and concurrently.
+//! * Content that is forgotten by name, message, session or scope does not come back. It does not
+//!   come back when the same message is captured again (except after forgetting a scope), nor when
+//!   a capture was in flight. The reported counts are correct, and unrelated content stays.
+//! * Recall keeps within its budget, returns the best match first and attributes each memory, as
+//!   far as the provider [claims](MemoryClaims) to.
+//! * Cancelled calls end, dropped calls and hostile texts do no harm, and errors carry no content.
 //!
-//! Random cases begin at the seed of [`Settings`], and a failure prints it.
+//! Random cases start from the seed of [`Settings`], and a failure prints it.
 
 mod calls;
 mod forgetting;
@@ -51,48 +50,48 @@ use crate::reported;
 use crate::settings::Settings;
 use table::Kit;
 
-/// How long a case may take. A provider that hangs is a failure, not a hanging test.
+/// The time limit of a case. A provider that hangs fails the case instead of hanging the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a provider promises beside the contract. What it does not promise, it is not asked.
+/// The optional promises of a provider. The suite does not test a promise that is not claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryClaims {
-    /// It keeps what it captures so that the words of a text are found again; one of blocks that
-    /// only agents write does not.
+    /// Whether captured text can be recalled by its words. A provider of blocks that only agents
+    /// write does not capture.
     pub captures: bool,
-    /// What it recalls says its name, its scope, its source and its time.
+    /// Whether recalled memories carry their name, scope, source and time.
     pub attributed: bool,
-    /// It keeps within [`max_tokens`](context_core::memory::RecallQuery::max_tokens), by eight
-    /// bytes a token at the most.
+    /// Whether recall keeps within [`max_tokens`](context_core::memory::RecallQuery::max_tokens),
+    /// counted at no more than eight bytes per token.
     pub budgeted: bool,
-    /// Scores never rise from one memory to the next.
+    /// Whether recall returns memories by descending score.
     pub ranked: bool,
-    /// It forgets. One that cannot must refuse, with
+    /// Whether the provider can forget. A provider that cannot must refuse with
     /// [`Unsupported`](context_core::ErrorKind::Unsupported).
     pub forgets: bool,
 }
 
 impl Default for MemoryClaims {
-    /// All of it.
+    /// Claims everything.
     fn default() -> Self {
         Self { captures: true, attributed: true, budgeted: true, ranked: true, forgets: true }
     }
 }
 
-/// What a provider was asked.
+/// The outcome of the suite for a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryAsked {
-    /// What holds.
+    /// The cases that passed.
     pub passed: Vec<&'static str>,
-    /// What was not asked, and why.
+    /// The skipped cases, each with the reason.
     pub skipped: Vec<(&'static str, String)>,
 }
 
 pub(crate) type Case<'a> = (&'static str, Pin<Box<dyn Future<Output = Checked> + 'a>>);
 
-/// Makes the cases of a group for a kit.
+/// Defines the function that returns the cases of a group.
 macro_rules! memory_cases {
     ($($name:ident),+ $(,)?) => {
         pub(super) fn cases<'a>(kit: &'a crate::memory::table::Kit<'_>) ->
@@ -103,12 +102,12 @@ macro_rules! memory_cases {
 }
 pub(crate) use memory_cases;
 
-/// Asks a provider everything, with the settings of the environment. `open` gives a fresh one that
-/// remembers nothing, each time it is called.
+/// Runs the suite on a provider, with the settings of the environment. `open` returns a fresh
+/// provider without memories on each call.
 ///
 /// # Panics
 ///
-/// With every case that does not hold.
+/// If a case fails. The message lists all failed cases.
 pub async fn assert_memory_conforms<F>(open: impl Fn() -> F, claims: &MemoryClaims) -> MemoryAsked
 where
     F: Future<Output = Arc<dyn MemoryProvider>>,

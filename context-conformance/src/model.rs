@@ -1,7 +1,7 @@
-//! What a store must look like after any sequence of writes: a small pure model to compare with.
+//! The expected state of a store after any sequence of writes: a small pure model.
 //!
-//! It is written for being obviously right: lists that are searched, everything cloned. It knows
-//! nothing of limits, times of listings or users; the cases for those are elsewhere.
+//! The model is written to be obviously correct: linear searches and clones everywhere. It ignores
+//! limits, listing times and users, for which there are other cases.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use context_core::{BranchName, Chain, ErrorKind, MessageId, Node, Timestamp};
 
 use crate::visible::Visible;
 
-/// One chat.
+/// The model of one chat.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) chat: Chat,
@@ -26,11 +26,11 @@ pub(crate) struct Model {
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
-    /// How often stored messages were changed or removed.
+    /// The number of times that stored messages were changed or removed.
     pub(crate) changes: u64,
 }
 
-/// What a commit comes to: an outcome, or a refusal of some kind.
+/// The expected result of a commit: an outcome, or an error of some kind.
 pub(crate) type Expected = Result<CommitOutcome, ErrorKind>;
 
 impl Model {
@@ -52,7 +52,7 @@ impl Model {
         self.branches.iter().find(|branch| branch.name == *name).map(|branch| branch.head.clone())
     }
 
-    /// The messages from the root to this one.
+    /// Returns the messages from the root to this one.
     fn path(&self, end: Option<&MessageId>) -> Vec<Arc<Node>> {
         let mut path = Vec::new();
         let mut next = end.and_then(|id| self.messages.get(id));
@@ -146,7 +146,7 @@ impl Model {
         Ok(BranchDeletion::Deleted { messages: self.prune() })
     }
 
-    /// Forgets every message that is on no path to a head or checkpoint. Returns how many.
+    /// Removes every message that is on no path to a head or checkpoint. Returns their number.
     fn prune(&mut self) -> u64 {
         let heads = self.branches.iter().filter_map(|branch| branch.head.as_ref());
         let ends = heads.chain(self.checkpoints.values().map(|checkpoint| &checkpoint.message));

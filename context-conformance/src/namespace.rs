@@ -1,10 +1,10 @@
-//! Names of namespaces as a backend likes them.
+//! File names for namespaces.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A name for the file, table or key of a namespace: lowercase ASCII letters, digits and `_`, at
-/// most 50 bytes, not beginning with a digit, the same in every process of a run, and another one
-/// for another namespace.
+/// Returns a name for the file, table or key of a namespace: lowercase ASCII letters, digits and
+/// `_`, at most 50 bytes, not beginning with a digit. The name is the same in every process of a
+/// run, and different for each namespace.
 pub fn file_name(namespace: &str) -> String {
     let mut hash = DefaultHasher::new();
     namespace.hash(&mut hash);

@@ -1,5 +1,4 @@
-//! Memories that are written into a store and kept beside it, so that a case is a few readable
-//! lines.
+//! Fixture for memories: written to a store and to a model, so that a case is a few readable lines.
 
 mod model;
 mod random;
@@ -21,10 +20,10 @@ use crate::lab::Lab;
 pub(crate) use model::{Entry, Remembered};
 pub(crate) use random::{MemoryLife, MemoryStep, looked_for, scope, vector};
 
-/// More pages than this do not end.
+/// The number of pages after which a listing is considered endless.
 const MOST_PAGES: usize = 10_000;
 
-/// How many writes that count up this process has made.
+/// The number of increments that this process has written.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
 impl Desk {
@@ -32,12 +31,12 @@ impl Desk {
         self.store.memories().ok_or_else(|| Stop::Skip("no memories".to_owned()))
     }
 
-    /// A note whose text is its words, that must not be there yet.
+    /// Builds the write of a new note whose text is its words.
     pub(crate) fn note(&self, scope: &MemoryScope, id: &str, words: &str) -> MemoryWrite {
         MemoryWrite::new(MemoryRecord::new(scope.clone(), id, "note", self.at(), words), words)
     }
 
-    /// Writes, again while the store is too busy.
+    /// Writes, with retries while the store is unavailable.
     pub(crate) async fn write_memories(&self, writes: &[MemoryWrite]) -> Checked<MemoryOutcome> {
         let store = self.memories()?;
         Ok(patiently(|| store.write_memories(writes)).await?)
@@ -51,7 +50,7 @@ impl Desk {
         Ok(patiently(|| store.forget_memories(forget)).await?)
     }
 
-    /// Adds one to the number in a record of the user, behind a fresh look at it, so often.
+    /// Increments the number in a record of the user `times` times, each time after a fresh read.
     pub(crate) async fn count_up(&self, name: &str, times: usize) -> Checked {
         let scope = MemoryScope::new(self.chat.user.clone());
         for _ in 0..times {
@@ -61,8 +60,7 @@ impl Desk {
                     (stored.version, stored.record.text.parse::<usize>().unwrap_or_default())
                 });
                 let mut write = self.note(&scope, name, &(count + 1).to_string());
-                // Which write it is: one that is the same to the letter would count as this one
-                // repeated.
+                // Make each write unique. A write with the same content would count as a replay.
                 let number = WRITES.fetch_add(1, Ordering::Relaxed);
                 write.record.speaker = Some(format!("{}-{number}", std::process::id()));
                 let write = write.expected(MemoryExpected::Version(version));
@@ -74,7 +72,7 @@ impl Desk {
         Ok(())
     }
 
-    /// All of a listing, page by page.
+    /// Returns a whole listing, page by page.
     pub(crate) async fn list_memories(&self, list: &MemoryList) -> Checked<Vec<StoredMemory>> {
         let (mut all, mut list): (Vec<StoredMemory>, _) = (Vec::new(), list.clone());
         for _ in 0..MOST_PAGES {
@@ -96,7 +94,7 @@ impl Desk {
         fail("a listing of memories does not end")
     }
 
-    /// What there is of a user, page by page.
+    /// Returns the statistics of a user, page by page.
     pub(crate) async fn memory_stats(
         &self,
         user: &UserId,
@@ -116,7 +114,7 @@ impl Desk {
     }
 }
 
-/// Calls again while the store is too busy to have done anything.
+/// Retries a call while the store is unavailable and the error says that a retry is safe.
 async fn patiently<T, F: Future<Output = Result<T>>>(mut call: impl FnMut() -> F) -> Result<T> {
     for _ in 0..200 {
         match call().await {
@@ -139,7 +137,7 @@ pub(crate) struct Notebook {
 }
 
 impl Lab {
-    /// A fresh store in which nothing is remembered.
+    /// Returns a fixture with a fresh store without memories.
     pub(crate) async fn notebook(&self) -> Checked<Notebook> {
         let desk = self.desk().await?;
         desk.memories()?;
@@ -152,7 +150,7 @@ impl Notebook {
         Self { desk: desk.clone(), model: Remembered::default() }
     }
 
-    /// Writes; what becomes of it must be what the model says.
+    /// Writes, and expects the outcome of the model.
     pub(crate) async fn write(
         &mut self,
         did: &str,
@@ -176,21 +174,21 @@ impl Notebook {
         Ok(outcome)
     }
 
-    /// Writes notes that are not there, all in one call.
+    /// Writes new notes in one call.
     pub(crate) async fn notes(&mut self, notes: &[(&MemoryScope, &str, &str)]) -> Checked {
         let writes: Vec<_> =
             notes.iter().map(|(scope, id, words)| self.desk.note(scope, id, words)).collect();
         self.add(writes).await
     }
 
-    /// Writes what must not be there.
+    /// Writes new records, and expects all of them to be written.
     pub(crate) async fn add(&mut self, writes: Vec<MemoryWrite>) -> Checked {
         let written = MemoryOutcome::Applied(vec![MemoryWritten::Written(1); writes.len()]);
         let outcome = self.write("writing what is not there", &writes).await?;
         same("the outcome of writing what is not there", &outcome, &written)
     }
 
-    /// Writes over what may be there.
+    /// Writes a record that may exist already.
     pub(crate) async fn put(&mut self, write: MemoryWrite) -> Checked {
         self.write("writing over it", &[write.expected(MemoryExpected::Anything)]).await.map(drop)
     }
@@ -210,7 +208,7 @@ impl Notebook {
         }
     }
 
-    /// A search must find what the model finds, in its order.
+    /// Expects a search to find the hits of the model in the same order.
     pub(crate) async fn finds(&self, did: &str, find: &MemoryFind) -> Checked {
         let found = self.desk.memories()?.find_memories(find).await?;
         let (hits, bm25) = self.model.find(find);
@@ -243,7 +241,7 @@ impl Notebook {
         same_memories(&format!("a listing after {did}"), &listed, &self.model.list(list))
     }
 
-    /// Everything that is seen of these memories is as the model says.
+    /// Expects everything visible of these memories to match the model.
     pub(crate) async fn is_kept(&self, did: &str) -> Checked {
         let mut users: Vec<_> = self.model.names.keys().map(|scope| scope.user.clone()).collect();
         users.dedup();
@@ -273,16 +271,16 @@ impl Notebook {
     }
 }
 
-/// A search, changed.
+/// Returns a search after a change.
 pub(crate) fn with(mut find: MemoryFind, change: impl FnOnce(&mut MemoryFind)) -> MemoryFind {
     change(&mut find);
     find
 }
 
-/// Whose record, its name and version.
+/// The key of the scope, the name and the version of a record.
 type Name = (String, String, u64);
 
-/// Both must be the same, in the same order; says in which part they are not.
+/// Expects both lists to be equal, in the same order. A failure names the part that differs.
 pub(crate) fn same_memories(did: &str, saw: &[StoredMemory], expected: &[&Entry]) -> Checked {
     let name =
         |record: &MemoryRecord, version| (record.scope.key(), record.id.to_string(), version);

@@ -1,4 +1,4 @@
-//! Proves that a policy keeps the contract of [`CompactionPolicy`].
+//! Contract tests for implementations of [`CompactionPolicy`].
 //!
 //! ```no_run
 //! use context_conformance::policy::assert_policy_conforms;
@@ -10,22 +10,24 @@
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run; `PROPTEST_CASES` says how many there are, 64 if it
-//! says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows the smallest case
-//! found.
+//! Cases are random and the same in every run. `PROPTEST_CASES` sets the number of cases (default
+//! 64), and `CONTEXT_CONFORMANCE_SEED` the seed. A failure shows the smallest failing case found.
 //!
-//! # What is asked
+//! # Coverage
 //!
-//! Of random conversations after random damage, with long results, checkpoints and gaps in them,
-//! and of hostile ones, for goals that are met, can be met and cannot:
+//! The suite asks for plans of random conversations after random damage, with long results,
+//! checkpoints and gaps in them, and of hostile conversations. The goals are met already,
+//! attainable, or unattainable:
 //!
-//! * The same view and goal give the same proposal, and the messages stay as they are.
-//! * A plan is of this policy, says what it does, counts right and saves.
-//! * Applied, it leaves each message its role, the others as they were and in order; the first and
-//!   the newest request; no more halves of pairs than there were; one checkpoint, in front.
-//! * Asked again about what it left, the policy proposes nothing once the goal is met, and comes to
-//!   an end where it cannot be.
-//! * An answer that nobody asked for, and one that says nothing or too much, is refused.
+//! * The same view and goal give the same proposal, and the messages stay unchanged.
+//! * A plan names this policy, describes what it does, counts tokens correctly and saves tokens.
+//! * After a plan is applied, each message has its role, and the other messages are unchanged and
+//!   in order. The first and the newest request stay. There are no more unpaired calls and results
+//!   than before. Checkpoints directly follow the system messages, and there is at most one, or as
+//!   many as the view had there.
+//! * Asked again about the result, the policy proposes nothing once the goal is met, and stops
+//!   after a few plans if the goal cannot be met.
+//! * An unsolicited answer, and one that is empty or too long, is refused.
 
 mod checks;
 mod conversations;
@@ -45,28 +47,31 @@ use crate::histories::History;
 use crate::property::{self, Broken};
 use crate::reported::Question;
 
-/// After how many plans a policy must have come to an end.
+/// The number of plans after which a policy must stop.
 const ROUNDS: usize = 8;
 
-/// What a policy was asked.
+/// The outcome of the suite for a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyAsked {
-    /// How many views it looked at.
+    /// The number of views that the policy was asked about.
     pub views: usize,
-    /// For how many of them it had a plan. If there is none, nothing was proven but that the policy
-    /// does no harm: it may look for tools that are not among [`TOOLS`](crate::histories::TOOLS).
+    /// The number of views for which the policy had a plan. Zero proves only that the policy does
+    /// no harm: it may look for tools that are not among [`TOOLS`](crate::histories::TOOLS).
     pub plans: usize,
 }
 
-/// Panics with the smallest case that breaks the contract. Requests of summaries are answered with
-/// a short text.
+/// Runs the suite on a policy and panics with the smallest case that breaks the contract. Requests
+/// for summaries are answered with a short text.
 pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) -> PolicyAsked {
     assert_policy_conforms_with(policy, |_| Answer::new(Message::text(Role::Assistant, "Short.")))
 }
 
-/// The same, for a policy that asks a model: `answer` is what a good model says to its requests,
-/// and is taken for a summary, unless it is no shorter than what it stands for.
+/// Runs the suite on a policy that asks a model. `answer` returns the answer of a good model to a
+/// summary request. The policy should accept the answer unless it is no shorter than the messages
+/// it replaces.
+///
+/// Panics with the smallest case that breaks the contract.
 pub fn assert_policy_conforms_with(
     policy: &dyn CompactionPolicy,
     answer: impl Fn(&SummaryTask) -> Answer,
@@ -83,7 +88,7 @@ pub fn assert_policy_conforms_with(
     }
     for (what, asked) in hostile::all() {
         if let Err(why) = kit.ask(&asked) {
-            // Not shown: it is large.
+            // The case is large, so the message does not show it.
             panic!("the policy {name} does not keep its contract, asked about {what}: {why}");
         }
     }
@@ -118,7 +123,7 @@ impl Kit<'_> {
         Err(format!("there is still a plan after {ROUNDS} of them"))
     }
 
-    /// The plan, if there is one, and what it leaves.
+    /// Returns the plan, if there is one, and the messages after it is applied.
     fn step(
         &self,
         messages: &[Arc<Message>],

@@ -1,10 +1,10 @@
-//! Futures that are dropped half-way.
+//! Futures that are dropped before they complete.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls a future at most this often, then drops it; its result if it came to one.
+/// Polls a future at most `polls` times, then drops it. Returns its result if it completed.
 pub(crate) async fn polled<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;

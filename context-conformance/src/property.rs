@@ -1,5 +1,5 @@
-//! Properties that are asked of random cases: how many there are, where they begin, and what a
-//! failure says.
+//! Property tests with reproducible random cases: their number, their seed, and the report of a
+//! failure.
 
 use std::env;
 use std::fmt::{self, Debug};
@@ -9,21 +9,21 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, Tes
 
 use crate::settings;
 
-/// How many cases a property has unless the environment says so.
+/// The number of cases per property, unless the environment sets one.
 const CASES: u32 = 64;
 
 /// A property that does not hold.
 #[derive(Debug)]
 pub(crate) struct Broken<T> {
-    /// What was expected, and what was seen.
+    /// The expected and the actual result.
     pub(crate) why: String,
-    /// The smallest case that shows it; none if cases could not be made.
+    /// The smallest failing case. `None` if no cases could be generated.
     pub(crate) case: Option<T>,
-    /// How to see it again.
+    /// The settings that reproduce the failure.
     pub(crate) again: Again,
 }
 
-/// Where random cases began, and how many there were.
+/// The number of random cases and their seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Again {
     cases: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Again {
 }
 
 impl Again {
-    /// What the environment says.
+    /// Returns the settings of the environment.
     fn told() -> Self {
         let told = env::var_os("PROPTEST_CASES").is_some();
         let cases = if told { Config::default().cases } else { CASES };
@@ -61,7 +61,7 @@ impl fmt::Display for Again {
     }
 }
 
-/// Asks a property of random cases. What panics does not hold.
+/// Checks a property with random cases. A panic counts as a failure.
 pub(crate) fn ask<S: Strategy>(
     cases: &S,
     property: impl Fn(&S::Value) -> TestCaseResult,

@@ -1,4 +1,4 @@
-//! Between a client and its server: connections that are cut, hang or are refused, as data says.
+//! A TCP proxy that cuts, hangs or refuses connections according to a plan.
 
 mod cuts;
 mod relay;
@@ -14,12 +14,11 @@ use tokio::task::JoinHandle;
 pub use cuts::{Cut, CutHow, CutPlan, Traffic, Way};
 use relay::{Relay, State};
 
-/// A TCP proxy on loopback in front of a server, for tests of what a client does about a network
-/// that breaks.
+/// A TCP proxy on loopback in front of a server, for tests of clients on an unreliable network.
 ///
-/// It forwards everything until its [plan](Self::set_plan) says otherwise, and counts what passes,
-/// so that a test can also ask how many round trips a call takes. Two programs that speak TCP can
-/// be put on its sides; it reads nothing of what they say. Dropping it closes all connections.
+/// The proxy forwards everything until its [plan](Self::set_plan) says otherwise. It counts the
+/// traffic, so that a test can also check the number of round trips of a call. It works for any
+/// protocol over TCP, since it does not parse the bytes. Dropping the proxy closes all connections.
 ///
 /// ```
 /// use context_conformance::{Cut, CutHow, CutPlan, CuttingProxy, Way};
@@ -49,12 +48,12 @@ pub struct CuttingProxy {
 }
 
 impl CuttingProxy {
-    /// Listens on a free port of 127.0.0.1 and forwards to `server`, which need not be there yet.
+    /// Listens on a free port of 127.0.0.1 and forwards to `server`, which need not be running yet.
     /// Needs a tokio runtime with IO.
     ///
     /// # Errors
     ///
-    /// If no port can be listened on.
+    /// If the proxy cannot listen on a port.
     pub async fn start(server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -63,28 +62,29 @@ impl CuttingProxy {
         Ok(Self { address, state, accepting })
     }
 
-    /// Where clients connect.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Goes by this plan from now on, on connections there are and on new ones. Bytes are counted
-    /// from now.
+    /// Replaces the plan, for existing and new connections. Byte counts start from zero.
     pub fn set_plan(&self, plan: CutPlan) {
         self.state.arm(plan);
     }
 
-    /// Whether new connections are closed as soon as they are made. Those there are stay.
+    /// Sets whether new connections are closed as soon as they are made. Existing connections stay
+    /// open.
     pub fn refuse(&self, refused: bool) {
         self.state.refuse(refused);
     }
 
-    /// Closes every connection there is, as a server does that goes away. New ones are as before.
+    /// Closes every existing connection, as a server does that goes away. New connections are not
+    /// affected.
     pub fn cut_all(&self) {
         self.state.cut_all();
     }
 
-    /// What has passed since the start.
+    /// Returns the traffic since the start.
     pub fn traffic(&self) -> Traffic {
         self.state.traffic()
     }
@@ -108,8 +108,8 @@ impl Drop for CuttingProxy {
 }
 
 async fn accept(listener: TcpListener, server: SocketAddr, state: Arc<State>) {
-    // An error is one of a connection that is gone again, or of too many open files, which others
-    // close.
+    // An error belongs to a connection that is gone already, or to too many open files. Files are
+    // closed by other tasks.
     loop {
         let Ok((client, _)) = listener.accept().await else {
             tokio::task::yield_now().await;
@@ -118,7 +118,7 @@ async fn accept(listener: TcpListener, server: SocketAddr, state: Arc<State>) {
         let Some((number, ends)) = state.accepted() else { continue };
         let state = Arc::clone(&state);
         tokio::spawn(async move {
-            // A server that is not there is to the client one that closes at once.
+            // To the client, a missing server looks like a server that closes at once.
             if let Ok(server) = TcpStream::connect(server).await {
                 Relay::new(number, state, ends).run(client, server).await;
             }

@@ -1,16 +1,17 @@
-//! Random numbers that come again with the same seed, on every machine. Not for secrets.
+//! Reproducible random numbers: the same seed gives the same numbers on every machine. Not for
+//! secrets.
 
-/// SplitMix64, for tests that print their seed.
+/// A SplitMix64 generator, for tests that print their seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number of 64 bits.
+    /// Returns a random 64-bit number.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,12 +20,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; zero if `end` is zero.
+    /// Returns a number below `end`, or zero if `end` is zero.
     pub fn below(&mut self, end: usize) -> usize {
         (self.bits() % end.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns `true` with a probability of one in `n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -34,7 +35,8 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The reference values of SplitMix64: a seed in an old failure must mean the same today.
+    /// Checks the reference values of SplitMix64: the seed of an old failure must mean the same
+    /// today.
     #[test]
     fn the_same_seed_gives_the_same_numbers() {
         let mut random = Random::new(1_234_567);

@@ -1,8 +1,8 @@
-//! Recorded exchanges with providers, as test data that lies beside a workspace or where
-//! `CONTEXT_TEST_DATA` says.
+//! Recorded exchanges with providers, read from a folder of test data next to the workspace or at
+//! `CONTEXT_TEST_DATA`.
 //!
-//! The form is the cassettes of VCR for Python: YAML files of interactions, with `parsed_body` on
-//! both sides where a body was JSON. Nothing is recorded here, and no data comes with this crate.
+//! The format is the cassettes of VCR for Python: YAML files of interactions, with `parsed_body` on
+//! both sides where a body was JSON. This module records nothing, and this crate ships no data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// The file, without its ending, and the place in it.
+    /// The file name without its extension, and the index in the file.
     pub name: String,
-    /// Where it was sent.
+    /// The URI of the request.
     pub uri: String,
-    /// The codec whose form it has.
+    /// The name of the codec for the wire form.
     pub provider: &'static str,
     /// The body of the request.
     pub request: Value,
     /// The status of the answer.
     pub status: u16,
-    /// The answer, if it came at once.
+    /// The answer, if it was not streamed.
     pub answer: Value,
-    /// The data of its events, if it came in events.
+    /// The data of the events, if the answer was streamed.
     pub events: Vec<String>,
 }
 
-/// The folder of test data: what `CONTEXT_TEST_DATA` names, else `shared` beside the workspace of
-/// this crate. Says so on standard error if there is none: what a program prints may be for
-/// machines.
+/// Returns the folder of test data: the one that `CONTEXT_TEST_DATA` names, else `shared` next to
+/// the workspace of this crate. Reports a missing folder on standard error, since standard output
+/// may be for machines.
 pub fn folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let named = std::env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty());
@@ -52,28 +52,28 @@ fn skipped(folder: &Path) {
     );
 }
 
-/// The exchanges below a folder with a provider, named as its codec, that ask for an answer; by
-/// their files.
+/// Returns the exchanges below a folder that ask a provider for an answer, ordered by file. The
+/// provider has the name of its codec.
 ///
 /// # Panics
 ///
-/// If a file cannot be read: this is for tests.
+/// If a file cannot be read: this function is for tests.
 pub fn exchanges(folder: &Path, provider: &str) -> Vec<Exchange> {
     found(folder, provider, answers)
 }
 
-/// The exchanges below a folder with a provider, named as its codec, that ask how many tokens a
-/// request has; by their files. [`exchanges`] leaves them out.
+/// Returns the exchanges below a folder that ask a provider to count the tokens of a request,
+/// ordered by file. The provider has the name of its codec. [`exchanges`] leaves them out.
 ///
 /// # Panics
 ///
-/// If a file cannot be read: this is for tests.
+/// If a file cannot be read: this function is for tests.
 pub fn counts(folder: &Path, provider: &str) -> Vec<Exchange> {
     found(folder, provider, counts_tokens)
 }
 
-/// What is told of an address: the codec of the form that is spoken there, if it is one of those
-/// that are asked for.
+/// A function from the path of a URI to the codec of the wire form used there, or `None` if the
+/// exchange is not wanted.
 type Told = fn(&str) -> Option<&'static str>;
 
 fn found(folder: &Path, provider: &str, told: Told) -> Vec<Exchange> {
@@ -126,7 +126,7 @@ struct Status {
     code: u16,
 }
 
-/// A body that is no JSON. Files that were fetched are bytes, which is none of ours.
+/// A body that is not JSON. The bodies of downloaded files are binary and of no interest.
 #[derive(Deserialize)]
 struct Body {
     string: String,
@@ -177,7 +177,7 @@ fn counts_tokens(path: &str) -> Option<&'static str> {
     })
 }
 
-/// The data of server-sent events.
+/// Returns the data fields of server-sent events.
 fn events(text: &str) -> Vec<String> {
     let data = |block: &str| {
         let lines = block.lines().filter_map(|line| line.strip_prefix("data:"));

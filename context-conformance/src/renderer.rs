@@ -1,4 +1,4 @@
-//! Proves that a renderer keeps the contract of [`Renderer`].
+//! Contract tests for implementations of [`Renderer`].
 //!
 //! ```
 //! use context_conformance::renderer::{BoxError, assert_renderer_conforms};
@@ -16,37 +16,37 @@
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each
-//! property, 64 if it says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure
-//! shows the smallest fragments found, in the form that `context render` reads, and the prompt.
+//! Cases are random and the same in every run. `PROPTEST_CASES` sets the number of cases per
+//! property (default 64), and `CONTEXT_CONFORMANCE_SEED` the seed. A failure shows the smallest
+//! failing fragments found, in the form that `context render` reads, and their prompt.
 //!
-//! # What is asked
+//! # Coverage
 //!
-//! [`assert_renders_soundly`] asks what can be seen of any format. Its trees have a name and a text
-//! of their own everywhere, made of small letters and digits, which no format has to write
-//! otherwise (a capital may begin a name):
+//! [`assert_renders_soundly`] checks the properties that are visible in any format. In its trees,
+//! every name and every text is unique. They consist of small letters and digits, which no format
+//! has to escape (a name may begin with a capital):
 //!
-//! * Every name and every text is there, in the order of the fragments. A table may have its names
-//!   in front.
-//! * The same fragments give the same bytes. Each piece is what it is beside other pieces, and the
-//!   pieces put together are the whole prompt: so an engine may keep them.
-//! * What has no content is left out, and no line break stands at the end.
-//! * An untrusted fragment is shown otherwise than one that is trusted, wherever it stands.
-//! * Messages, unknown kinds and data that is still to be loaded are refused, wherever they stand,
-//!   with the right error.
-//! * Trees of thousands of levels need no stack.
+//! * Every name and every text is present, in the order of the fragments. A table may print its
+//!   names first.
+//! * Rendering is deterministic. Each piece is the same next to any other pieces, and the joined
+//!   pieces are the whole prompt, so that an engine may cache them.
+//! * Fragments without content are left out, and a prompt has no trailing line break.
+//! * An untrusted fragment is rendered differently from a trusted one, wherever it occurs.
+//! * Messages, unknown kinds and data that is not loaded yet are refused wherever they occur, with
+//!   the correct error.
+//! * Trees with thousands of levels do not overflow the stack.
 //!
-//! [`assert_grows_with_depth`] asks whether a deep tree stays small: where every level is indented,
-//! a prompt has the square of its depth in spaces. Only a format that prescribes indentation, such
-//! as TOON, has a reason to leave it out.
+//! [`assert_grows_with_depth`] checks that the prompt of a deep tree stays small: if every level is
+//! indented, the prompt grows with the square of its depth. Only a format that prescribes
+//! indentation, such as TOON, has a reason to skip this check.
 //!
-//! [`assert_reads_back`] asks for a reader of the format, best somebody else's, and has hostile
-//! names and texts written:
+//! [`assert_reads_back`] needs a reader of the format, preferably a third-party one, and renders
+//! hostile names and texts:
 //!
-//! * Every prompt can be read, and each text comes back whole: so none ends its place, and none
-//!   becomes another's.
+//! * Every prompt can be parsed, and each text reads back whole. So no text ends its element, and
+//!   no text becomes part of another one.
 //!
-//! It does not ask how a prompt looks, nor how names that are no words are written.
+//! The suite does not check the looks of a prompt, nor the spelling of names that are not words.
 
 mod deep;
 mod numbered;
@@ -65,26 +65,26 @@ pub use trees::{fragments, name, text};
 use crate::property::{self, Broken};
 use crate::reported::Question;
 
-/// What a [reader](PromptReader) may fail with.
+/// The error of a [reader](PromptReader).
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Reads prompts of a format, to find out what a model would see in them.
+/// A parser of a prompt format, which finds out what a model would see in a prompt.
 ///
-/// A function `fn(&str) -> Result<Vec<String>, BoxError>` is one. Use a parser that shares no code
-/// with the renderer, or the two may be wrong together.
+/// A function `fn(&str) -> Result<Vec<String>, BoxError>` is a reader. Use a parser that shares no
+/// code with the renderer, or both may have the same bug.
 pub trait PromptReader {
-    /// The texts, numbers and truth values of a prompt, without names and marks. An error, or a
-    /// panic, says that the prompt is not well-formed.
+    /// Returns the texts, numbers and booleans of a prompt, without names and markup. An error or a
+    /// panic means that the prompt is not well-formed.
     fn read(&self, prompt: &str) -> Result<Vec<String>, BoxError>;
 
-    /// What a text is after it was written and read, where the format cannot say all texts. By
-    /// default it is itself.
+    /// Returns the form in which a text reads back, for formats that cannot represent every text.
+    /// By default a text reads back unchanged.
     fn said(&self, text: &str) -> String {
         text.to_owned()
     }
 
-    /// Whether trusted texts read back too. In a format where they are markup, as in Markdown, they
-    /// do not. By default they do.
+    /// Whether trusted texts read back too. They do not in a format where they are markup, such as
+    /// Markdown. By default they do.
     fn reads_trusted(&self) -> bool {
         true
     }
@@ -96,24 +96,24 @@ impl<F: Fn(&str) -> Result<Vec<String>, BoxError>> PromptReader for F {
     }
 }
 
-/// Asks everything: [`assert_renders_soundly`], [`assert_grows_with_depth`] and
+/// Runs all checks: [`assert_renders_soundly`], [`assert_grows_with_depth`] and
 /// [`assert_reads_back`].
 ///
 /// # Panics
 ///
-/// With the smallest case that breaks the contract.
+/// If a case breaks the contract. The message shows the smallest one.
 pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptReader) {
     assert_renders_soundly(renderer);
     assert_grows_with_depth(renderer);
     assert_reads_back(renderer, reader);
 }
 
-/// Asks what can be asked without a reader; see the [module](self).
+/// Checks the properties that need no reader; see the [module](self).
 ///
 /// # Panics
 ///
-/// With the smallest case that breaks the contract. A renderer that walks by recursion ends the
-/// test program: its stack overflows, in a thread whose name says so.
+/// If a case breaks the contract. The message shows the smallest one. A renderer that walks the
+/// tree by recursion aborts the test program: its stack overflows, in a thread whose name says so.
 pub fn assert_renders_soundly(renderer: &dyn Renderer) {
     let _asked = Question::new("renderer", renderer.name(), "renders soundly");
     let kit = Kit { renderer };
@@ -127,22 +127,21 @@ pub fn assert_renders_soundly(renderer: &dyn Renderer) {
     kit.once("a deep tree", deep::without_recursion(renderer));
 }
 
-/// Asks whether a prompt grows with the depth of its tree, and not with the square of it; see the
-/// [module](self).
+/// Checks that a prompt grows linearly with the depth of its tree; see the [module](self).
 ///
 /// # Panics
 ///
-/// If it grows with the square.
+/// If the prompt grows with the square of the depth.
 pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
     let _asked = Question::new("renderer", renderer.name(), "grows with depth");
     Kit { renderer }.once("a deep tree", deep::grows_with_the_depth(renderer));
 }
 
-/// Asks whether hostile texts read back, each whole and in its place; see the [module](self).
+/// Checks that hostile texts read back, each whole and in its element; see the [module](self).
 ///
 /// # Panics
 ///
-/// With the smallest case that does not.
+/// If a text does not read back. The message shows the smallest case.
 pub fn assert_reads_back(renderer: &dyn Renderer, reader: &dyn PromptReader) {
     let _asked = Question::new("renderer", renderer.name(), "reads back");
     let kit = Kit { renderer };
@@ -189,7 +188,8 @@ impl Kit<'_> {
         format!("the renderer {:?} does not keep its contract", self.renderer.name())
     }
 
-    /// Fragments, and what becomes of them. What panicked before is not asked again.
+    /// Formats fragments and the outcome of rendering them. Catches a panic of the renderer, which
+    /// may be the failure that is reported.
     fn shown(&self, fragments: &[Fragment]) -> String {
         let json = serde_json::to_string(fragments).unwrap_or_else(|_| format!("{fragments:?}"));
         let render = std::panic::AssertUnwindSafe(|| self.renderer.render(fragments));

@@ -8,44 +8,44 @@ use serde::Serialize;
 use crate::case::Case;
 use crate::checked::Verdict;
 
-/// The version of the suite: changes when a case is added or asks something else.
+/// The version of the suite. Changes when a case is added or checks something else.
 pub const SUITE_VERSION: u32 = 6;
 
-/// What came of all cases.
+/// The outcome of all cases.
 #[derive(Clone, Debug)]
 #[must_use]
 #[non_exhaustive]
 pub struct Report {
-    /// The store that was tested.
+    /// The name of the tested store.
     pub subject: String,
-    /// Where the random cases began.
+    /// The seed of the random cases.
     pub seed: u64,
-    /// Every case, in the order of the table.
+    /// All cases, in the order of the table.
     pub results: Vec<CaseResult>,
 }
 
-/// What came of one case.
+/// The outcome of one case.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CaseResult {
     /// The case.
     pub case: &'static Case,
-    /// What came of it.
+    /// The outcome.
     pub verdict: Verdict,
 }
 
 impl Report {
-    /// The cases that failed.
+    /// Returns the cases that failed.
     pub fn failures(&self) -> impl Iterator<Item = &CaseResult> {
         self.results.iter().filter(|result| matches!(result.verdict, Verdict::Fail(_)))
     }
 
-    /// The cases that were not asked.
+    /// Returns the cases that were skipped.
     pub fn skips(&self) -> impl Iterator<Item = &CaseResult> {
         self.results.iter().filter(|result| matches!(result.verdict, Verdict::Skip(_)))
     }
 
-    /// Whether nothing failed.
+    /// Whether no case failed.
     pub fn conforms(&self) -> bool {
         self.failures().next().is_none()
     }
@@ -65,7 +65,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// One line of the report file.
+/// A line of the report file.
 #[derive(Serialize)]
 pub(crate) struct Line<'a> {
     suite_version: u32,
@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What came of a question of another suite.
+    /// Describes the outcome of a check of another suite.
     pub(crate) fn of_suite(
         suite: &'a str,
         subject: &'a str,

@@ -1,4 +1,4 @@
-//! The report of suites that are asked from ordinary tests: renderers, codecs, policies, memories.
+//! Report lines of the suites that run in ordinary tests: renderers, codecs, policies, memories.
 
 use std::fs::OpenOptions;
 use std::{env, thread};
@@ -6,9 +6,9 @@ use std::{env, thread};
 use crate::report::Line;
 use crate::settings::{Settings, report_file};
 
-/// A question to an implementor, reported when it goes out of scope: failed if a panic ends it. The
-/// case is the name of the test that asks, since one implementor may be asked in several
-/// configurations.
+/// A check of an implementation, reported when it goes out of scope: as failed if the thread
+/// panics, as passed otherwise. The case in the report has the name of the running test, since one
+/// implementation may be checked in several configurations.
 pub(crate) struct Question {
     suite: &'static str,
     subject: String,
@@ -16,7 +16,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// A question of a suite to an implementor of this name.
+    /// Begins a check of a suite for the implementation with this name.
     pub(crate) fn new(suite: &'static str, subject: &str, what: &'static str) -> Self {
         Self { suite, subject: subject.to_owned(), what }
     }
@@ -32,8 +32,8 @@ impl Drop for Question {
     }
 }
 
-/// Appends an answer to the report, if there is to be one. A report that cannot be written fails no
-/// test: who reads it finds nothing.
+/// Appends an outcome to the report file, if one is set. An error on writing is ignored: it only
+/// leaves the line out.
 pub(crate) fn answer(suite: &str, subject: &str, what: &str, outcome: &str, reason: Option<&str>) {
     let Some(path) = report_file() else { return };
     let test = thread::current().name().unwrap_or("main").to_owned();
@@ -44,7 +44,7 @@ pub(crate) fn answer(suite: &str, subject: &str, what: &str, outcome: &str, reas
     }
 }
 
-/// The name of an implementor that has none: the package whose tests run.
+/// Returns the package whose tests run, as the name of an implementation without one.
 pub(crate) fn package() -> String {
     env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "memory".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Runs cases: one, all as data, or all as an assertion.
+//! Runs one case, or all cases with a report or an assertion.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::report::{CaseResult, Report};
 use crate::settings::Settings;
 use crate::subject::Subject;
 
-/// How long a case may take. A store that hangs is a failure, not a hanging test.
+/// The time limit of a case. A store that hangs fails the case instead of hanging the test.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How much longer for each process that is killed.
+/// The additional time for each killed process.
 const PER_KILL: Duration = Duration::from_millis(500);
 
-/// Runs the whole suite. Failures, also panics of the store, are in the report.
+/// Runs the whole suite. The report contains the failures, including panics of the store.
 ///
-/// Needs a tokio runtime; one of several threads lets racers race.
+/// Needs a tokio runtime. Races need a multi-threaded one.
 pub async fn run(subject: impl Subject) -> Report {
     let settings = subject.settings().or_as_told();
     run_with(Arc::new(subject), &settings, |_| true).await
 }
 
-/// Runs the cases that `wanted` picks, with settings of the caller's own.
+/// Runs the cases that `wanted` selects, with the given settings.
 pub async fn run_with(
     subject: Arc<dyn Subject>,
     settings: &Settings,
@@ -41,15 +41,15 @@ pub async fn run_with(
     Report { subject: subject.name().to_owned(), seed: settings.seed, results }
 }
 
-/// Runs the whole suite and panics with the report unless everything holds that the store claims.
+/// Runs the whole suite. Panics with the report if a case fails.
 pub async fn assert_conforms(subject: impl Subject) {
     let report = run(subject).await;
     assert!(report.conforms(), "{report}");
 }
 
-/// Runs one case in a task of its own, so that a panic stays there.
+/// Runs one case in a task of its own, which contains a panic.
 ///
-/// `children` says whether the program can run itself as a child.
+/// `children` is whether the program can run itself as a child process.
 pub(crate) async fn run_case(
     subject: Arc<dyn Subject>,
     settings: &Settings,
@@ -84,8 +84,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
 }
 
-/// Why a case is not asked: an ability that is honestly absent is a skip, one that is claimed is a
-/// failure.
+/// Returns the reason to not run a case: a skip if the store does not claim the ability, a failure
+/// if it does.
 async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
     if requires == Requires::Nothing {
         return None;

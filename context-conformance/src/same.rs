@@ -1,4 +1,5 @@
-//! Several stores beside each other: the same calls, in the same order, must come to the same.
+//! Differential tests: several stores must give the same results for the same calls in the same
+//! order.
 
 mod ago;
 mod memories;
@@ -22,17 +23,17 @@ use moves::Move;
 use play::Play;
 use table::Table;
 
-/// How many moves a sequence has.
+/// The number of moves of a sequence.
 const MOVES: usize = 40;
 
-/// Where two stores came apart: the shortest sequence that was found to do it. `Display` tells it
-/// all.
+/// The difference between two stores, with the shortest sequence of moves found that produces it.
+/// `Display` prints everything.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Difference {
     /// The seed of the sequence.
     pub seed: u64,
-    /// What was done, and what each of the two stores saw.
+    /// The last move, and what each of the two stores returned.
     pub text: String,
     /// The moves of the shortest sequence, in order.
     pub moves: Vec<String>,
@@ -51,14 +52,14 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Plays random sequences of the calls of the seam to all subjects, and says where the first two
-/// come apart: what a call answers (of errors, their kind), and after it everything that is seen of
-/// the chat. Sequences write, amend, redact, delete, fork, rename, list, search, keep blobs and
-/// streams in several chats of two users, record rounds of trajectories, write, find and forget
-/// memories, and erase them in the end; a store that lacks an optional ability is not compared in
-/// it. At last every store checks itself.
+/// Plays random sequences of store calls to all subjects, and returns the first difference between
+/// two of them. Compared are the result of each call (for errors, their kind) and then the whole
+/// visible state of the chat. Sequences write, amend, redact, delete, fork, rename, list, search,
+/// store blobs and streams in several chats of two users, record rounds of trajectories, write,
+/// find and forget memories, and erase memories at the end. Optional abilities are compared only
+/// between stores that have them. Finally every store checks itself.
 ///
-/// The settings say where it begins and how many sequences there are. Each subject is opened once.
+/// The settings give the first seed and the number of sequences. Each subject is opened once.
 ///
 /// # Errors
 ///
@@ -106,11 +107,11 @@ pub async fn find_difference(
     Ok(None)
 }
 
-/// Panics unless all subjects come to the same; see [`find_difference`].
+/// Panics unless all subjects give the same results; see [`find_difference`].
 ///
 /// # Panics
 ///
-/// With what came apart, or with the error of a subject that cannot be opened.
+/// If two subjects differ, or if a subject cannot be opened.
 pub async fn assert_same(subjects: &[Arc<dyn Subject>], settings: &Settings) {
     match find_difference(subjects, settings).await {
         Ok(None) => {}

@@ -1,4 +1,5 @@
-//! Steps made into actions, by the model alone: so two processes that know the seed mean the same.
+//! Conversion of steps to actions, based on the model alone. So two processes with the same seed
+//! generate the same actions.
 
 use std::sync::Arc;
 
@@ -14,14 +15,14 @@ use crate::fixed::FixedClock;
 use crate::model::Model;
 use crate::step::Step;
 
-/// Where a life begins.
+/// The time at which a random chat is created, in microseconds.
 pub(crate) const BIRTH: i64 = 1_600_000_000_000_000;
 
-/// A chat as it must be, and what is done to it next.
+/// The expected state of a chat, and the generator of its next actions.
 pub(crate) struct Script {
     pub(crate) model: Model,
     clock: FixedClock,
-    /// Whether calls may be made twice, so that every commit needs a key.
+    /// Whether calls may be retried, so that every commit needs a key.
     keyed: bool,
     commits: Vec<Commit>,
     new: usize,
@@ -29,7 +30,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// A chat that was just created with [`Script::birth`].
+    /// Creates the script of a chat that was just created with [`Script::birth`].
     pub(crate) fn new(chat: ChatRef, keyed: bool) -> Self {
         let model = Model::new(Chat::new(Self::birth(chat)));
         Self { model, clock: FixedClock::at(BIRTH), keyed, commits: Vec::new(), new: 0, keys: 0 }
@@ -39,7 +40,7 @@ impl Script {
         NewChat::new(chat, Timestamp::from_micros(BIRTH))
     }
 
-    /// What a step does here and now; nothing if there is nothing to repeat.
+    /// Returns the action of a step in the current state, or `None` if there is nothing to repeat.
     pub(crate) fn next(&mut self, step: &Step) -> Option<Action> {
         let at = self.clock.tick();
         Some(match *step {
@@ -138,7 +139,7 @@ impl Script {
         })
     }
 
-    /// Does it to the model: what must come of it.
+    /// Applies an action to the model and returns the expected result.
     pub(crate) fn expect(&mut self, action: &Action) -> Result<Answer, context_core::ErrorKind> {
         let answer = action.expect(&mut self.model);
         match (action, &answer) {
@@ -179,11 +180,11 @@ impl Script {
 
     fn message(&self, n: usize) -> Option<MessageId> {
         let count = self.model.messages.len();
-        // Now and then none at all, which is a root for a fork.
+        // Sometimes returns `None`, which makes a fork begin at the root.
         self.model.messages.keys().nth(n % (count + 1)).cloned()
     }
 
-    /// The target that adds behind the first branch, and a few messages; or none.
+    /// Returns a target that extends the first branch and a few messages, or nothing to add.
     fn also(&mut self, and_extend: bool) -> (Target, Vec<Arc<Node>>) {
         if !and_extend {
             return (Target::Stay, Vec::new());

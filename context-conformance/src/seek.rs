@@ -1,4 +1,4 @@
-//! Terse ways to search, so that a case is a few readable lines.
+//! Fixture for search, so that a case is a few readable lines.
 
 use context_core::store::{Page, SearchHit, SearchQuery, SearchScope, SearchStore};
 
@@ -6,7 +6,7 @@ use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, owned};
 use crate::expect::{fail, same};
 
-/// More pages than this do not end.
+/// The number of pages after which a listing is considered endless.
 const MOST_PAGES: usize = 10_000;
 
 impl Desk {
@@ -14,17 +14,17 @@ impl Desk {
         self.store.search().ok_or_else(|| Stop::Skip("no search".to_owned()))
     }
 
-    /// A search of everything that this chat's user has.
+    /// Builds a search of everything that this chat's user has.
     pub(crate) fn asks(&self, text: &str) -> SearchQuery {
         SearchQuery { limit: 1000, ..SearchQuery::new(&self.chat.user, text) }
     }
 
-    /// A search of this chat.
+    /// Builds a search of this chat.
     pub(crate) fn asks_chat(&self, text: &str) -> SearchQuery {
         SearchQuery { scope: SearchScope::Chat(self.chat.chat.clone()), ..self.asks(text) }
     }
 
-    /// A search of one branch of this chat.
+    /// Builds a search of one branch of this chat.
     pub(crate) fn asks_branch(&self, branch: &str, text: &str) -> SearchQuery {
         let scope = SearchScope::Branch(self.chat.chat.clone(), branch.into());
         SearchQuery { scope, ..self.asks(text) }
@@ -34,7 +34,7 @@ impl Desk {
         Ok(self.search()?.search(query).await?)
     }
 
-    /// All hits, page by page, in the order they come.
+    /// Returns all hits, page by page, in order.
     pub(crate) async fn hits(&self, query: &SearchQuery) -> Checked<Vec<SearchHit>> {
         let (mut query, mut hits) = (query.clone(), Vec::new());
         for _ in 0..MOST_PAGES {
@@ -48,7 +48,7 @@ impl Desk {
         fail(format!("searching for {:?}: more than {MOST_PAGES} pages", query.text))
     }
 
-    /// Exactly these messages must be found, in any order.
+    /// Expects a search to find exactly these messages, in any order.
     pub(crate) async fn expect_found(&self, query: &SearchQuery, expected: &[&str]) -> Checked {
         let hits = self.hits(query).await?;
         let mut seen: Vec<_> = hits.into_iter().map(|hit| hit.message.to_string()).collect();
@@ -64,7 +64,7 @@ impl Desk {
         )
     }
 
-    /// Exactly these messages of the user must be found.
+    /// Expects a search of the user's chats to find exactly these messages.
     pub(crate) async fn finds(&self, text: &str, expected: &[&str]) -> Checked {
         self.expect_found(&self.asks(text), expected).await
     }

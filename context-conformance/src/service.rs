@@ -1,15 +1,15 @@
-//! Where the servers are that tests need.
+//! The addresses of servers that tests need.
 
 use std::env;
 
-/// The address that a variable of the environment holds, such as `CONTEXT_TEST_POSTGRES_URL`.
+/// Returns the address in an environment variable such as `CONTEXT_TEST_POSTGRES_URL`.
 ///
-/// If there is none, says on standard error that what needs it is skipped, and how to have it run.
+/// Without an address, prints on standard error that the test is skipped, and how to run it.
 ///
 /// # Panics
 ///
-/// If there is none and `CONTEXT_REQUIRE_SERVICES` is set: where servers are promised, nothing is
-/// skipped.
+/// If there is no address and `CONTEXT_REQUIRE_SERVICES` is set: tests must not be skipped where
+/// servers are promised.
 #[expect(clippy::print_stderr, reason = "a test that asks nothing must say so")]
 pub fn server_url(variable: &str) -> Option<String> {
     let url = env::var(variable).ok().filter(|url| !url.is_empty());

@@ -1,18 +1,17 @@
-//! What a run can be told from outside: by the caller, or for whole test programs by the
-//! environment.
+//! Settings of a run, from the caller or from environment variables.
 
 use std::env;
 use std::path::PathBuf;
 
-/// How random cases are run.
+/// The settings of random cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Where random cases begin. Fixed unless set, so that a run can be repeated.
+    /// The first seed of random cases. Fixed unless set, so that a run can be repeated.
     pub seed: u64,
-    /// How many random sequences a random case tries.
+    /// The number of random sequences per random case.
     pub sequences: u32,
-    /// How many writing processes are killed, over all cases that do.
+    /// The number of writing processes to kill, over all cases that kill.
     pub kills: u32,
 }
 
@@ -23,14 +22,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind
-    /// `0x`), `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. What is not set or not a
-    /// number is as by default.
+    /// Returns the settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal
+    /// after `0x`), `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. A variable that is
+    /// not set or not a number keeps its default.
     pub fn from_env() -> Self {
         Self::default().or_as_told()
     }
 
-    /// These settings, where the environment does not say otherwise.
+    /// Returns these settings, overridden by the environment.
     pub(crate) fn or_as_told(self) -> Self {
         let text = |name| env::var(name).ok();
         let count = |name| text(name).and_then(|count| count.parse().ok());
@@ -42,12 +41,12 @@ impl Settings {
     }
 }
 
-/// Where random cases are to begin, if the environment says so.
+/// Returns the seed that the environment sets, if any.
 pub(crate) fn told_seed() -> Option<u64> {
     env::var("CONTEXT_CONFORMANCE_SEED").ok().and_then(|seed| number(&seed))
 }
 
-/// Where the harness appends its report, if it is to.
+/// Returns the file to which the harness appends its report, if one is set.
 pub(crate) fn report_file() -> Option<PathBuf> {
     env::var_os("CONTEXT_CONFORMANCE_REPORT").filter(|path| !path.is_empty()).map(PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! Terse ways to keep blobs, so that a case is a few readable lines.
+//! Fixture for blobs, so that a case is a few readable lines.
 
 use bytes::Bytes;
 use context_core::base::BlobId;
@@ -8,7 +8,7 @@ use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
 use crate::expect::{fail, same};
 
-/// More pages than this do not end.
+/// The number of pages after which a listing is considered endless.
 const MOST_PAGES: usize = 10_000;
 
 impl Desk {
@@ -16,7 +16,7 @@ impl Desk {
         self.store.blobs().ok_or_else(|| Stop::Skip("no blobs".to_owned()))
     }
 
-    /// Keeps bytes of no type, now.
+    /// Stores bytes without a media type, with the current time.
     pub(crate) async fn put(&self, bytes: impl Into<Bytes>) -> Checked<Blob> {
         Ok(self.blobs()?.put_blob(&self.chat, NewBlob::new(bytes, self.at())).await?)
     }
@@ -25,12 +25,12 @@ impl Desk {
         Ok(self.blobs()?.blob(&self.chat, id).await?)
     }
 
-    /// All bytes of a blob, without using it.
+    /// Reads all bytes of a blob, without touching its last use.
     pub(crate) async fn bytes(&self, id: &BlobId) -> Checked<Option<Bytes>> {
         Ok(self.blobs()?.read_blob(&self.chat, id, 0..u64::MAX, None).await?)
     }
 
-    /// All blobs of the chat, page by page, which must be in order.
+    /// Returns all blobs of the chat, page by page. Expects them to be in order.
     pub(crate) async fn all_blobs(&self, limit: usize) -> Checked<Vec<Blob>> {
         let mut all: Vec<Blob> = Vec::new();
         let mut after = None;
@@ -49,7 +49,7 @@ impl Desk {
         fail(format!("listing blobs: more than {MOST_PAGES} pages"))
     }
 
-    /// Exactly these bytes must be kept for the chat.
+    /// Expects the chat to have exactly blobs of these bytes.
     pub(crate) async fn expect_blobs(&self, did: &str, expected: &[&[u8]]) -> Checked {
         let mut seen = Vec::new();
         for blob in self.all_blobs(1000).await? {
@@ -64,7 +64,7 @@ impl Desk {
     }
 }
 
-/// So many bytes, no two of the same seed and length alike in a row.
+/// Returns `length` pseudorandom bytes for this seed.
 pub(crate) fn noise(length: usize, seed: u8) -> Bytes {
     let byte = |i: usize| (i.wrapping_mul(31) ^ (i >> 8).wrapping_mul(7)) as u8 ^ seed;
     (0..length).map(byte).collect()

@@ -1,14 +1,14 @@
-//! Making a failing sequence shorter.
+//! Shrinking of a failing sequence.
 
-/// How often a failing sequence is tried again with a step less.
+/// The maximum number of shorter sequences to try.
 const TRIES: usize = 400;
 
-/// Takes steps away one by one, from the end, as long as it still fails.
+/// A search for a shorter failing sequence, which removes single steps from the end.
 pub(crate) struct Shrinker<T> {
     steps: Vec<T>,
-    /// The step that is tried without.
+    /// The step that the current try leaves out.
     at: usize,
-    /// How many steps there were when this round through them began.
+    /// The number of steps when this pass over them began.
     before: usize,
     tries: usize,
 }
@@ -18,7 +18,8 @@ impl<T: Clone> Shrinker<T> {
         Self { at: steps.len(), before: usize::MAX, steps, tries: TRIES }
     }
 
-    /// The next sequence to try; nothing once a round brought nothing, or after many tries.
+    /// Returns the next sequence to try. Returns `None` after a pass without progress, or after
+    /// [`TRIES`] tries.
     pub(crate) fn fewer(&mut self) -> Option<Vec<T>> {
         if self.at == 0 {
             if self.steps.len() == self.before {
@@ -36,7 +37,7 @@ impl<T: Clone> Shrinker<T> {
         Some(fewer)
     }
 
-    /// What was tried fails as well: go on from there.
+    /// Keeps the last try, since it fails too.
     pub(crate) fn fails_too(&mut self) {
         self.steps.remove(self.at);
     }
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!(shortest(vec![7, 3], needs), [7, 3]);
         assert!(shortest((0..20).collect(), |_| true).is_empty());
         assert_eq!(shortest((0..2000).collect(), |_| true).len(), 2000 - TRIES);
-        // Only after the last went, the first can.
+        // The first element can only be removed after the last one.
         assert!(shortest(vec![1, 2, 3], |steps| steps.contains(&1) || steps.len() < 2).is_empty());
     }
 }

@@ -1,21 +1,22 @@
-//! A provider within the process: its rules, its window and its words, without its model.
+//! An in-process provider with the rules, the window and the error texts of a real one, but no
+//! model.
 //!
-//! A [`Simulator`] takes the bodies that would go over the wire. It refuses what the published
-//! rules of its provider do not allow ([`wire`](crate::wire)), what does not fit the window by the
-//! counter it was given, images that are too many or too large, and more output than the model
-//! writes, with status, form and words of the provider. What it takes it answers, whole or in
-//! events, with usage; how much of that was read from a prompt cache is told as well, so that a
-//! test can hold the cost of a conversation. Every refusal is read back by
-//! [`ModelError::classify`](context_core::ModelError::classify), with the numbers that the provider
-//! tells.
+//! A [`Simulator`] takes the bodies that would go over the wire. It refuses a body that breaks the
+//! published rules of its provider ([`wire`](crate::wire)), that does not fit the window according
+//! to the given counter, that holds too many or too large images, or that asks for more output than
+//! the model writes. A refusal has the provider's status, form and error text. A valid body is
+//! answered, whole or as events, with usage. The usage includes the tokens read from a prompt
+//! cache, so that a test can check the cost of a conversation.
+//! [`ModelError::classify`](context_core::ModelError::classify) recognizes every refusal, with the
+//! numbers that the provider reports.
 //!
 //! | | |
 //! |---|---|
-//! | [`Behaviour`], [`Say`], [`Agent`] | what the model says |
-//! | [`Script`], [`Fault`] | what goes wrong, with which request, as data |
+//! | [`Behaviour`], [`Say`], [`Agent`] | the replies of the model |
+//! | [`Script`], [`Fault`] | the faults and the requests that they affect, as data |
 //! | [`Replay`] | a recorded conversation, step by step |
-//! | [`Reply`] | what an HTTP client would see |
-//! | [`Served`] | what came of each request: tokens, cache, refusals |
+//! | [`Reply`] | the reply as an HTTP client would see it |
+//! | [`Served`] | the outcome of each request: tokens, cache, refusals |
 //!
 //! ```text
 //! let simulator = Simulator::new(codec, counter).window(32_000).script([Fault::Overloaded]);
@@ -24,29 +25,30 @@
 //! assert_eq!(simulator.log()[1].cache_read, 0);
 //! ```
 //!
-//! It is a [`LanguageModel`](context_core::model::LanguageModel) too. It reads no clock and draws
-//! no randomness: ids are counted, and the same requests in the same order get the same replies.
+//! The simulator implements [`LanguageModel`](context_core::model::LanguageModel) too. It is
+//! deterministic: it reads no clock, ids are counted, and the same requests in the same order get
+//! the same replies.
 //!
-//! # What the words tell
+//! # Numbers in error texts
 //!
-//! Not every provider says how much would have been allowed.
+//! Not every provider reports the limit that a request exceeded.
 //!
 //! | | `openai` | `openai-responses` | `anthropic` | `gemini` |
 //! |---|---|---|---|---|
 //! | window full | window, input | nothing | window, input | window, input |
-//! | no room for the output asked for | window, input | not refused | window, input | not refused |
-//! | more output than the model writes | the most | the most | the most | the most |
-//! | too many images | the most | the most | the most | the most |
-//! | an image of too many bytes | the most | the most | the most | nothing |
-//! | an image of too many pixels | nothing | nothing | the most | nothing |
-//! | too many requests | wait, in words | wait, in words | wait, in the header alone | wait, in the body |
+//! | no room for the requested output | window, input | not refused | window, input | not refused |
+//! | more output than the model writes | the limit | the limit | the limit | the limit |
+//! | too many images | the limit | the limit | the limit | the limit |
+//! | an image of too many bytes | the limit | the limit | the limit | nothing |
+//! | an image of too many pixels | nothing | nothing | the limit | nothing |
+//! | too many requests | wait, in the text | wait, in the text | wait, in the header only | wait, in the body |
 //!
-//! # What it does not do
+//! # Limits
 //!
-//! It opens no port (the feature `http` has a face of it that does, and servers that behave badly),
-//! and keeps no conversations: every request brings all of its own. Its cache compares whole blocks
-//! and forgets nothing; it looks at no price and at no key. What a provider does to images before
-//! it counts them is the counter's business.
+//! The simulator opens no port (with the feature `http`, a server for it does) and stores no
+//! conversations: every request carries its whole conversation. Its cache compares whole blocks and
+//! never expires. It ignores prices and keys. A counter that wants to model how a provider scales
+//! images must do so itself.
 
 mod behaviour;
 mod cache;

@@ -1,9 +1,9 @@
-//! Steps of a random life of a chat.
+//! Steps of random operations on a chat.
 
 use crate::random::Random;
 
-/// A step, by numbers that are taken modulo what there is: so a step makes sense in any state, and
-/// a life without some of its steps is still one.
+/// A random step. Its numbers are taken modulo the available choices, so a step makes sense in any
+/// state, and a sequence without some of its steps is still valid.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Extend { branch: usize, behind: usize, size: usize, keyed: bool, cut: bool },
@@ -66,7 +66,7 @@ impl Step {
         }
     }
 
-    /// A random life of so many steps.
+    /// Returns this many random steps.
     pub(crate) fn life(seed: u64, steps: usize) -> Vec<Self> {
         let mut random = Random::new(seed);
         (0..steps).map(|_| Self::random(&mut random)).collect()

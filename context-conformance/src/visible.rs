@@ -1,4 +1,4 @@
-//! Everything that can be seen of a chat, as one value that can be compared.
+//! The complete visible state of a chat, as one comparable value.
 
 use context_core::message::Placed;
 use context_core::store::{
@@ -9,8 +9,7 @@ use context_core::{BranchName, Chain, MessageId};
 use crate::checked::Checked;
 use crate::desk::Desk;
 
-/// What a chat looks like from outside. Messages are ordered by id, since stores may order them as
-/// they like.
+/// The visible state of a chat. Messages are ordered by id, since stores may order them freely.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Visible {
     pub(crate) summary: ChatSummary,
@@ -23,7 +22,7 @@ pub(crate) struct Visible {
 }
 
 impl Visible {
-    /// Reads it; nothing if there is no such chat.
+    /// Reads the state, or returns `None` if the chat does not exist.
     pub(crate) async fn of(desk: &Desk) -> Checked<Option<Self>> {
         let (history, chat) = (desk.history(), &desk.chat);
         if history.chat(chat).await?.is_none() {
@@ -49,7 +48,7 @@ impl Visible {
     }
 }
 
-/// The chat as the listing shows it.
+/// Returns the entry of the chat in the listing.
 pub(crate) async fn summary(desk: &Desk) -> Checked<Option<ChatSummary>> {
     let mut query = ChatQuery { limit: 1000, ..ChatQuery::new(&desk.chat.user) };
     loop {
@@ -64,7 +63,7 @@ pub(crate) async fn summary(desk: &Desk) -> Checked<Option<ChatSummary>> {
     }
 }
 
-/// All messages, page by page.
+/// Returns all messages, page by page.
 pub(crate) async fn all_messages(desk: &Desk, limit: usize) -> Checked<Vec<Placed>> {
     let mut all = Vec::new();
     let mut after = None;

@@ -1,13 +1,15 @@
-//! Rules of providers about requests, as a witness of its own: it shares nothing with the codecs.
+//! The request rules of providers, as an independent oracle: this module shares no code with the
+//! codecs.
 //!
-//! [`check_request`] reads a body as a provider would and says everything that is wrong with it:
-//! what the published types of the official clients do not allow (unknown keys included), and what
-//! those types cannot say, such as that every call has its result, that ids and names have the
-//! right letters, or where a cache mark may stand.
+//! [`check_request`] reads a body as a provider would and returns every violation. It checks what
+//! the published types of the official clients do not allow (unknown keys included), and what those
+//! types cannot express: every call has its result, ids and names use allowed characters, cache
+//! breakpoints stand at allowed places.
 //!
-//! The forms are data, in `wire/forms`: names and values of the installed Python packages that each
-//! file names. Where a provider has no published rule, nothing is asked. Where rules differ between
-//! accounts or versions, the stricter one counts: a body that passes should be taken everywhere.
+//! The schemas are data, in `wire/forms`: names and values from the installed Python packages that
+//! each file names. A provider without a published rule is not checked for it. Where rules differ
+//! between accounts or versions, the stricter one counts: a body that passes should be accepted
+//! everywhere.
 
 mod anthropic;
 mod forms;
@@ -24,14 +26,14 @@ pub use opinion::{NoOpinion, second_opinion};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The names under which [`check_request`] knows providers: those of the codecs.
+/// The names of the providers that [`check_request`] knows. They are the names of the codecs.
 pub const PROVIDERS: [&str; 4] = ["openai", "openai-responses", "anthropic", "gemini"];
 
 /// A rule that a body breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Where in the body, such as `messages[3].content[0].text`.
+    /// The position in the body, such as `messages[3].content[0].text`.
     pub path: String,
     /// The rule.
     pub rule: Rule,
@@ -45,47 +47,47 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a [`Violation`] is about.
+/// The kind of a [`Violation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Rule {
     /// The provider is not known.
     Provider,
-    /// A value has another type than the form allows, or is none of the values it allows.
+    /// A value has a type or a value that the schema does not allow.
     Type,
-    /// A key that must be there is not.
+    /// A required key is missing.
     Missing,
-    /// A key that the form does not have.
+    /// A key is not part of the schema.
     UnknownKey,
-    /// Something without content: a list without items, a text without words.
+    /// A list without items, or a text without words.
     Empty,
-    /// A role that may not stand where it stands.
+    /// A role is not allowed at its position.
     Role,
-    /// A call without its result, a result without its call, or one apart from the other.
+    /// A call without its result, a result without its call, or a pair that is separated.
     Pairing,
-    /// An id that is there twice.
+    /// An id occurs twice.
     Duplicate,
-    /// An id with letters or of a length that is not allowed.
+    /// An id has characters or a length that is not allowed.
     Id,
-    /// A name with letters or of a length that is not allowed.
+    /// A name has characters or a length that is not allowed.
     Name,
-    /// A cache mark too many, or in a wrong order.
+    /// There are too many cache breakpoints, or they are in a wrong order.
     CacheMark,
-    /// A thought where none may be, or without what makes it valid.
+    /// A thinking block where none is allowed, or without the fields that make it valid.
     Thinking,
-    /// An input of a call that is no object.
+    /// The input of a call is not an object.
     ToolInput,
-    /// Media that is not what it says, or of a type that is not taken.
+    /// Media whose content does not match its media type, or whose type is not accepted.
     Media,
-    /// A block where it may not be.
+    /// A block is not allowed at its position.
     Place,
-    /// A list of tools, or a choice of them, that does not fit together.
+    /// A list of tools and a tool choice that do not fit together.
     Tools,
 }
 
-/// Everything that is wrong with the body of a request to a provider, in the order of the body as
-/// far as possible. Providers go by the names of their codecs, [`PROVIDERS`].
+/// Returns every violation in the body of a request to a provider, in the order of the body as far
+/// as possible. Providers have the names of their codecs, [`PROVIDERS`].
 ///
 /// ```
 /// use context_conformance::wire::check_request;

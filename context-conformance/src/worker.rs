@@ -9,15 +9,15 @@ use crate::checked::{Checked, Stop};
 use crate::child::{Task, VARIABLE};
 use crate::expect::fail;
 
-/// A child that has been started and waits for the word.
+/// A child process that has been started and waits for the signal to begin.
 pub(crate) struct Worker {
     child: Child,
-    /// Where its temporary files are: a child that is killed cleans up nothing. Goes when it is
-    /// gone.
+    /// The folder for temporary files of the child, since a killed child cleans up nothing. Removed
+    /// when the worker is dropped.
     _folder: TempDir,
 }
 
-/// A child must not outlive a case that failed.
+/// Kills the child, so that it does not outlive a failed case.
 impl Drop for Worker {
     fn drop(&mut self) {
         let _gone_already = self.child.kill();
@@ -40,20 +40,20 @@ impl Worker {
         Ok(Self { child: command.spawn().map_err(broken)?, _folder: folder })
     }
 
-    /// Lets it begin.
+    /// Signals the child to begin.
     pub(crate) fn go(&mut self) -> Checked {
         let mut stdin = self
             .child
             .stdin
             .take()
             .ok_or_else(|| Stop::Fail("a child without standard input".into()))?;
-        // A child that is gone already says so by what it has not written.
+        // A child that has exited already is noticed by its missing output.
         let _gone = stdin.write_all(b"go\n");
         Ok(())
     }
 
-    /// Lets it begin and kills it: after so many lines, and then after so many turns of an idle
-    /// loop. Returns the lines it wrote to the end.
+    /// Signals the child to begin and kills it after `lines` lines and `spins` iterations of an
+    /// idle loop. Returns all lines it wrote.
     pub(crate) async fn killed_after(mut self, lines: usize, spins: usize) -> Checked<Vec<String>> {
         self.go()?;
         off_the_runtime(move || {
@@ -78,7 +78,7 @@ impl Worker {
         .await
     }
 
-    /// Waits for it to end by itself. Returns the lines it wrote.
+    /// Waits for the child to exit. Returns the lines it wrote.
     pub(crate) async fn ended(mut self) -> Checked<Vec<String>> {
         off_the_runtime(move || {
             let mut text = String::new();
@@ -105,7 +105,7 @@ async fn off_the_runtime<T: Send + 'static>(
         .map_err(|error| Stop::Fail(format!("waiting for a child: {error}")))?
 }
 
-/// The whole lines, unless one is an error.
+/// Returns the complete lines, or a failure if one of them is an error.
 fn said(text: &str) -> Checked<Vec<String>> {
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let lines: Vec<_> = whole.lines().map(ToOwned::to_owned).collect();

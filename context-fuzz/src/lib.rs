@@ -1,15 +1,15 @@
-//! Every parser of outside input that takes plain bytes, asked with any of them. For tests alone.
+//! Fuzz targets for every parser of external input that takes plain bytes. For tests only.
 //!
-//! A [`Target`] hands bytes to one parser and panics where a promise is broken: no input makes the
-//! parser panic, and what it takes is the same when it is written and read again. Time and memory
-//! are bounded by whoever runs it.
+//! A [`Target`] passes bytes to one parser and panics if the parser breaks a guarantee: no input
+//! makes the parser panic, and an accepted input is the same when it is written and read again. The
+//! caller has to bound time and memory.
 //!
-//! Three things run the same targets: the tests of this crate, with real documents and a few
-//! hundred damaged ones each; `cargo xtask fuzz`, for minutes and led by what was reached; and the
-//! first of them again for what the second found.
+//! Three programs use the same targets. The tests of this crate run them with real documents and a
+//! few hundred damaged ones each. `cargo xtask fuzz` runs them for minutes, guided by coverage.
+//! Findings of the fuzzer become tests of this crate.
 //!
-//! Not here: parsers that need more than bytes, such as a whole store or keys. They have properties
-//! in the tests of their own crates, and `cargo xtask fuzz` runs those as well.
+//! Parsers that need more than bytes, such as a whole store or keys, are not here. They have
+//! property tests in their own crates, which `cargo xtask fuzz` runs as well.
 
 mod scratch;
 mod target;

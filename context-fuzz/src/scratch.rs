@@ -1,4 +1,4 @@
-//! A place for parsers that read files, and a runtime for those that are asked to wait.
+//! A temporary folder for parsers that read files, and a runtime for asynchronous parsers.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -11,12 +11,12 @@ thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
 }
 
-/// Calls with a folder that is this thread's alone and the same each time.
+/// Calls a function with a folder that belongs to this thread and is the same on each call.
 pub(crate) fn in_folder<T>(call: impl FnOnce(&Path) -> T) -> T {
     FOLDER.with(|folder| call(folder.get_or_init(|| TempDir::new().expect("a folder")).path()))
 }
 
-/// Waits for what a parser promises.
+/// Runs a future to completion.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| {
         runtime

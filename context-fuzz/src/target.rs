@@ -1,14 +1,14 @@
-//! What a target is, and the list of them.
+//! The type of a target, and the list of targets.
 
 use std::fmt;
 
 use crate::targets::{codec, file, form, graph, own, search};
 
-/// A parser and what is asked of it.
+/// A parser with the checks of its guarantees.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Target {
-    /// What `cargo xtask fuzz` calls it.
+    /// The name for `cargo xtask fuzz`.
     pub name: &'static str,
     pub(crate) check: fn(&[u8]) -> bool,
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
@@ -21,16 +21,16 @@ impl fmt::Debug for Target {
 }
 
 impl Target {
-    /// Hands bytes to the parser and says whether it took them.
+    /// Passes bytes to the parser and returns whether the parser accepted them.
     ///
     /// # Panics
     ///
-    /// If a promise of the parser is broken.
+    /// If the parser breaks a guarantee.
     pub fn check(&self, bytes: &[u8]) -> bool {
         (self.check)(bytes)
     }
 
-    /// Small documents that the parser takes, as they are met outside.
+    /// Returns small realistic documents that the parser accepts.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         (self.seeds)()
     }
@@ -59,7 +59,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "peer-messages", check: form::peer_messages, seeds: form::peer_messages_seeds },
 ];
 
-/// The target of a name.
+/// Returns the target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

@@ -1,4 +1,5 @@
-//! The targets, by what their input is. Each takes bytes and says whether the parser took them.
+//! The targets, grouped by the kind of input. Each takes bytes and returns whether the parser
+//! accepted them.
 
 pub(crate) mod codec;
 pub(crate) mod file;
@@ -7,7 +8,7 @@ pub(crate) mod graph;
 pub(crate) mod own;
 pub(crate) mod search;
 
-/// Texts as seeds.
+/// Returns texts as seeds.
 fn texts<const N: usize>(texts: [&str; N]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }

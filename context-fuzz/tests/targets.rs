@@ -1,8 +1,8 @@
-//! A short run of every target: the documents it begins with, and damaged ones. A test each, so
-//! that one can be asked alone: `cargo test -p context-fuzz -- damage::anthropic`.
+//! A short run of every target, with its seed documents and with damaged ones. Each is a separate
+//! test, so that one can run alone: `cargo test -p context-fuzz -- damage::anthropic`.
 //!
-//! `PROPTEST_CASES` says how many damaged documents there are; then they are others in each run,
-//! unless `PROPTEST_RNG_SEED` says which.
+//! `PROPTEST_CASES` sets the number of damaged documents. If it is set, they differ in each run,
+//! unless `PROPTEST_RNG_SEED` sets the seed.
 
 use std::any::Any;
 use std::fmt;
@@ -15,7 +15,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
-/// How many damaged documents each target has unless the environment says so.
+/// The number of damaged documents per target, unless the environment sets one.
 const CASES: u32 = 128;
 
 fn main() -> ExitCode {
@@ -40,7 +40,8 @@ fn names() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Every target takes the documents it begins with: else damage would be all it ever sees.
+/// Checks that every target accepts its seed documents. Otherwise it would see nothing but damaged
+/// ones.
 fn documents(target: &Target) -> Result<(), Failed> {
     let seeds = target.seeds();
     assert!(!seeds.is_empty(), "there are none");
@@ -50,7 +51,8 @@ fn documents(target: &Target) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The smallest document that breaks a promise is shown as it can be pasted into a test.
+/// Checks a target with damaged documents. Shows the smallest one that breaks a guarantee, in a
+/// form that can be pasted into a test.
 fn damage(target: &Target) -> Result<(), Failed> {
     let default = Config { failure_persistence: None, ..Config::default() };
     let config = match std::env::var_os("PROPTEST_CASES") {
@@ -75,7 +77,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
 }
 
-/// Bytes as they stand in Rust source.
+/// Bytes, formatted as in Rust source.
 struct Shown(Vec<u8>);
 
 impl fmt::Debug for Shown {

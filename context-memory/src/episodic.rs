@@ -98,7 +98,8 @@ pub struct Episodic {
 }
 
 impl Episodic {
-    /// Over a store. [`Unsupported`](ErrorKind::Unsupported) if that keeps no memories.
+    /// Creates a provider on a store. Returns [`Unsupported`](ErrorKind::Unsupported) if the store
+    /// has no memories.
     pub fn new(store: Arc<dyn Store>) -> Result<Self> {
         records(&store, "episodic")?;
         Ok(Self {

@@ -1,4 +1,5 @@
-//! Whom a server runs as: us, or somebody with fewer rights if we are root.
+//! The account that a server runs as: the current one, or an unprivileged one if the caller is
+//! root.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -8,20 +9,20 @@ use std::process::Command;
 
 use crate::error::ServerError;
 
-/// Whom root takes, the first there is.
+/// The accounts that root switches to. The first existing one is used.
 const NAMES: [&str; 2] = ["postgres", "nobody"];
 
-/// A user that is not root.
+/// An account that is not root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Account {
-    /// Whoever runs this process.
+    /// The account of this process.
     Ours,
-    /// Somebody else, because we are root.
+    /// Another account, because this process runs as root.
     Other { uid: u32, gid: u32 },
 }
 
 impl Account {
-    /// Whom to run a server as.
+    /// Returns the account to run a server as.
     pub(crate) fn choose() -> Result<Self, ServerError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Ours);
@@ -31,14 +32,14 @@ impl Account {
         NAMES.into_iter().find_map(|name| user(&users, name)).ok_or(ServerError::NoAccount)
     }
 
-    /// Hands a file or folder over.
+    /// Makes the account the owner of a file or folder.
     pub(crate) fn own(self, path: &Path) -> Result<(), ServerError> {
         let Self::Other { uid, gid } = self else { return Ok(()) };
         chown(path, Some(uid), Some(gid))
             .map_err(ServerError::io(format!("hand over {}", path.display())))
     }
 
-    /// Has a command run as this user.
+    /// Makes a command run as this account.
     pub(crate) fn run_as(self, command: &mut Command) {
         if let Self::Other { uid, gid } = self {
             command.uid(uid).gid(gid);
@@ -46,7 +47,7 @@ impl Account {
     }
 }
 
-/// Finds `name:password:uid:gid:…`.
+/// Finds the line `name:password:uid:gid:…` of a user.
 fn user(users: &str, name: &str) -> Option<Account> {
     let line = users.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     let mut fields = line.split(':').skip(1);

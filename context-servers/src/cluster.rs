@@ -7,33 +7,33 @@ use crate::error::ServerError;
 use crate::redis::{Redis, RedisOptions};
 use crate::resp::Session;
 
-/// How many masters there are; a cluster wants three.
+/// The number of masters. A cluster needs at least three.
 const NODES: usize = 3;
 const SLOTS: usize = 16_384;
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
-/// Every third key or so belongs to a node: a hundred in vain do not happen.
+/// The number of keys to try. About every third key belongs to a node, so 100 keys are enough.
 const KEYS: usize = 100;
 
-/// Three masters on 127.0.0.1 that share all slots, without replicas. Dropping it ends them and
-/// removes their data.
+/// Three Redis masters on 127.0.0.1 that share all slots, without replicas. Dropping the cluster
+/// ends them and removes their data.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
 }
 
 impl RedisCluster {
-    /// Starts three servers that keep nothing and waits until each of them takes writes; takes
-    /// about three seconds.
+    /// Starts three servers that persist nothing, and waits until each of them accepts writes.
+    /// Takes about three seconds.
     ///
     /// # Errors
     ///
-    /// As [`Redis::start`]; also if they do not find together in 30 seconds.
+    /// As [`Redis::start`]. Also if the cluster does not form within 30 seconds.
     pub fn start() -> Result<Self, ServerError> {
         Self::start_with(RedisOptions::new())
     }
 
-    /// As [`start`](Self::start), with these options for each.
+    /// Starts a cluster like [`start`](Self::start), with these options for each node.
     ///
     /// # Errors
     ///
@@ -66,12 +66,12 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// Waits until every node knows of all slots and takes a write to one of its own. That the
-    /// first says so is not enough.
+    /// Waits until every node knows all slots and accepts a write to one of its own. The word of
+    /// one node is not enough.
     ///
     /// # Errors
     ///
-    /// If that takes more than 30 seconds, with what was said last.
+    /// If that takes more than 30 seconds. Returns the last error of a node.
     pub fn wait(&self) -> Result<(), ServerError> {
         let start = Instant::now();
         for (n, node) in self.nodes.iter().enumerate() {
@@ -85,24 +85,24 @@ impl RedisCluster {
         Ok(())
     }
 
-    /// The addresses of all nodes, separated by commas:
+    /// Returns the URLs of all nodes, separated by commas:
     /// `redis://127.0.0.1:P1,redis://127.0.0.1:P2,…`.
     pub fn urls(&self) -> String {
         self.nodes.iter().map(Redis::url).collect::<Vec<_>>().join(",")
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
     }
 
-    /// The nodes, to kill and restart. Call [`wait`](Self::wait) behind it.
+    /// Returns the nodes, to kill and restart them. Call [`wait`](Self::wait) afterwards.
     pub fn nodes_mut(&mut self) -> &mut [Redis] {
         &mut self.nodes
     }
 }
 
-/// The slots of a node.
+/// Returns the slots of a node.
 fn slots(n: usize) -> std::ops::Range<usize> {
     n * SLOTS / NODES..(n + 1) * SLOTS / NODES
 }

@@ -1,68 +1,68 @@
-//! What goes wrong with a server.
+//! The error type of this crate.
 
 use std::error::Error as _;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// What to run to have both servers installed.
+/// The commands that install both servers.
 pub const INSTALL: &str = "`apt-get install -y --no-install-recommends postgresql redis-server` on Debian and Ubuntu, \
                            `brew install postgresql redis` on macOS";
 
-/// A server could not be found, started, reached or ended.
+/// An error while finding, starting, reaching or ending a server.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The program is nowhere.
+    /// The program was not found.
     #[error("there is no {program} in {}; install it: {INSTALL}", list(searched))]
     NotInstalled {
-        /// The program.
+        /// The name of the program.
         program: &'static str,
-        /// Where it was looked for.
+        /// The folders that were searched.
         searched: Vec<PathBuf>,
     },
-    /// Something of the operating system failed.
+    /// A system call failed.
     #[error("could not {doing}")]
     Io {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The server ended, or did not answer in time.
+    /// The server exited, or did not answer in time.
     #[error("{server} {why}; the end of its log:\n{log}")]
     NotReady {
-        /// The server.
+        /// The name of the server.
         server: &'static str,
-        /// What became of it.
+        /// The state of the server.
         why: String,
-        /// The last lines it wrote.
+        /// The last lines of its log.
         log: String,
     },
     /// The server answered with an error.
     #[error("{server} refused {what}: {message}")]
     Refused {
-        /// The server.
+        /// The name of the server.
         server: &'static str,
-        /// What it was asked.
+        /// The request.
         what: String,
-        /// What it said.
+        /// The error message of the server.
         message: String,
     },
-    /// Called by root, and there is nobody else to run a server as.
+    /// The caller is root, and there is no other account to run a server as.
     #[error("a server does not run as root, and there is neither a user `postgres` nor `nobody`")]
     NoAccount,
-    /// No port of this machine is free.
+    /// No port in the range is free.
     #[error("no port between {first} and {last} is free")]
     NoPort {
-        /// The first that was tried.
+        /// The first port that was tried.
         first: u16,
-        /// The last.
+        /// The last port that was tried.
         last: u16,
     },
 }
 
-/// For people: a program whose `main` returns it, or a test that unwraps it, prints its `Debug`.
+/// Formats the error for people, since `main` and `unwrap` print its `Debug` form.
 impl fmt::Debug for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
@@ -71,7 +71,7 @@ impl fmt::Debug for ServerError {
 }
 
 impl ServerError {
-    /// For `map_err`: what was tried.
+    /// Returns a function for `map_err` that adds the attempted action.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }

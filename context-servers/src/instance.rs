@@ -1,4 +1,4 @@
-//! What a server of any kind is: a process in a folder, with a keeper.
+//! A server of any kind: a process in a folder, with a keeper.
 
 use std::env;
 use std::fs::{self, File};
@@ -16,21 +16,21 @@ use crate::error::ServerError;
 use crate::keeper::Keeper;
 use crate::processes::{children, runs, signal};
 
-/// How long a server may take to answer, or to end by itself.
+/// The time limit for a server to answer, or to exit.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is asked.
+/// The time between two checks.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How much of a log an error holds.
+/// The number of log lines in an error.
 const LOG_LINES: usize = 40;
 
-/// The program becomes this shell's process, but not before the keeper knows of it.
+/// A shell script that replaces the shell by the program, once the keeper knows the process.
 const GATE: &str = "read -r go && exec \"$@\" </dev/null";
 
-/// Why a launch failed.
+/// The reason why a launch failed.
 pub(crate) enum Failed {
-    /// Somebody else has the port.
+    /// Another process uses the port.
     PortTaken(ServerError),
-    /// Anything else.
+    /// Any other error.
     Other(ServerError),
 }
 
@@ -55,41 +55,42 @@ pub(crate) struct Instance {
     account: Account,
     keeper: Keeper,
     child: Option<Child>,
-    /// What ends the server at once and in order.
+    /// The signal that ends the server when it is dropped.
     quit: Signal,
 }
 
 impl Instance {
-    /// A folder for a server that is ended by a signal, of which the shell knows the name.
+    /// Creates a folder for a server that is ended by a signal, given with the name that the shell
+    /// knows.
     pub(crate) fn new(server: &'static str, quit: (Signal, &str)) -> Result<Self, ServerError> {
         let account = Account::choose()?;
         let keeper = Keeper::new(account, quit.1)?;
         Ok(Self { server, account, keeper, child: None, quit: quit.0 })
     }
 
-    /// The server's folder.
+    /// Returns the folder of the server.
     pub(crate) fn folder(&self) -> &Path {
         self.keeper.folder()
     }
 
-    /// Where the server keeps its data.
+    /// Returns the folder of the server's data.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder().join("data")
     }
 
-    /// Makes the folder for the data.
+    /// Creates the folder for the data.
     pub(crate) fn make_data(&self) -> Result<(), ServerError> {
         let data = self.data();
         fs::create_dir(&data).map_err(ServerError::io("make a folder for data"))?;
         self.account.own(&data)
     }
 
-    /// The id of the server's process, while it runs.
+    /// Returns the process id of the server while it runs.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// The end of what the server wrote.
+    /// Returns the end of the server's log.
     pub(crate) fn log(&self) -> String {
         let text = fs::read(self.log_path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -101,7 +102,8 @@ impl Instance {
         self.folder().join("log")
     }
 
-    /// A command whose words go to the log, as the account, in the folder.
+    /// Returns a command that runs as the account, in the folder, with its output appended to the
+    /// log.
     fn command(&self, program: &Path) -> Result<Command, ServerError> {
         let log = File::options().create(true).append(true).open(self.log_path());
         let log = log.map_err(ServerError::io("open a server's log"))?;
@@ -109,7 +111,8 @@ impl Instance {
         let mut command = Command::new(program);
         command.current_dir(self.folder()).process_group(0).stdout(log).stderr(again);
         self.account.run_as(&mut command);
-        // What the server says is read, and what it is told is on its command line.
+        // The output is parsed, so it must not be localized. Settings come from the command line
+        // only.
         command.env("LC_ALL", "C");
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG"))
         {
@@ -118,7 +121,7 @@ impl Instance {
         Ok(command)
     }
 
-    /// Runs a program to its end.
+    /// Runs a program and waits for it to exit.
     pub(crate) fn run(&self, program: &Path, args: &[&str]) -> Result<(), ServerError> {
         let mut command = self.command(program)?;
         let status = command.args(args).stdin(Stdio::null()).status();
@@ -130,8 +133,8 @@ impl Instance {
         }
     }
 
-    /// Starts the server and waits until it answers: this one, of which the process has the given
-    /// id, and not one that was faster to take the port. A server that does not answer is ended.
+    /// Starts the server and waits until it answers. The process id tells this server from another
+    /// one that took the port first. A server that does not answer is killed.
     pub(crate) fn launch(
         &mut self,
         program: &Path,
@@ -178,8 +181,8 @@ impl Instance {
         }
     }
 
-    /// As [`launch`](Self::launch), at an address it had before: somebody may still have the port
-    /// for a moment.
+    /// Launches the server like [`launch`](Self::launch), at its previous address. Retries while
+    /// another process still has the port.
     pub(crate) fn relaunch(
         &mut self,
         program: &Path,
@@ -195,7 +198,7 @@ impl Instance {
         }
     }
 
-    /// Whether the server has ended by itself.
+    /// Returns the exit status if the server has exited.
     fn ended(&mut self) -> Result<Option<ExitStatus>, ServerError> {
         let Some(child) = &mut self.child else { return Ok(None) };
         let status = child.try_wait().map_err(ServerError::io("look after a server"))?;
@@ -216,7 +219,7 @@ impl Instance {
         ServerError::NotReady { server: self.server, why, log: self.log() }
     }
 
-    /// Ends the server and every process of it by SIGKILL, and waits until they are gone.
+    /// Kills the server and all its processes with SIGKILL, and waits until they are gone.
     pub(crate) fn kill(&mut self) -> Result<(), ServerError> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
         let family = children(child.id());
@@ -224,8 +227,8 @@ impl Instance {
         family.iter().for_each(|id| signal(*id, Signal::KILL));
         self.keeper.forget();
         killed.and_then(|()| child.wait()).map_err(ServerError::io("kill a server"))?;
-        // Not ours to wait for: the system does so, but a server that finds one of the old
-        // processes does not start.
+        // The children are reaped by the operating system. The server does not start while one of
+        // them is left.
         let start = Instant::now();
         while family.iter().any(|id| runs(*id)) && start.elapsed() < PATIENCE {
             sleep(PAUSE);
@@ -233,7 +236,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Ends the server by a signal, and by SIGKILL if it does not.
+    /// Ends the server with a signal, and with SIGKILL if it does not exit in time.
     pub(crate) fn stop(&mut self, by: Signal) -> Result<(), ServerError> {
         let Some(id) = self.id() else { return Ok(()) };
         signal(id, by);
@@ -250,7 +253,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Nothing of it will be read again. The keeper removes the folder.
+        // The data are not read again, and the keeper removes the folder.
         let _gone = self.stop(self.quit);
     }
 }

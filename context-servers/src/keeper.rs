@@ -1,4 +1,4 @@
-//! Who ends a server and removes its folder when the owner is gone, however it went.
+//! The keeper: a shell that ends a server and removes its folder when the owning process is gone.
 
 use std::env;
 use std::fs;
@@ -12,11 +12,12 @@ use crate::error::ServerError;
 
 const SCRIPT: &str = include_str!("keeper.sh");
 
-/// A longer path leaves no room for a socket: the system takes 104 bytes on macOS, 108 on Linux.
+/// The maximum length of the path of a temporary folder. The path of a Unix socket is limited to
+/// 104 bytes on macOS and 108 on Linux.
 const LONGEST: usize = 60;
 
-/// A folder, and a shell that removes it, and before that ends the server it was told of. Dropping
-/// it waits until that is done.
+/// A folder, and a shell that ends the registered server and then removes the folder. Dropping the
+/// keeper waits until that is done.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     folder: PathBuf,
@@ -25,7 +26,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Makes a folder for an account, and its keeper, which ends a server by this signal.
+    /// Creates a folder for an account and starts its keeper, which ends a server with this signal.
     pub(crate) fn new(account: Account, signal: &str) -> Result<Self, ServerError> {
         let folder = tempfile::Builder::new().prefix("ctx-").tempdir_in(base(account));
         let folder = folder.map_err(ServerError::io("make a temporary folder"))?;
@@ -37,7 +38,7 @@ impl Keeper {
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // Ctrl-C is for the owner.
+            // Ctrl-C must reach the owner only.
             .process_group(0)
             .spawn()
             .map_err(ServerError::io("start the keeper, a shell"))?;
@@ -45,19 +46,19 @@ impl Keeper {
         Ok(Self { folder: folder.keep(), shell, pipe })
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Tells whom to end.
+    /// Registers the server process to end.
     pub(crate) fn keep(&mut self, server: u32) -> Result<(), ServerError> {
         self.tell(&format!("{server}\n")).map_err(ServerError::io("tell the keeper of a server"))
     }
 
-    /// Tells that there is nobody to end.
+    /// Clears the registered server.
     pub(crate) fn forget(&mut self) {
-        // A keeper that does not listen any more has nobody to end either.
+        // A keeper that has exited has no server to end either.
         let _gone = self.tell("\n");
     }
 
@@ -71,12 +72,13 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.pipe.take());
         let _status = self.shell.wait();
-        // It has done so, unless somebody killed it.
+        // The keeper has removed the folder already, unless it was killed.
         let _gone = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Where temporary folders are made: where the system says, if that is short and not only root's.
+/// Returns the parent of temporary folders: the system's, if its path is short and other accounts
+/// can use it, else `/tmp`.
 fn base(account: Account) -> PathBuf {
     let told = env::temp_dir();
     let usable = matches!(account, Account::Ours) && told.as_os_str().len() <= LONGEST;

@@ -1,9 +1,9 @@
 //! Real PostgreSQL and Redis servers for tests, and for tests only.
 //!
-//! A server listens on a port of 127.0.0.1 and on a socket, keeps its files in a folder of its own,
-//! and is gone with that folder when its value is dropped, or when the process that holds it ends
-//! in whatever way, `kill -9` included. It can be killed and started again where it was, which is
-//! how a store shows what it promises of crashes.
+//! A server listens on a port of 127.0.0.1 and on a Unix socket, and stores its files in its own
+//! folder. The server ends and the folder is removed when its value is dropped, or when the owning
+//! process ends in any way, including `kill -9`. A server can be killed and restarted with its
+//! files, which is how tests check what a store guarantees after crashes.
 //!
 //! ```no_run
 //! use context_servers::{Fsync, Postgres, PostgresOptions, Redis, RedisOptions};
@@ -19,27 +19,30 @@
 //! # Ok::<_, context_servers::ServerError>(())
 //! ```
 //!
-//! # Where the programs are looked for
+//! # Search order of the programs
 //!
 //! | order | PostgreSQL | Redis |
 //! |---|---|---|
-//! | a variable, a folder | `CONTEXT_PG_BIN` | `CONTEXT_REDIS_BIN` |
-//! | `PATH` | `initdb` beside `postgres` | `redis-server`, `valkey-server` |
-//! | packages of Debian | `/usr/lib/postgresql/<highest>/bin` | |
+//! | a folder in an environment variable | `CONTEXT_PG_BIN` | `CONTEXT_REDIS_BIN` |
+//! | `PATH` | `initdb` next to `postgres` | `redis-server`, `valkey-server` |
+//! | Debian packages | `/usr/lib/postgresql/<highest>/bin` | |
 //! | Homebrew | `opt/postgresql@<highest>/bin` | `opt/redis/bin`, `opt/valkey/bin` |
-//! | a cache, for what was unpacked by hand | `~/.cache/context-servers/postgresql/bin` | `~/.cache/context-servers/redis/bin` |
+//! | a cache, for programs unpacked by hand | `~/.cache/context-servers/postgresql/bin` | `~/.cache/context-servers/redis/bin` |
 //!
-//! Called by root, servers run as the user `postgres`, or `nobody`.
+//! If the caller is root, servers run as the user `postgres`, or `nobody`.
 //!
-//! # How a server ends with its owner
+//! # Ending a server with its owner
 //!
-//! Each has a keeper: a small shell that holds the reading end of a pipe. The system closes the
-//! other end when the owner dies, and the keeper then ends the server and removes the folder. The
-//! signal that Linux can send on a parent's death was not taken: it is sent when the *thread* ends
-//! that started the server, which in a test program is the first test's.
+//! Each server has a keeper: a small shell that holds the read end of a pipe. The operating system
+//! closes the write end when the owner dies. The keeper then ends the server and removes the
+//! folder. The signal that Linux can send on a parent's death (`PR_SET_PDEATHSIG`) is not used: it
+//! is sent when the *thread* that started the server ends, which in a test program is the thread of
+//! the first test.
 //!
-//! What this crate does not do: install anything, fetch anything, run on Windows, or anything that
-//! is safe beside somebody who must not read the data: whoever is on the machine may connect.
+//! # Limits
+//!
+//! This crate does not install or download anything, and does not run on Windows. It does not
+//! protect the data from other users of the machine: any local user may connect.
 
 mod account;
 mod cluster;

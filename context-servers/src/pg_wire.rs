@@ -1,5 +1,4 @@
-//! As much of PostgreSQL's protocol as it takes to ask whether it is there and to have a statement
-//! run.
+//! A minimal client of the PostgreSQL protocol, which checks a server and runs statements.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -11,14 +10,14 @@ const SERVER: &str = "PostgreSQL";
 /// Version 3.0.
 const PROTOCOL: i32 = 196_608;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// No answer to what is asked here is longer.
+/// The maximum length of a message. The statements used here have shorter replies.
 const LONGEST: usize = 1 << 20;
 
 /// A connection.
 pub(crate) struct Session(TcpStream);
 
 impl Session {
-    /// Connects, as a user who needs no password.
+    /// Connects as a user who needs no password.
     pub(crate) fn open(
         address: SocketAddrV4,
         user: &str,
@@ -44,7 +43,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Runs statements that give no rows.
+    /// Runs statements that return no rows.
     pub(crate) fn execute(&mut self, sql: &str) -> Result<(), ServerError> {
         let mut body = sql.as_bytes().to_vec();
         body.push(0);
@@ -61,14 +60,14 @@ impl Session {
         self.0.write_all(&message)
     }
 
-    /// Reads up to where the server waits for the next statement, or gives up. The inner error is
-    /// what it says.
+    /// Reads until the server is ready for the next statement or closes the connection. The inner
+    /// error is an error message of the server.
     fn answer(&mut self) -> io::Result<Result<(), String>> {
         let mut said = Ok(());
         loop {
             let mut head = [0; 5];
             match self.0.read_exact(&mut head) {
-                // A connection that is refused is closed behind the words.
+                // The server sends an error and closes the connection that it refuses.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && said.is_err() => {
                     return Ok(said);
                 }
@@ -94,7 +93,7 @@ impl Session {
     }
 }
 
-/// The field `M` of an error: what a person reads.
+/// Returns the field `M` of an error: the message for people.
 fn message(fields: &[u8]) -> String {
     let text = fields.split(|byte| *byte == 0).find_map(|field| field.strip_prefix(b"M"));
     String::from_utf8_lossy(text.unwrap_or(b"no message")).into_owned()

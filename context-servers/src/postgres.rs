@@ -14,31 +14,31 @@ use crate::{port, programs};
 const SERVER: &str = "PostgreSQL";
 /// The superuser, who needs no password.
 const USER: &str = "ctx";
-/// Ends the server and its processes at once: the data are about to be removed.
+/// The signal that ends the server and its processes immediately. Used before the data are removed.
 const QUIT: (Signal, &str) = (Signal::QUIT, "QUIT");
-/// Ends it behind a checkpoint, without waiting for clients.
+/// The signal that ends the server after a checkpoint, without waiting for clients.
 const FAST: Signal = Signal::INT;
-/// How many ports are tried.
+/// The number of ports to try.
 const TRIES: usize = 10;
 
-/// How a PostgreSQL server is started.
+/// The options for starting a PostgreSQL server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PostgresOptions {
-    /// Whether a commit waits until it is on the disk. Without, tests are faster, and what was
-    /// committed last is lost when the server is killed.
+    /// Whether a commit waits until it is on disk. Without this, tests are faster, but the last
+    /// commits are lost when the server is killed.
     pub durable: bool,
-    /// Further settings, as in `postgresql.conf`. Those that come later win.
+    /// Further settings, as in `postgresql.conf`. Later ones override earlier ones.
     pub settings: Vec<(String, String)>,
 }
 
 impl PostgresOptions {
-    /// A server that is fast and not durable.
+    /// Returns the options of a server that is fast and not durable.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether a commit waits until it is on the disk.
+    /// Sets whether a commit waits until it is on disk.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
         self
@@ -51,7 +51,7 @@ impl PostgresOptions {
     }
 }
 
-/// A PostgreSQL server of our own. Dropping it ends it and removes its data.
+/// A private PostgreSQL server. Dropping it ends the server and removes its data.
 #[derive(Debug)]
 pub struct Postgres {
     instance: Instance,
@@ -61,31 +61,31 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The folder of the programs that [`start`](Self::start) would use.
+    /// Returns the folder of the programs that [`start`](Self::start) would use.
     ///
     /// # Errors
     ///
-    /// [`ServerError::NotInstalled`], which says what to run.
+    /// [`ServerError::NotInstalled`], which names the installation command.
     pub fn programs() -> Result<PathBuf, ServerError> {
         programs::postgres()
     }
 
-    /// The version of those programs, such as `15.20`.
+    /// Returns the version of those programs, such as `15.20`.
     ///
     /// # Errors
     ///
-    /// If there are none, or they cannot be run.
+    /// If the programs are missing or cannot be run.
     pub fn version() -> Result<String, ServerError> {
         programs::version(&Self::programs()?.join("postgres"), "PostgreSQL)")
     }
 
-    /// Makes a data folder, starts a server in it and waits until it answers; takes about two
+    /// Initializes a data folder, starts a server in it and waits until it answers. Takes about two
     /// seconds.
     ///
     /// # Errors
     ///
-    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then
-    /// holds the end of the log.
+    /// If the server is not installed, does not start, or does not answer within 30 seconds. In the
+    /// last two cases, the error contains the end of the log.
     pub fn start(options: PostgresOptions) -> Result<Self, ServerError> {
         let programs = Self::programs()?;
         let instance = Instance::new(SERVER, QUIT)?;
@@ -117,7 +117,8 @@ impl Postgres {
         let fixed = [
             ("listen_addresses", "127.0.0.1"),
             ("max_connections", "300"),
-            // In the folder, and so gone with it even if the server is killed.
+            // Shared memory as files in the folder, which are removed with it even if the server is
+            // killed.
             ("dynamic_shared_memory_type", "mmap"),
             ("timezone", "UTC"),
             ("log_timezone", "UTC"),
@@ -132,55 +133,55 @@ impl Postgres {
         args
     }
 
-    /// Where it listens; a proxy may stand in front of it.
+    /// Returns the TCP address of the server. Tests may put a proxy in front of it.
     pub fn address(&self) -> SocketAddrV4 {
         port::address(self.port)
     }
 
-    /// The address of a database, over TCP: `postgres://ctx@127.0.0.1:PORT/DATABASE`. There is
-    /// always one called `postgres`.
+    /// Returns the URL of a database over TCP: `postgres://ctx@127.0.0.1:PORT/DATABASE`. The
+    /// database `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://{USER}@{}/{}", self.address(), escaped(database))
     }
 
-    /// The address of a database over a socket, which is faster.
+    /// Returns the URL of a database over the Unix socket, which is faster.
     pub fn socket_url(&self, database: &str) -> String {
         let folder = escaped(&self.instance.folder().display().to_string());
         format!("postgres://{USER}@localhost:{}/{}?host={folder}", self.port, escaped(database))
     }
 
-    /// Makes an empty database.
+    /// Creates an empty database.
     ///
     /// # Errors
     ///
-    /// If there is one of this name, or the server does not run.
+    /// If a database of this name exists, or the server does not run.
     pub fn create_database(&self, name: &str) -> Result<(), ServerError> {
         let name = name.replace('"', "\"\"");
         Session::open(self.address(), USER, "postgres")?
             .execute(&format!("CREATE DATABASE \"{name}\""))
     }
 
-    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. The data
+    /// Kills the server and all its processes with SIGKILL, and waits until they are gone. The data
     /// stay as they are.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the operating system refuses.
     pub fn kill(&mut self) -> Result<(), ServerError> {
         self.instance.kill()
     }
 
-    /// Ends the server in order. The data stay.
+    /// Shuts the server down cleanly. The data stay.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the operating system refuses.
     pub fn stop(&mut self) -> Result<(), ServerError> {
         self.instance.stop(FAST)
     }
 
-    /// Starts the server with the same data at the same address, after it was killed or stopped;
-    /// one that runs is stopped before.
+    /// Restarts the server with the same data at the same address, after it was killed or stopped.
+    /// A running server is stopped first.
     ///
     /// # Errors
     ///
@@ -191,24 +192,24 @@ impl Postgres {
         self.instance.relaunch(&self.programs.join("postgres"), &args, answers)
     }
 
-    /// The id of the server's first process, while it runs.
+    /// Returns the id of the server's main process while it runs.
     pub fn id(&self) -> Option<u32> {
         self.instance.id()
     }
 
-    /// Where all its files are.
+    /// Returns the folder of all its files.
     pub fn folder(&self) -> &Path {
         self.instance.folder()
     }
 
-    /// The last lines the server wrote.
+    /// Returns the last lines of the server's log.
     pub fn log(&self) -> String {
         self.instance.log()
     }
 }
 
-/// Asks a server whether it is there. Its file of state says that it has the port; that it talks,
-/// only talking says.
+/// Returns a function that checks whether the server answers. The state file says whether the
+/// process owns the port. Only a connection proves that the server answers.
 fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), ServerError> {
     move |id| {
         let path = data.join("postmaster.pid");
@@ -227,7 +228,7 @@ fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), S
     }
 }
 
-/// A part of a URL.
+/// Percent-encodes a part of a URL.
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'.' => {

@@ -1,11 +1,11 @@
-//! Processes of the system: whose children they are, and signals to them.
+//! Processes of the operating system: their children, and signals to them.
 
 use std::fs;
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// The processes that this one has started and not waited for.
+/// Returns the children of a process that have not been waited for.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     match fs::read_dir("/proc") {
         Ok(entries) => {
@@ -17,13 +17,13 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
     }
 }
 
-/// Whether a process runs. One that ended and that nobody has waited for does not.
+/// Whether a process runs. A zombie does not run.
 pub(crate) fn runs(id: u32) -> bool {
     let there = pid(id).is_some_and(|pid| test_kill_process(pid).is_ok());
     there && !stat(id).is_some_and(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
-/// Sends a signal; whoever is gone does not get it.
+/// Sends a signal. Ignores a process that is gone.
 pub(crate) fn signal(id: u32, signal: Signal) {
     if let Some(pid) = pid(id) {
         let _gone = kill_process(pid, signal);
@@ -34,14 +34,15 @@ fn pid(id: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(id).ok()?)
 }
 
-/// A process's state and parent, from `id (name) state parent …`; a name may hold anything.
+/// Returns the state and the parent of a process, from `id (name) state parent …`. The name may
+/// contain any characters.
 fn stat(id: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-/// The same where there is no `/proc`.
+/// Returns the children of a process where there is no `/proc`.
 fn listed(parent: u32) -> Vec<u32> {
     let Ok(output) = Command::new("ps").args(["-A", "-o", "pid=", "-o", "ppid="]).output() else {
         return Vec::new();

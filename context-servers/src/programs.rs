@@ -1,4 +1,4 @@
-//! Where the servers' programs are.
+//! The search for the programs of the servers.
 
 use std::env;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::error::ServerError;
 
 const PREFIXES: [&str; 2] = ["/opt/homebrew/opt", "/usr/local/opt"];
 
-/// The folder of `initdb` and `postgres`.
+/// Returns the folder of `initdb` and `postgres`.
 pub(crate) fn postgres() -> Result<PathBuf, ServerError> {
     let mut folders = named("CONTEXT_PG_BIN");
     folders.extend(path());
@@ -21,7 +21,7 @@ pub(crate) fn postgres() -> Result<PathBuf, ServerError> {
         .iter()
         .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file());
     match found {
-        // Debian's links on PATH lead to a folder that has the other programs as well.
+        // The links of Debian on PATH lead to a folder that has the other programs, too.
         Some(folder) => {
             let program = folder.join("postgres");
             let real = fs::canonicalize(&program).unwrap_or(program);
@@ -35,7 +35,7 @@ pub(crate) fn postgres() -> Result<PathBuf, ServerError> {
     }
 }
 
-/// The program `redis-server`, or what took its place.
+/// Returns the program `redis-server` or a replacement of it.
 pub(crate) fn redis() -> Result<PathBuf, ServerError> {
     let mut folders = named("CONTEXT_REDIS_BIN");
     folders.extend(path());
@@ -50,7 +50,7 @@ pub(crate) fn redis() -> Result<PathBuf, ServerError> {
     found.ok_or(ServerError::NotInstalled { program: "redis-server", searched: folders })
 }
 
-/// The version a program tells: the first number behind the given word.
+/// Returns the version that a program prints: the first number after `behind`.
 pub(crate) fn version(program: &Path, behind: &str) -> Result<String, ServerError> {
     let output = Command::new(program).arg("--version").output();
     let output = output.map_err(ServerError::io(format!("run {}", program.display())))?;
@@ -64,7 +64,7 @@ pub(crate) fn version(program: &Path, behind: &str) -> Result<String, ServerErro
     Ok(number.unwrap_or_default())
 }
 
-/// The folder a variable names; of a program it names, the folder.
+/// Returns the folder that a variable names, or the folder of the program that it names.
 fn named(variable: &str) -> Vec<PathBuf> {
     let value = env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = |path: PathBuf| {
@@ -78,7 +78,7 @@ fn path() -> Vec<PathBuf> {
     env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
-/// `<prefix><number>/bin` in a folder, the highest number first.
+/// Returns the folders `<prefix><number>/bin` in a folder, the highest number first.
 fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let number = |name: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();

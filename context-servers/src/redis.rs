@@ -12,39 +12,40 @@ use crate::{port, programs};
 
 const SERVER: &str = "Redis";
 const TERM: (Signal, &str) = (Signal::TERM, "TERM");
-/// How many ports are tried.
+/// The number of ports to try.
 const TRIES: usize = 10;
 
-/// When what was written is on the disk.
+/// The time at which writes reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fsync {
-    /// Before each answer: what was acknowledged outlives a loss of power.
+    /// Before each reply: acknowledged writes survive a power loss.
     Always,
     /// Once a second.
     EverySecond,
-    /// When the system likes: what was acknowledged outlives the server's process.
+    /// When the operating system decides: acknowledged writes survive the end of the server
+    /// process.
     No,
 }
 
-/// How a Redis server is started.
+/// The options for starting a Redis server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisOptions {
-    /// Whether every write is appended to a file, and when that is on the disk. Without, the data
-    /// end with the process.
+    /// Whether every write is appended to a file, and when the file is synced. If `None`, the data
+    /// are lost when the process ends.
     pub append_only: Option<Fsync>,
-    /// Further settings, as in `redis.conf`. Those that come later win.
+    /// Further settings, as in `redis.conf`. Later ones override earlier ones.
     pub settings: Vec<(String, String)>,
 }
 
 impl RedisOptions {
-    /// A server that keeps nothing.
+    /// Returns the options of a server that persists nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Has every write appended to a file.
+    /// Appends every write to a file.
     pub fn append_only(mut self, fsync: Fsync) -> Self {
         self.append_only = Some(fsync);
         self
@@ -57,7 +58,7 @@ impl RedisOptions {
     }
 }
 
-/// A Redis server of our own. Dropping it ends it and removes its data.
+/// A private Redis server. Dropping it ends the server and removes its data.
 #[derive(Debug)]
 pub struct Redis {
     instance: Instance,
@@ -67,30 +68,30 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// The program that [`start`](Self::start) would use.
+    /// Returns the program that [`start`](Self::start) would use.
     ///
     /// # Errors
     ///
-    /// [`ServerError::NotInstalled`], which says what to run.
+    /// [`ServerError::NotInstalled`], which names the installation command.
     pub fn program() -> Result<PathBuf, ServerError> {
         programs::redis()
     }
 
-    /// The version of that program, such as `7.0.15`.
+    /// Returns the version of that program, such as `7.0.15`.
     ///
     /// # Errors
     ///
-    /// If there is none, or it cannot be run.
+    /// If the program is missing or cannot be run.
     pub fn version() -> Result<String, ServerError> {
         programs::version(&Self::program()?, "v=")
     }
 
-    /// Starts a server in a folder of its own and waits until it answers.
+    /// Starts a server in its own folder and waits until it answers.
     ///
     /// # Errors
     ///
-    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then
-    /// holds the end of the log.
+    /// If the server is not installed, does not start, or does not answer within 30 seconds. In the
+    /// last two cases, the error contains the end of the log.
     pub fn start(options: RedisOptions) -> Result<Self, ServerError> {
         let program = Self::program()?;
         let instance = Instance::new(SERVER, TERM)?;
@@ -142,42 +143,42 @@ impl Redis {
         self.instance.folder().join("redis.sock")
     }
 
-    /// Where it listens; a proxy may stand in front of it.
+    /// Returns the TCP address of the server. Tests may put a proxy in front of it.
     pub fn address(&self) -> SocketAddrV4 {
         port::address(self.port)
     }
 
-    /// Its address, over TCP: `redis://127.0.0.1:PORT`.
+    /// Returns the URL over TCP: `redis://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
 
-    /// Its address over a socket, which is faster: `redis+unix:///…`.
+    /// Returns the URL over the Unix socket, which is faster: `redis+unix:///…`.
     pub fn socket_url(&self) -> String {
         format!("redis+unix://{}", self.socket().display())
     }
 
-    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. What is
-    /// in its files stays as it is.
+    /// Kills the server and all its processes with SIGKILL, and waits until they are gone. The
+    /// files stay as they are.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the operating system refuses.
     pub fn kill(&mut self) -> Result<(), ServerError> {
         self.instance.kill()
     }
 
-    /// Ends the server in order. What is in its files stays.
+    /// Shuts the server down cleanly. The files stay.
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// If the operating system refuses.
     pub fn stop(&mut self) -> Result<(), ServerError> {
         self.instance.stop(TERM.0)
     }
 
-    /// Starts the server with the same files at the same address, after it was killed or stopped;
-    /// one that runs is stopped before.
+    /// Restarts the server with the same files at the same address, after it was killed or stopped.
+    /// A running server is stopped first.
     ///
     /// # Errors
     ///
@@ -188,24 +189,24 @@ impl Redis {
         self.instance.relaunch(&self.program, &args, |id| answers(address, id))
     }
 
-    /// The id of the server's process, while it runs.
+    /// Returns the process id of the server while it runs.
     pub fn id(&self) -> Option<u32> {
         self.instance.id()
     }
 
-    /// Where all its files are.
+    /// Returns the folder of all its files.
     pub fn folder(&self) -> &Path {
         self.instance.folder()
     }
 
-    /// The last lines the server wrote.
+    /// Returns the last lines of the server's log.
     pub fn log(&self) -> String {
         self.instance.log()
     }
 }
 
-/// Asks the server of a process whether it is there. One that still reads its file says so instead
-/// of answering.
+/// Checks that the server answers and is the process with this id. A server that still loads its
+/// file replies with an error.
 fn answers(address: SocketAddrV4, id: u32) -> Result<(), ServerError> {
     let mut session = Session::open(address)?;
     session.command(&["PING"])?;

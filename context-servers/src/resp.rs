@@ -1,4 +1,4 @@
-//! As much of Redis' protocol as it takes to ask whether it is there and to form a cluster.
+//! A minimal client of the Redis protocol, which checks a server and forms a cluster.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -8,14 +8,14 @@ use crate::error::ServerError;
 
 const SERVER: &str = "Redis";
 const PATIENCE: Duration = Duration::from_secs(30);
-/// No answer to what is asked here is longer.
+/// The maximum length of a message. The statements used here have shorter replies.
 const LONGEST: usize = 1 << 20;
 
 /// A connection.
 pub(crate) struct Session(BufReader<TcpStream>);
 
 impl Session {
-    /// Connects.
+    /// Connects to a server.
     pub(crate) fn open(address: SocketAddrV4) -> Result<Self, ServerError> {
         let connect = || -> io::Result<TcpStream> {
             let stream = TcpStream::connect_timeout(&address.into(), PATIENCE)?;
@@ -26,7 +26,7 @@ impl Session {
         Ok(Self(BufReader::new(connect().map_err(ServerError::io("connect to Redis"))?)))
     }
 
-    /// Sends a command whose answer is a word, a number or a text.
+    /// Sends a command whose reply is a status, a number or a text.
     pub(crate) fn command<A: AsRef<str>>(&mut self, words: &[A]) -> Result<String, ServerError> {
         let answer = self
             .send(words)
@@ -46,7 +46,7 @@ impl Session {
         self.0.get_mut().write_all(text.as_bytes())
     }
 
-    /// The inner error is what the server says.
+    /// Reads a reply. The inner error is an error reply of the server.
     fn answer(&mut self) -> io::Result<Result<String, String>> {
         let mut line = String::new();
         if self.0.read_line(&mut line)? == 0 {

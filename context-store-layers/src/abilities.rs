@@ -42,7 +42,7 @@ impl Abilities for dyn Store {
     }
 }
 
-/// Only reached by a store that has lost an ability it had.
+/// Returns an error for a store that lost an ability it had. Not reachable otherwise.
 fn lacks(operation: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, operation, "the store inside has no such ability")
 }

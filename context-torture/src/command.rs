@@ -1,4 +1,4 @@
-//! The command: run in this process, or as a whole process with limits.
+//! Running the command, in this process or as a child process with limits.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a command may take that has little to do.
+/// The time limit of a command with little work.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Whether its exit status is 0.
+    /// Whether the exit status is 0.
     pub succeeded: bool,
-    /// Why that is no way to end: a panic, a signal, no end.
+    /// The reason why the command did not end properly: a panic, a signal, a timeout.
     pub fault: Option<String>,
     /// Standard output.
     pub out: Vec<u8>,
@@ -26,12 +26,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Standard error as text.
+    /// Returns standard error as text.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.err).into_owned()
     }
 
-    /// Whether it ended as a command may.
+    /// Checks that the command ended properly.
     pub fn sound(&self) -> Result<(), String> {
         match &self.fault {
             Some(fault) => Err(format!("{fault}: {}", self.err())),
@@ -61,7 +61,7 @@ impl Write for Shared {
     }
 }
 
-/// The arguments of a command on a SQLite store.
+/// Returns the arguments of a command on a SQLite store.
 pub fn on(store: &Path, args: &[&str]) -> Vec<OsString> {
     let url = format!("sqlite:{}", store.display());
     let store = ["context", "--store", url.as_str()].map(OsString::from);
@@ -78,8 +78,8 @@ pub fn inside(args: Vec<OsString>) -> Ran {
     Ran { succeeded, fault, out: out.take(), err: err.take() }
 }
 
-/// The program of the command: the one that `CONTEXT_TORTURE_COMMAND` names, else this program,
-/// which begins with the same code if it is told so.
+/// Returns the program of the command: the one that `CONTEXT_TORTURE_COMMAND` names, or else this
+/// program, which runs the same code when its first argument is `context`.
 pub fn process(args: &[OsString]) -> io::Result<Command> {
     let mut command = match std::env::var_os("CONTEXT_TORTURE_COMMAND") {
         Some(program) => Command::new(program),
@@ -96,7 +96,7 @@ pub fn process(args: &[OsString]) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Runs a command as a process that must end in time.
+/// Runs a command as a child process with a time limit.
 pub fn outside(args: &[OsString], folder: &Path, limit: Duration) -> Ran {
     let run = || -> io::Result<Ran> {
         let mut command = process(args)?;
@@ -111,14 +111,14 @@ pub fn outside(args: &[OsString], folder: &Path, limit: Duration) -> Ran {
     })
 }
 
-/// Waits until a process ends, or ends it.
+/// Waits until a process exits, or kills it at the time limit.
 pub fn wait(mut command: Command, limit: Duration) -> io::Result<Ran> {
     let mut child = command.spawn()?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let read = |from: Option<Box<dyn Read + Send>>| {
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            // What was said until then is what there is.
+            // After an error, keep what was read so far.
             let _ = from.map(|mut from| from.read_to_end(&mut bytes));
             bytes
         })

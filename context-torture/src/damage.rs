@@ -1,12 +1,11 @@
-//! What happens to bytes that are kept: bits turn, bytes are overwritten, pages change places or
-//! are empty, ends are lost.
+//! Damage to stored bytes: flipped bits, overwritten bytes, swapped or zeroed pages, truncation.
 
 use crate::random::Random;
 
-/// What SQLite writes at once, in bytes.
+/// The page size of SQLite, in bytes.
 const PAGE: usize = 4096;
 
-/// Damages bytes that pages are made of, and says how.
+/// Damages bytes that consist of pages. Returns a description of the damage.
 pub fn pages(bytes: &mut Vec<u8>, random: &mut Random) -> String {
     let count = bytes.len() / PAGE;
     match random.below(6) {
@@ -26,7 +25,7 @@ pub fn pages(bytes: &mut Vec<u8>, random: &mut Random) -> String {
     }
 }
 
-/// Damages any bytes, and says how.
+/// Damages any bytes. Returns a description of the damage.
 pub fn text(bytes: &mut Vec<u8>, random: &mut Random) -> String {
     if bytes.is_empty() {
         return "nothing to damage".to_owned();

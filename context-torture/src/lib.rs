@@ -1,10 +1,10 @@
-//! What nobody should do to the `context` command, done to it: files damaged, writers killed, disks
-//! filled, names and documents that are hostile. `cargo xtask torture` runs it.
+//! Torture tests of the `context` command: damaged files, killed writers, full disks, hostile names
+//! and documents. `cargo xtask torture` runs them.
 //!
-//! A part is a function in [`parts`]; its checks are numbered, and each is made of the seed and its
-//! number alone, so that one can be repeated. Most commands run in this process, many to a second.
-//! A worker is a process that does a range of checks under a limit of memory; it says a line for
-//! each, and one that says nothing for too long hangs.
+//! A part is a function in [`parts`]. Its checks are numbered. Each check depends only on the seed
+//! and its number, so that it can be repeated alone. Most commands run in this process, many per
+//! second. A worker is a process that runs a range of checks under a memory limit. It prints a line
+//! per check, and counts as hanging if it prints nothing for too long.
 
 pub mod command;
 pub mod damage;

@@ -1,4 +1,4 @@
-//! The program of `cargo xtask torture`.
+//! The program that `cargo xtask torture` runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::ffi::OsString;
@@ -13,19 +13,19 @@ use context_torture::settings::{Scale, Settings};
 use context_torture::tally::Tally;
 use context_torture::worker::limit_memory;
 
-/// Damages files, kills writers, fills disks and lies, and says what does not hold.
+/// Damages files, kills writers, fills disks and passes hostile input, and reports what fails
 #[derive(Debug, Parser)]
 struct Args {
-    /// Where random checks begin [default: another one each time]
+    /// The seed of random checks [default: a new one each time]
     #[arg(long)]
     seed: Option<u64>,
-    /// Only these parts; may be repeated
+    /// Run only these parts; may be repeated
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
-    /// How long it may take
+    /// The approximate duration of the run
     #[arg(long, value_enum, default_value = "minutes")]
     scale: Scale,
-    /// How many checks of what is repeated [default: as the scale says]
+    /// The number of checks of repeated kinds [default: depends on the scale]
     #[arg(long, value_name = "N")]
     checks: Option<u64>,
     /// List the parts
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Standard error, wherever it is written to.
+/// Standard error as a cloneable writer.
 #[derive(Clone)]
 struct Beside;
 
@@ -71,7 +71,7 @@ fn ended(result: Result<bool>) -> ExitCode {
     }
 }
 
-/// `work PART SEED FROM TO`.
+/// Runs `work PART SEED FROM TO`.
 fn worker(args: &[OsString]) -> Result<bool> {
     limit_memory();
     let text =
@@ -101,7 +101,7 @@ fn run(args: &Args) -> Result<bool> {
         .filter(|part| args.only.is_empty() || args.only.iter().any(|name| name == part.name))
     {
         let begun = Instant::now();
-        // A part that cannot run has failed; the others still may.
+        // A part that cannot run has failed. The other parts still run.
         let tally = (part.run)(&settings).unwrap_or_else(|error| Tally {
             failed: vec![format!("{}: {error:#}", part.name)],
             ..Tally::default()

@@ -1,4 +1,4 @@
-//! The parts: each a table of checks, or checks that are made of numbers.
+//! The parts. Each is a table of checks, or a series of numbered checks.
 
 mod damage;
 mod disk;
@@ -16,18 +16,18 @@ use anyhow::{Result, bail};
 use crate::settings::Settings;
 use crate::tally::Tally;
 
-/// What can be asked for.
+/// A part that can be selected.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it does.
+    /// A description.
     pub about: &'static str,
-    /// Does it.
+    /// The function that runs the part.
     pub run: fn(&Settings) -> Result<Tally>,
 }
 
-/// All parts, the quick ones first.
+/// All parts. The quick ones come first.
 pub const PARTS: [Part; 8] = [
     Part {
         name: "urls",
@@ -63,7 +63,7 @@ pub const PARTS: [Part; 8] = [
     },
 ];
 
-/// Does a range of the numbered checks of a part, in this process.
+/// Runs a range of the numbered checks of a part in this process.
 pub fn work(part: &str, seed: u64, range: Range<u64>) -> Result<()> {
     match part {
         "damage" => damage::work(seed, range),

@@ -1,18 +1,18 @@
-//! Numbers that look random and are the same for the same seed.
+//! Pseudorandom numbers, the same for the same seed.
 
-/// A generator after SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of one check of a run.
+    /// Creates the generator for one check of a run.
     pub fn of(seed: u64, check: u64) -> Self {
         let mut random = Self(seed ^ check.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let _ = random.number();
         random
     }
 
-    /// Any number.
+    /// Returns a random 64-bit number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -21,18 +21,18 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below another, 0 where there is none.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.number() % (end.max(1) as u64)).unwrap_or_default()
     }
 
-    /// One of these.
+    /// Returns a random element.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 }
 
-/// A seed that is another one each time.
+/// Returns a different seed on each call.
 pub fn fresh() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish() >> 16

@@ -1,4 +1,4 @@
-//! A store with every kind of content, and the commands that look at it.
+//! A store with every kind of content, and the commands that read it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 
 use crate::command::{Ran, inside, on};
 
-/// A user whose chats these are: the one the command takes if none is named.
+/// The owner of the chats, and the default user of the command.
 const USER: &str = "local";
 const REPORT: &str = "A report that was too long for its message. Pay 100 to Ines.\n";
 
-/// All that a file of JSON Lines takes.
+/// An export of everything that JSON Lines can hold.
 pub const EXPORT: &str = "export --all --to jsonl --without rounds,memories,streams";
 
-/// A store in a file, and its content elsewhere.
+/// A store in a file, with an export of its content.
 #[derive(Debug)]
 pub struct Scene {
     /// The database.
     pub store: PathBuf,
-    /// All its chats as JSON Lines.
+    /// All chats as JSON Lines.
     pub lines: Vec<u8>,
 }
 
 impl Scene {
-    /// Makes a store in a folder.
+    /// Creates a store in a folder.
     pub fn new(folder: &Path) -> Result<Self> {
         let store = folder.join("sound.db");
         let said = |args: &[&str]| -> Result<Ran> {
@@ -58,7 +58,7 @@ impl Scene {
         let _ = said(&["memory", "add", "--fact", "venue", "costs", "4200"])?;
         beside(&store)?;
         let lines = said(&EXPORT.split(' ').collect::<Vec<_>>())?.out;
-        // Nothing may stand beside the file that copies would lack.
+        // No WAL file may remain next to the database, since copies would lack it.
         let _ = said(&["verify"])?;
         let copy = folder.join("whole.db");
         let _ = said(&["backup", &copy.display().to_string()])?;
@@ -70,7 +70,7 @@ impl Scene {
     }
 }
 
-/// What commands cannot make: blobs and streams.
+/// Adds content that commands cannot create: blobs and streams.
 fn beside(store: &Path) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -91,7 +91,7 @@ fn beside(store: &Path) -> Result<()> {
     })
 }
 
-/// A conversation with calls, for two rounds.
+/// Returns a conversation with calls, enough for two rounds.
 fn messages(chat: &str) -> Value {
     let call = |id: &str, name: &str| {
         json!({"id": id, "type": "function",
@@ -113,8 +113,8 @@ fn messages(chat: &str) -> Value {
     Value::Array(all)
 }
 
-/// The commands that look, and what they say of a store with the content of [`Scene`]. None of them
-/// is about time.
+/// Returns the read commands for a store with the content of [`Scene`]. The output of none depends
+/// on the time.
 pub fn looks() -> Vec<Vec<String>> {
     let blob = BlobId::of(REPORT.as_bytes()).to_string();
     let lines = [
@@ -148,7 +148,7 @@ pub fn looks() -> Vec<Vec<String>> {
     all
 }
 
-/// What a look says of a store.
+/// Runs a read command on a store.
 pub fn look(store: &Path, args: &[String]) -> Ran {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     inside(on(store, &args))

@@ -1,29 +1,30 @@
-//! How much is asked.
+//! The settings of a run.
 
-/// How long a run may take, about.
+/// The approximate duration of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scale {
-    /// As a part of the ordinary tests.
+    /// For the ordinary tests
     Seconds,
-    /// By hand.
+    /// For a run by hand
     Minutes,
-    /// Over night.
+    /// For a run over night
     Hours,
 }
 
-/// What every part is told.
+/// The settings of a run, which every part gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Where random checks begin.
+    /// The seed of random checks.
     pub seed: u64,
-    /// How long it may take.
+    /// The duration of the run.
     pub scale: Scale,
-    /// How many checks of what is repeated; else the scale says so.
+    /// The number of checks of repeated kinds. `None` leaves it to the scale.
     pub checks: Option<u64>,
 }
 
 impl Settings {
-    /// How many checks of what is repeated, for seconds, minutes and hours.
+    /// Returns the number of checks of a repeated kind, given the numbers for seconds, minutes and
+    /// hours.
     pub fn checks(&self, [seconds, minutes, hours]: [u64; 3]) -> u64 {
         self.checks.unwrap_or(match self.scale {
             Scale::Seconds => seconds,

@@ -1,4 +1,4 @@
-//! Every command there is, by the table that the command's own tests hold against the parser.
+//! Every subcommand, from the table that the command's own tests compare with the parser.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ mod command_table;
 
 pub(crate) use command_table::{COMMANDS, Use};
 
-/// The words of a line of the table, with this store and this file of messages in place of those it
-/// names. What it writes beside the store goes into a folder.
+/// Returns the words of a line of the table, with the store and the file of messages replaced by
+/// the given ones. Other output files go into the folder `elsewhere`.
 pub(crate) fn filled(line: &str, store: &str, file: &str, elsewhere: &Path) -> Vec<String> {
     let new = elsewhere.join("new.db").display().to_string();
     let word = |word: &str| match word {
@@ -19,7 +19,7 @@ pub(crate) fn filled(line: &str, store: &str, file: &str, elsewhere: &Path) -> V
         word => word.to_owned(),
     };
     let mut all: Vec<_> = line.split(' ').map(word).collect();
-    // Nobody answers questions here.
+    // There is no one to answer a question.
     if line.starts_with("delete ") {
         all.push("--yes".to_owned());
     }

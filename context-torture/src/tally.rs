@@ -1,23 +1,23 @@
-//! What came of checks.
+//! The results of checks.
 
 use std::fmt;
 
-/// How many failures of a part are printed.
+/// The maximum number of failures that are printed per part.
 const SHOWN: usize = 20;
 
-/// What came of the checks of a part.
+/// The results of the checks of a part.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// How many held.
+    /// The number of passed checks.
     pub passed: u64,
-    /// What did not, in words.
+    /// The failures, as texts.
     pub failed: Vec<String>,
-    /// Why checks were not made.
+    /// The reasons for skipped checks.
     pub skipped: Vec<String>,
 }
 
 impl Tally {
-    /// Counts a check; an error is a failure.
+    /// Counts a check. An error is a failure.
     pub fn count(&mut self, name: impl fmt::Display, result: Result<(), String>) {
         match result {
             Ok(()) => self.passed += 1,
@@ -25,12 +25,12 @@ impl Tally {
         }
     }
 
-    /// Says that something could not be asked.
+    /// Records a skipped check with its reason.
     pub fn skip(&mut self, why: impl Into<String>) {
         self.skipped.push(why.into());
     }
 
-    /// Adds another.
+    /// Adds other results.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed.extend(other.failed);

@@ -1,5 +1,5 @@
-//! Workers: processes that do a range of checks each, so that a hang, a death or a greedy check
-//! costs itself.
+//! Workers: processes that run a range of checks each, so that a hang, a crash or a memory leak
+//! affects only one check.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -10,19 +10,19 @@ use std::time::Duration;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
-/// How long a worker may say nothing.
+/// The time after which a silent worker counts as hanging.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How much memory a process may have, in bytes of address space.
+/// The memory limit of a process, in bytes of address space.
 const MEMORY: u64 = 4 << 30;
 
 /// Limits the memory of this process.
 pub fn limit_memory() {
     use rustix::process::{Resource, Rlimit, setrlimit};
-    // Where that is not to be had, the limit of time is left.
+    // Where memory cannot be limited, the time limit remains.
     let _ = setrlimit(Resource::As, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) });
 }
 
-/// Does the checks of a range in this process and says a line for each.
+/// Runs the checks of a range in this process and prints a line for each.
 pub fn work(
     range: std::ops::Range<u64>,
     check: impl Fn(u64) -> Result<(), String>,
@@ -38,7 +38,7 @@ pub fn work(
     Ok(())
 }
 
-/// Has workers do so many checks of a part, two at a time.
+/// Distributes the checks of a part over workers, one per processor.
 pub fn share(part: &str, settings: &Settings, checks: u64) -> Tally {
     let workers = thread::available_parallelism().map_or(2, |n| n.get() as u64).min(checks.max(1));
     let each = checks.div_ceil(workers.max(1));
@@ -58,7 +58,7 @@ pub fn share(part: &str, settings: &Settings, checks: u64) -> Tally {
     all
 }
 
-/// Watches workers do a range: the next begins where one ended too early.
+/// Runs workers for a range. If one ends early, the next continues after the failed check.
 fn watch(part: &str, seed: u64, range: std::ops::Range<u64>) -> Tally {
     let mut tally = Tally::default();
     let mut next = range.start;
@@ -79,7 +79,7 @@ fn watch(part: &str, seed: u64, range: std::ops::Range<u64>) -> Tally {
     tally
 }
 
-/// Runs a worker to its end; the error is why it did not end as it should.
+/// Runs a worker until it exits. The error is the reason of an abnormal end.
 fn one(
     part: &str,
     seed: u64,
@@ -112,7 +112,7 @@ fn one(
             }
             Err(RecvTimeoutError::Disconnected) => break status(&mut child),
             Err(RecvTimeoutError::Timeout) => {
-                // A process that is gone already is what was wanted.
+                // The process may be gone already.
                 let _ = child.kill();
                 let _ = child.wait();
                 break Err(format!("hangs: no end within {} s", SILENCE.as_secs()));

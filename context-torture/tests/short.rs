@@ -1,4 +1,4 @@
-//! A short run of every part, so that none of them rots and what they ask holds.
+//! Checks that a short run of every part passes, so that none of them rots.
 
 use std::process::Command;
 

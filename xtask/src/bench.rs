@@ -1,9 +1,9 @@
-//! `cargo xtask bench`: what things cost: beside floors, in instructions, and beside other
-//! libraries.
+//! `cargo xtask bench`: costs compared with baselines, counted in instructions, and compared with
+//! other libraries.
 //!
-//! An area is one of the facade's measuring programs. What it measures, and against which floor, is
-//! that program's business. Two names are none: [`instructions`] counts what hot paths execute,
-//! [`peers`] races other libraries.
+//! An area is one of the facade's benchmarks. The benchmark defines its measurements and baselines.
+//! Two names are not areas of this kind: [`instructions`] counts the instructions of hot paths,
+//! [`peers`] compares other libraries.
 
 mod instructions;
 mod machine;
@@ -19,17 +19,17 @@ use crate::services::need::Need;
 use crate::services::start::Services;
 use crate::workspace::{FACADE, Workspace, targets};
 
-/// The area that measures stores, on every server there is.
+/// The area that measures stores, on every available server.
 const STORES: &str = "stores";
 
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "AREA", subcommand_help_heading = "Areas")]
 pub(crate) struct Args {
-    /// One JSON line per row instead of a table
+    /// Print one JSON line per row instead of a table
     #[arg(long)]
     json: bool,
-    /// Exit 1 when a ratio misses its target; without an area, check all of them, and warn of paths
-    /// that execute more instructions
+    /// Exit with 1 if a ratio misses its target. Without an area, check all areas, and warn about
+    /// paths that execute more instructions
     #[arg(long)]
     check: bool,
     #[command(subcommand)]
@@ -38,20 +38,20 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Area {
-    /// Count the instructions of hot paths, beside the counts that are kept
+    /// Count the instructions of hot paths and compare them with the saved counts
     ///
-    /// Counts are made by valgrind's callgrind and hardly depend on how busy the machine is, unlike
-    /// times. They are kept in context-runtime/benches/instructions/counts.toml. A path that
-    /// executes 5 % more than its count is warned of, and the first line of the warning says how to
-    /// look where. `--save` accepts what was counted.
+    /// valgrind's callgrind makes the counts. Unlike times, they hardly depend on the load of the
+    /// machine. They are saved in context-runtime/benches/instructions/counts.toml. A path that
+    /// executes more than 5 % above its count causes a warning. The first line of the warning tells
+    /// how to find the cause. `--save` accepts the new counts.
     Instructions(instructions::Args),
-    /// Race other libraries on the same work, in one run
+    /// Compare with other libraries on the same work, in one run
     ///
-    /// Installs them from their registries into target/peers (npm, pip and cargo have to be there;
-    /// a second run uses what the first one installed). Each does the same work on a SQLite file:
-    /// append, load, fork, resolve, a turn. Rounds are paired, ours and theirs one after the other,
-    /// and each is compared with ours at the durability it has itself. What cannot be installed or
-    /// run is said and left out. `--save` writes the tables into docs/peers.md.
+    /// Installs the libraries from their registries into target/peers. npm, pip and cargo must be
+    /// installed. A second run reuses the first installation. Each library does the same work on a
+    /// SQLite file: append, load, fork, resolve, a turn. Rounds are paired, ours and theirs
+    /// alternating, and ours runs at the durability of the other library. A library that cannot be
+    /// installed or run is reported and left out. `--save` writes the tables into docs/peers.md.
     Peers(peers::Args),
     #[command(external_subcommand)]
     Program(Vec<OsString>),
@@ -70,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     }
 }
 
-/// The measuring programs that stand for themselves.
+/// Returns the benchmarks that are areas.
 fn areas(workspace: &Workspace) -> BTreeSet<String> {
     let mut areas =
         workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
@@ -89,9 +89,9 @@ fn list(workspace: &Workspace) -> Verdict {
     Verdict::Passed
 }
 
-/// Everything that has a target.
+/// Checks every area with targets.
 fn check(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    // More instructions are a warning: only a ratio decides.
+    // More instructions only cause a warning. The verdict depends on ratios.
     let _warned = instructions::run(workspace, &instructions::Args::default())?;
     let mut verdict = Verdict::Passed;
     for area in areas(workspace) {
@@ -121,7 +121,7 @@ fn program(workspace: &Workspace, area: &OsStr, rest: &[OsString], args: &Args) 
         .run()
 }
 
-/// Builds a measuring program of the facade and says where it is.
+/// Builds a benchmark of the facade and returns its path.
 fn build(workspace: &Workspace, name: &str) -> Result<std::path::PathBuf> {
     let build = ["--locked", "--all-features", "-p", FACADE];
     Cargo::new(workspace.root(), "bench").args(build).bench_program(name)

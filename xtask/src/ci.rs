@@ -1,10 +1,10 @@
-//! `cargo xtask ci`: everything the build server asks, one line per step.
+//! `cargo xtask ci`: all checks of the build server, one line per step.
 //!
-//! Cargo unites the features of all crates it builds together, which hides what is missing in one
-//! of them; so each crate and each feature is also checked alone.
+//! Cargo unifies the features of all crates that it builds together, which hides missing features
+//! of one crate. So each crate and each feature is also checked alone.
 //!
-//! What needs a tool that is not installed is passed over and says so in its line, unless
-//! `--with-tools` asks for it. Slow checks are in [`long`].
+//! A step that needs a tool that is not installed is skipped and its line says so, unless
+//! `--with-tools` is set. Slow checks are in [`long`].
 
 mod long;
 
@@ -18,10 +18,10 @@ use crate::tools::{self, Tool};
 use crate::workspace::{FACADE, KIT, Workspace};
 use crate::{conformance, layers, test, tidy};
 
-/// How many random cases `--long` asks of each property: some are asked for minutes then.
+/// The number of random cases per property with `--long`. Some properties take minutes then.
 const LONG_CASES: &str = "1000";
-/// How many random sequences, and how many killed writers, it asks of each subject of the
-/// conformance kit: five times what every day asks.
+/// The number of random sequences and of killed writers per subject of the conformance suite with
+/// `--long`: five times the usual.
 const LONG_PROOF: (u32, u32) = (300, 1_000);
 
 #[derive(Debug, clap::Args)]
@@ -29,21 +29,22 @@ pub(crate) struct Args {
     /// Run the remaining steps after one has failed
     #[arg(long)]
     keep_going: bool,
-    /// Try many more random cases, kill many more writers, and run what is too large for every day
+    /// Run many more random cases, kill many more writers, and run checks that are too large for
+    /// every day
     #[arg(long)]
     long: bool,
-    /// Only the steps with this in their names; may be repeated
+    /// Run only the steps whose names contain this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// List the steps
     #[arg(long)]
     list: bool,
-    /// Fail where a check needs a tool that is not installed
+    /// Fail if a check needs a tool that is not installed
     #[arg(long)]
     with_tools: bool,
 }
 
-/// What every step is about.
+/// The context of every step.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     workspace: &'a Workspace,
@@ -52,7 +53,7 @@ struct Run<'a> {
     with_tools: bool,
 }
 
-/// A step: its name, and what it does.
+/// A step: its name and its function.
 struct Step<'a> {
     name: String,
     run: Box<dyn Fn() -> Result<Verdict> + 'a>,
@@ -67,8 +68,8 @@ struct Done {
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut done = Vec::new();
     let outside = workspace.outside()?;
-    // At once, so that a missing server is known before anything is built. Nobody reads here what
-    // was skipped.
+    // Start the servers first, so that a missing one is reported before anything is built. Servers
+    // are required, since nobody reads here which tests were skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
     let run = Run { workspace, services: &services, long: args.long, with_tools: args.with_tools };
     let asked = |step: &Step<'_>| {
@@ -83,7 +84,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     for step in steps {
         println!("── {}", step.name);
         let start = Instant::now();
-        // A step that cannot run has failed; the others still may.
+        // A step that cannot run has failed. The other steps still run.
         let verdict = (step.run)().unwrap_or_else(|error| {
             println!("error: {error:#}");
             Verdict::Failed
@@ -174,8 +175,8 @@ fn cargo_step<'a>(
     Step { name, run: Box::new(step) }
 }
 
-/// A step that needs a tool. Without it the step passes, unless it was asked for, and its name says
-/// that nothing was checked.
+/// Returns a step that needs a tool. Without the tool the step passes, unless tools are required,
+/// and its name says that nothing was checked.
 fn tool_step<'a>(run: Run<'a>, tool: Tool, args: &'static [&'static str]) -> Step<'a> {
     let said = format!("{} {}", tool.subcommand, args.join(" "));
     let call = move || {
@@ -198,8 +199,8 @@ fn needing<'a>(
     Step { name: format!("passed over: {name}: {}", tool.missing()), run: Box::new(pass_over) }
 }
 
-/// The environment of every step: snapshots are compared and never written, debug information is
-/// lean, and the test data and the servers are where `cargo xtask test` says they are.
+/// Sets the environment of a step: snapshots are compared but never written, debug information is
+/// small, and the test data and the servers are those of `cargo xtask test`.
 fn prepared(cargo: Cargo, Run { workspace, services, long, .. }: Run<'_>) -> Cargo {
     cargo
         .envs(&test::environment(workspace, services))
@@ -215,14 +216,14 @@ fn doc(run: Run<'_>) -> Result<Verdict> {
     prepared(cargo, run).run()
 }
 
-/// Each feature of the facade alone, and none of them.
+/// Returns each feature of the facade alone, and the empty set.
 fn feature_sets(workspace: &Workspace) -> Vec<String> {
     let facade = workspace.krate(FACADE);
     let features = facade.into_iter().flat_map(|facade| facade.features.keys().cloned());
     facade.map(|_| String::new()).into_iter().chain(features).collect()
 }
 
-/// Replays every recorded suite there is; the program says so if there is none.
+/// Replays every recorded suite. The program reports if there is none.
 fn vectors(run: Run<'_>) -> Result<Verdict> {
     if !run.workspace.has_target(FACADE, "test", "vectors") {
         println!("{FACADE} has no test program for vectors");

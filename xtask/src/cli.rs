@@ -1,4 +1,4 @@
-//! The command line. What a task does is in the task's own module.
+//! The command line. Each task is implemented in its own module.
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -10,10 +10,10 @@ use crate::{
     torture, vectors,
 };
 
-/// The workspace's tasks.
+/// The tasks of the workspace
 ///
-/// On a fresh clone begin with `cargo xtask test`. Before you push, `cargo xtask ci` asks what the
-/// build server asks. Exit status: 0 passed, 1 failed, 2 wrong usage.
+/// On a fresh clone, begin with `cargo xtask test`. Before you push, run `cargo xtask ci`: it runs
+/// the checks of the build server. Exit status: 0 passed, 1 failed, 2 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 pub struct Cli {
@@ -23,67 +23,67 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Run every test of the workspace and of those beside it: unit, integration and doc tests
+    /// Run all tests of the workspace and of the workspaces next to it: unit, integration and doc
+    /// tests
     ///
-    /// Arguments are handed to `cargo test`, for example
+    /// Arguments are passed to `cargo test`, for example
     /// `cargo xtask test -p context-core -- chain`. Tests that need data from outside the
-    /// repository look into the folder that CONTEXT_TEST_DATA names, else ../shared, and say so
-    /// when it is absent.
+    /// repository look in the folder that CONTEXT_TEST_DATA names, else in ../shared. They report a
+    /// missing folder.
     ///
-    /// Crates that need PostgreSQL or Redis get one: at CONTEXT_TEST_POSTGRES_URL,
-    /// CONTEXT_TEST_REDIS_URL and CONTEXT_TEST_REDIS_CLUSTER_URL if they are set, else started for
-    /// this run. Root on Debian or Ubuntu installs what is missing, unless CONTEXT_NO_INSTALL is
-    /// set; else those tests are skipped, or fail if CI is set.
+    /// Crates that need PostgreSQL or Redis get a server: the one at CONTEXT_TEST_POSTGRES_URL,
+    /// CONTEXT_TEST_REDIS_URL and CONTEXT_TEST_REDIS_CLUSTER_URL if they are set, else one that is
+    /// started for this run. Missing servers are installed if the user is root on Debian or Ubuntu,
+    /// unless CONTEXT_NO_INSTALL is set. Otherwise those tests are skipped, or fail if CI is set.
     Test(test::Args),
-    /// Run the conformance suites against every implementor and print one table
+    /// Run the conformance suites against every implementation and print one table
     ///
-    /// A crate takes part by `[package.metadata.context-conformance] suite = "store"` and a test
-    /// target named `conformance`, or those that it lists as `tests`. `needs` says which servers
-    /// they need. A store crate without it is an error. Workspaces beside this one take part if
-    /// `[workspace.metadata.context-conformance] outside` lists their folders; an author elsewhere
-    /// gives `--manifest-path`.
+    /// A crate takes part if it has `[package.metadata.context-conformance] suite = "store"` and a
+    /// test target named `conformance`, or those that it lists as `tests`. `needs` names the
+    /// servers that they need. A store crate without this metadata is an error. Workspaces next to
+    /// this one take part if `[workspace.metadata.context-conformance] outside` lists their
+    /// folders. Authors of other repositories pass `--manifest-path`.
     Conformance(conformance::Args),
     /// Replay recorded behaviour of another system, for example `vectors deepagents-render FILE`
     ///
-    /// The last line stands alone: `N passed, N failed, N skipped`.
+    /// The last line of the output is `N passed, N failed, N skipped`.
     Vectors(vectors::Args),
-    /// Ask everything that is read from outside with what nobody should send, for example
-    /// `fuzz anthropic --minutes 2`
+    /// Fuzz every parser of external input, for example `fuzz anthropic --minutes 2`
     ///
-    /// What takes plain bytes is driven by libFuzzer, which needs a compiler of C++ and no nightly
-    /// compiler of Rust. The rest, and the renderers, are properties of the ordinary tests, with
-    /// many more cases and new seeds in every round.
+    /// libFuzzer drives the targets that take plain bytes. It needs a C++ compiler, but no nightly
+    /// Rust compiler. The other targets, and the renderers, are properties of the ordinary tests,
+    /// with many more cases and new seeds in every round.
     Fuzz(fuzz::Args),
-    /// Damage files, kill writers, fill disks and lie to the command: minutes, or hours with --long
+    /// Damage files, kill writers, fill disks and feed the command bad input: minutes, or hours
+    /// with --long
     ///
-    /// The last line stands alone: `N passed, N failed, N skipped`. A failure is printed with the
-    /// seed that repeats it.
+    /// The last line of the output is `N passed, N failed, N skipped`. A failure is printed with
+    /// the seed that reproduces it.
     Torture(torture::Args),
-    /// Say what changed in the public API, and whether the version number says so
+    /// Report changes of the public API, and whether the version number reflects them
     Semver(semver::Args),
-    /// Measure which lines the tests run, in a table by crate
+    /// Measure which lines the tests execute, in a table by crate
     Coverage(coverage::Args),
-    /// Change the sources in small ways and say which changes no test notices
+    /// Change the sources in small ways and report the changes that no test notices
     Mutants(mutants::Args),
-    /// Install the programs that some checks need, in versions that are known to work, below the
-    /// target folder
+    /// Install the programs that some checks need, in known good versions, below the target folder
     Tools(tools::Args),
-    /// Measure an area against a floor that does the same work with the bare library
+    /// Measure an area against a baseline that does the same work with the bare library
     Bench(bench::Args),
-    /// Start PostgreSQL, Redis and a Redis Cluster, print where they are, and keep them until
-    /// Ctrl-C
+    /// Start PostgreSQL, Redis and a Redis Cluster, print their addresses, and keep them running
+    /// until Ctrl-C
     Services(services::Args),
-    /// Check who may depend on whom, and what the pure crates may touch
+    /// Check the dependencies between crates, and that the pure crates have no side effects
     ///
-    /// The rules are those of ARCHITECTURE.md; every broken one is listed.
+    /// The rules are those of ARCHITECTURE.md. Every violation is listed.
     Layers,
     /// Check what a compiler does not: module docs, file sizes, leftovers, the README's tables
     Tidy,
-    /// Everything the build server asks, one line per step
+    /// Run all checks of the build server, one line per step
     Ci(ci::Args),
 }
 
-/// Runs the task that was asked for.
+/// Runs the selected task.
 pub fn run(cli: Cli) -> Result<Verdict> {
     let workspace = Workspace::ours;
     match cli.task {

@@ -1,9 +1,10 @@
-//! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
+//! `cargo xtask conformance`: every implementation against the conformance suites, in one table.
 //!
-//! Finds the subjects by their crates' metadata (stores, renderers, codecs, policies, memories),
-//! also in the workspaces beside this one that its manifest lists, gives them the servers they
-//! need, runs their test programs, which append a line of JSON per case to a report, and prints
-//! what the reports say. The kit itself is proven too: stores with a known fault must be caught.
+//! The task finds the subjects by the metadata of their crates (stores, renderers, codecs,
+//! policies, memories), also in the workspaces next to this one that the manifest lists. It
+//! provides the servers they need and runs their test programs, which append a line of JSON per
+//! case to a report. Then it prints the reports. The suite itself is checked too: it must catch
+//! stores with a known fault (mutants).
 
 pub mod subjects;
 pub mod table;
@@ -20,53 +21,55 @@ use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
 use crate::workspace::{KIT, Workspace};
 
-/// The suites beside that of stores. Their tests are ordinary ones, and each is a group of its own
+/// The suites other than that of stores. Their tests are ordinary ones, and each suite is one group
 /// in the table.
 pub(crate) const SUITES: [&str; 4] = ["renderer", "codec", "policy", "memory"];
 
-/// The test program of broken stores.
+/// The test program with the mutants.
 const MUTANTS: &str = "kit_catches_mutants";
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only this subject: a crate's name, or its end (`sqlite`, `redis`), or that of one of its
+    /// Only this subject: the name of a crate, its end (`sqlite`, `redis`), or that of one of its
     /// programs (`redis-cluster`)
     #[arg(long)]
     subject: Option<String>,
-    /// Only this group of cases of the suite of stores, or one of the other suites: renderer,
-    /// codec, policy, memory
+    /// Only this group of cases of the store suite, or one of the other suites: renderer, codec,
+    /// policy, memory
     #[arg(long)]
     group: Option<String>,
-    /// Only cases whose name contains this
+    /// Only cases whose name contains this text
     #[arg(long)]
     case: Option<String>,
-    /// Where random cases begin, decimal or 0x…; printed with every failure
+    /// The seed of random cases, decimal or 0x…; printed with every failure
     #[arg(long)]
     seed: Option<String>,
-    /// The manifest of a crate or workspace to look for subjects in, for authors elsewhere
+    /// The manifest of a crate or workspace in which to look for subjects, for authors of other
+    /// repositories
     #[arg(long, value_name = "PATH")]
     manifest_path: Option<PathBuf>,
-    /// How many random sequences a random case tries
+    /// The number of random sequences per random case
     #[arg(long, value_name = "N")]
     cases: Option<u32>,
-    /// How many writing processes are killed
+    /// The number of writing processes to kill
     #[arg(long, value_name = "N")]
     kills: Option<u32>,
 }
 
 impl Args {
-    /// Everything, with so many random sequences and killed processes.
+    /// Returns the arguments to run everything with this many random sequences and killed
+    /// processes.
     pub(crate) fn with(sequences: u32, kills: u32) -> Self {
         Self { cases: Some(sequences), kills: Some(kills), ..Self::default() }
     }
 
-    /// Whether only some cases are asked for.
+    /// Whether only some cases are selected.
     fn picks(&self) -> bool {
         self.group.is_some() || self.case.is_some()
     }
 
-    /// Whether a suite is asked: that of stores, or the one that is named as a group. Groups and
-    /// cases are those of stores.
+    /// Whether a suite is selected: the store suite, or the one that is named as a group. Groups
+    /// and cases select within the store suite.
     fn asks(&self, suite: &str) -> bool {
         match &self.group {
             Some(group) if SUITES.contains(&group.as_str()) => suite == group,
@@ -74,7 +77,8 @@ impl Args {
         }
     }
 
-    /// The kit names its tests `group::case`; test programs take a part of the name.
+    /// Returns the filter for test names. The suite names its tests `group::case`, and test
+    /// programs filter by a part of the name.
     fn filter(&self) -> Option<String> {
         match (&self.group, &self.case) {
             (Some(group), case) => {
@@ -85,38 +89,38 @@ impl Args {
     }
 }
 
-/// One line of a report: what came of one case.
+/// A line of a report: the outcome of a case.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub struct Line {
     /// The version of the suite.
     pub suite_version: u32,
-    /// What was tested.
+    /// The tested subject.
     pub subject: String,
-    /// The case's group.
+    /// The group of the case.
     pub group: String,
-    /// The case.
+    /// The name of the case.
     pub case: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it was skipped or failed.
+    /// The reason for a skip or a failure.
     pub reason: Option<String>,
-    /// Where random cases began.
+    /// The seed of random cases.
     pub seed: u64,
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The subject does what is asked.
+    /// The property holds.
     Pass,
     /// The subject does not claim the ability.
     Skip,
-    /// The subject does something else.
+    /// The property does not hold.
     Fail,
 }
 
-/// Proves what is asked for, with servers that are there already or else with its own.
+/// Runs the selected subjects, with the given servers or with its own.
 pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
     let workspace = match &args.manifest_path {
         Some(manifest) => Workspace::at(manifest)?,
@@ -187,13 +191,14 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Where a subject is given what it needs; none if that is not to be had.
+/// Returns where a subject gets its servers from, or `None` if one of them is missing.
 fn provision(subject: &Subject, services: &Services) -> Option<String> {
     let from: Option<Vec<_>> = subject.needs.iter().map(|need| services.provision(*need)).collect();
     from.map(|from| if from.is_empty() { "-".to_owned() } else { from.join(", ") })
 }
 
-/// Runs a subject's test program and reads its report. Its own output is only shown if it fails.
+/// Runs the test program of a subject and reads its report. The program's output is shown only if
+/// it fails.
 fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<Line>)> {
     let folder = tempfile::tempdir().context("no folder for the report")?;
     let report = folder.path().join("report.jsonl");
@@ -216,14 +221,15 @@ fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<L
         .env("CONTEXT_CONFORMANCE_REPORT", &report)
         .output()?;
     let lines = read(&report)?;
-    // A failed case is named below the table; anything else that went wrong is only in the output.
+    // A failed case is listed below the table. The reason of any other failure is only in the
+    // output.
     if !output.status.success() && !lines.iter().any(|line| line.outcome == Outcome::Fail) {
         print!("{}", String::from_utf8_lossy(&output.stdout));
     }
     Ok((Verdict::of(output.status.success()), lines))
 }
 
-/// Reads a report; there is none if the program did not get so far.
+/// Reads a report. Returns no lines if the program ended before it wrote a report.
 fn read(report: &Path) -> Result<Vec<Line>> {
     if !report.exists() {
         return Ok(Vec::new());
@@ -234,7 +240,7 @@ fn read(report: &Path) -> Result<Vec<Line>> {
     text.lines().map(parse).collect()
 }
 
-/// Proves the kit: one test per store with a known fault.
+/// Checks the suite itself: one test per mutant.
 fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let cargo =
         Cargo::new(workspace.root(), "test").env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref());
@@ -251,9 +257,9 @@ fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::of(output.status.success()))
 }
 
-/// How many mutants of the kit's test output were caught, and the names of those that were not. A
-/// mutant's test is called as its fault, a type; the other tests of that program are about the kit
-/// itself.
+/// Counts the caught mutants in the output of the tests, and returns the names of the others. The
+/// test of a mutant has the name of its fault, which is a type. The other tests of that program
+/// check the suite itself.
 fn mutants(output: &str) -> (usize, Vec<String>) {
     let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
     let tests = tests.filter(|(name, _)| name.starts_with(|c: char| c.is_ascii_uppercase()));

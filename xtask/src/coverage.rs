@@ -1,10 +1,10 @@
-//! `cargo xtask coverage`: which lines the tests run, in a table by crate.
+//! `cargo xtask coverage`: the lines that tests execute, in a table by crate.
 //!
-//! cargo-llvm-cov measures; it works on the stable compiler and needs `llvm-cov` and
-//! `llvm-profdata`. They come with the compiler's component `llvm-tools`; where that is not
-//! installed, those of a system's LLVM of the same major version do, such as Debian's `llvm-22`.
-//! Lines are those of `src`, unit tests in them included. Doc tests do not count: only the nightly
-//! compiler can measure them.
+//! cargo-llvm-cov measures the coverage. It works with the stable compiler and needs `llvm-cov` and
+//! `llvm-profdata` from the compiler's component `llvm-tools`. If that is not installed, the tools
+//! of a system LLVM of the same major version are used, such as Debian's `llvm-22`. The counted
+//! lines are those of `src`, including unit tests there. Doc tests do not count, since only the
+//! nightly compiler can measure them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::services::start::Services;
 use crate::workspace::Workspace;
 use crate::{test, tools};
 
-/// What needs no server and no socket; most of what the others stand on.
+/// Crates that need no server and no socket, and on which the others mostly depend.
 const DEFAULT: [&str; 14] = [
     "context-codec-anthropic",
     "context-codec-gemini",
@@ -54,7 +54,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         .envs(&test::environment(workspace, &services))
         .envs(&llvm_tools()?);
     let output = cargo.output()?;
-    // What the tests print comes first.
+    // The output of the tests comes first.
     let text = String::from_utf8(output.stdout).context("the figures are no text")?;
     let figures = text.lines().rfind(|line| line.starts_with('{'));
     let Some(figures) = figures.filter(|_| output.status.success()) else {
@@ -104,8 +104,8 @@ impl Lines {
     }
 }
 
-/// The figures by crate, and their sum. Files of crates that were not asked for do not count: their
-/// own tests did not run.
+/// Returns the figures by crate, and their sum. Files of other crates do not count, since their own
+/// tests did not run.
 fn table(root: &Path, packages: &[&str], figures: &str) -> Result<String> {
     let report: Report =
         serde_json::from_str(figures).context("the figures are not as expected")?;
@@ -143,7 +143,8 @@ fn table(root: &Path, packages: &[&str], figures: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The programs of a system's LLVM, if the compiler has none of its own and nobody named others.
+/// Returns the programs of a system LLVM, if the compiler has none of its own and the environment
+/// names none.
 fn llvm_tools() -> Result<Vec<(&'static str, PathBuf)>> {
     const TOOLS: [(&str, &str); 2] = [("LLVM_COV", "llvm-cov"), ("LLVM_PROFDATA", "llvm-profdata")];
     let rustc = |args: &[&str]| -> Result<String> {

@@ -1,21 +1,22 @@
-//! The page on the environment: every variable of ours that code, scripts or manifests name stands
-//! there, and none that nobody reads.
+//! The page on environment variables: it must list every variable of this workspace that code,
+//! scripts or manifests name, and no variable that nothing reads.
 //!
-//! Variables of others (`HOME`, `PGHOST`, `NO_PROXY`) are on the page too, but are not asked for:
-//! who reads them is code that is not here.
+//! The page also lists variables of other programs (`HOME`, `PGHOST`, `NO_PROXY`). They are not
+//! checked, since the code that reads them is not here.
 
 use std::collections::BTreeMap;
 
 use crate::source::SourceFile;
 use crate::tidy::Finding;
 
-/// The page.
+/// The path of the page.
 const FILE: &str = "docs/environment.md";
 
-/// What names of ours begin with.
+/// The prefix of the variables of this workspace.
 const PREFIX: &str = "CONTEXT_";
 
-/// What the page lacks, and what it has too much, if it is among the files.
+/// Returns the variables that the page lacks or lists needlessly. Returns nothing if the page is
+/// missing.
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let Some(page) = files.iter().find(|file| file.path == FILE) else { return Vec::new() };
     let listed = named(std::iter::once(page));
@@ -30,7 +31,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     absent.chain(unread).collect()
 }
 
-/// The variables that files name, each with the first place.
+/// Returns the variables that files name, each with its first position.
 fn named<'f>(files: impl Iterator<Item = &'f SourceFile>) -> BTreeMap<String, (String, usize)> {
     let mut found = BTreeMap::new();
     for file in files {
@@ -43,8 +44,8 @@ fn named<'f>(files: impl Iterator<Item = &'f SourceFile>) -> BTreeMap<String, (S
     found
 }
 
-/// The variables of a line. `CONTEXT_TEST_` in front of a star is none, nor is the end of a longer
-/// name.
+/// Returns the variables in a line. `CONTEXT_TEST_` before a star is not a variable, nor is the end
+/// of a longer name.
 fn variables(line: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     line.match_indices(PREFIX).filter_map(move |(at, _)| {
@@ -60,7 +61,7 @@ fn variables(line: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// Put together, so that this file names no variable.
+    /// Builds the name at run time, so that this file does not name a variable.
     fn name(end: &str) -> String {
         format!("{PREFIX}{end}")
     }

@@ -1,14 +1,14 @@
-//! `cargo xtask fuzz`: everything that is read from outside, asked with what nobody should send,
-//! for minutes.
+//! `cargo xtask fuzz`: malformed input for everything that is read from outside, for minutes.
 //!
 //! There are two kinds of targets. Those of `context-fuzz` take plain bytes: libFuzzer drives them,
-//! led by what was reached. The others need more than bytes and are properties of the ordinary
-//! tests: round after round of them, with new seeds and many more cases. A finding ends the run.
-//! What libFuzzer found lies in a file and becomes a test; a property shows the smallest case.
+//! guided by coverage. The others need more than bytes and are properties of the ordinary tests.
+//! They run in rounds, with new seeds and many more cases. A finding ends the run. A finding of
+//! libFuzzer is saved in a file and should become a test. A property shows the smallest failing
+//! case.
 //!
-//! libFuzzer uses one processor for a target, so several targets run beside each other. Both kinds
-//! run on the stable compiler. libFuzzer needs a compiler of C++; where there is none, damaged
-//! documents are tried in its place.
+//! libFuzzer uses one processor per target, so several targets run in parallel. Both kinds run on
+//! the stable compiler. libFuzzer needs a C++ compiler. Without one, damaged documents are tried
+//! instead.
 
 mod libfuzzer;
 mod property;
@@ -25,18 +25,18 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which targets, such as anthropic or xml [default: all]
+    /// The targets, such as anthropic or xml [default: all]
     targets: Vec<String>,
-    /// How long for each target
+    /// Minutes per target
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
-    /// How many targets libFuzzer drives beside each other [default: one for each processor]
+    /// The number of targets that libFuzzer drives in parallel [default: one per processor]
     #[arg(long)]
     jobs: Option<NonZero<usize>>,
-    /// How many cases each property is asked in a round
+    /// The number of cases per property and round
     #[arg(long, default_value_t = 5_000)]
     cases: u32,
-    /// Damages documents and does not measure what is reached
+    /// Damage documents instead of using libFuzzer, without measuring coverage
     #[arg(long)]
     without_libfuzzer: bool,
     /// List the targets
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Every target for so long.
+    /// Returns the arguments to run every target for this many minutes.
     pub(crate) fn all(minutes: u64) -> Self {
         Self {
             targets: Vec::new(),
@@ -100,13 +100,13 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// Runs so many at a time. After a finding none begins any more.
+/// Runs up to `jobs` targets at a time. Starts no further target after a finding.
 fn beside_each_other<T: Sync>(
     targets: &[T],
     jobs: usize,
     run: impl Fn(&T) -> Result<Verdict> + Sync,
 ) -> Result<Verdict> {
-    // What is left, the last first, and what was found so far.
+    // The remaining targets in reverse order, and the result so far.
     let state = Mutex::new((targets.iter().rev().collect::<Vec<_>>(), Ok(Verdict::Passed)));
     let locked = || state.lock().unwrap_or_else(PoisonError::into_inner);
     let next = || {

@@ -1,28 +1,27 @@
-//! The tables of guarantees: every behaviour beside the tests that show it.
+//! The tables of guarantees: every behaviour with the tests that show it.
 //!
-//! A table like that is believed as long as nobody looks. So each row has to name a test, each test
-//! it names has to exist in the module it is said to be in, and each page has to stand on the page
-//! that leads to them. Other pages of the documentation are held to the same where they have such a
-//! table.
+//! The tables must not go stale. So each row has to name a test, each named test has to exist in
+//! the module that the row names, and each page has to be linked from the index page. Other
+//! documentation pages with such a table are checked in the same way.
 
 use std::collections::HashMap;
 
 use crate::source::SourceFile;
 use crate::tidy::Finding;
 
-/// The page that leads to the others.
+/// The index page.
 const INDEX: &str = "docs/guarantees.md";
 
-/// Where the others are.
+/// The folder of the other pages.
 const FOLDER: &str = "docs/guarantees/";
 
-/// Where documentation is.
+/// The folder of the documentation.
 const DOCS: &str = "docs/";
 
-/// What stands over the column of tests.
+/// The heading of the column of tests.
 const HEADING: &str = "shown by";
 
-/// What is wrong in which line of the tables among the files.
+/// Returns the violations in the tables among the files, with their lines.
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let pages: Vec<_> =
         files.iter().filter(|file| file.path.starts_with(DOCS) && !file.is_rust()).collect();
@@ -71,8 +70,7 @@ fn check_page(page: &SourceFile, tests: &HashMap<String, Vec<&str>>, found: &mut
     }
 }
 
-/// Whether a function of this name is in a file, or in a folder, of the module that stands in front
-/// of it.
+/// Whether a function of this name exists in a file or folder of the module that precedes the name.
 fn exists(name: &str, tests: &HashMap<String, Vec<&str>>) -> bool {
     let mut parts = name.rsplit("::");
     let (function, module) = (parts.next().unwrap_or(name), parts.next());
@@ -83,7 +81,7 @@ fn exists(name: &str, tests: &HashMap<String, Vec<&str>>) -> bool {
     module.is_none_or(|module| paths.iter().any(|path| within(path, module)))
 }
 
-/// The names of all functions, which tests are, and the files they are in.
+/// Returns the names of all functions, tests included, and the files they are in.
 fn functions(files: &[SourceFile]) -> HashMap<String, Vec<&str>> {
     let mut names: HashMap<String, Vec<&str>> = HashMap::new();
     for file in files.iter().filter(|file| file.is_rust()) {

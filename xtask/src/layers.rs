@@ -1,21 +1,22 @@
-//! `cargo xtask layers`: who may depend on whom, and what the pure crates may touch.
+//! `cargo xtask layers`: the allowed dependencies between crates, and the purity of the pure
+//! crates.
 //!
 //! The rules are those of the architecture page:
-//!
-//! 1. Core's normal tree holds no runtime, driver, client or tracing.
-//! 2. A plug-in depends on core and on no sibling, but for two: the client of HTTP is there for
-//!    every plug-in that speaks to a service, and models over HTTP speak the wire codecs. Beside
-//!    that only the facade names plug-ins, each behind a feature; the command depends on the facade
-//!    alone.
-//! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never
-//!    one of core. What starts servers depends on none of ours, so tasks may link it. What asks
-//!    parsers anything, and what damages files under the command, are above all of them; nothing
-//!    depends on them.
-//! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but
-//!    for core's traits nothing to await.
+//! 1. The normal dependency tree of core has no runtime, driver, client or tracing.
+//! 2. A plug-in depends on core and on no other plug-in, with two exceptions: every plug-in that
+//!    talks to a service may use the HTTP client, and models over HTTP use the wire codecs. Apart
+//!    from that, only the facade depends on plug-ins, each behind a feature. The command depends on
+//!    the facade alone.
+//! 3. The conformance crate and the crate that starts servers are dev-dependencies only, and the
+//!    former is never a dependency of core. The crate that starts servers depends on no crate of
+//!    the workspace, so tasks may link it. The crates for fuzzing and for torture tests are at the
+//!    top: no crate depends on them.
+//! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and no
+//!    `async` except for core's traits.
+//! 5. No variant of a public enum is behind a feature.
 //! 5. No variant of a public enum is behind a feature.
 //!
-//! This module judges data ([`Graph`], [`SourceFile`]); where it comes from is in [`graph`].
+//! This module checks data ([`Graph`], [`SourceFile`]). [`graph`] reads the data.
 
 pub mod graph;
 mod purity;
@@ -43,16 +44,16 @@ const MODELS: &str = "context-model-http";
 const CODECS: &str = "context-codec-";
 const TASKS: &str = "xtask";
 
-/// What core must not reach, by package name; a name that ends with a hyphen stands for a family.
+/// Packages that core must not reach. A name that ends with a hyphen stands for a family.
 const NOT_IN_CORE: [&str; 8] =
     ["tokio", "tokio-", "sqlx", "sqlx-", "redis", "reqwest", "moka", "tracing"];
 
-/// A broken rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule's number.
+    /// The number of the rule.
     pub rule: u8,
-    /// What breaks it.
+    /// A description of the violation.
     pub what: String,
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
     Ok(Verdict::of(violations.is_empty()))
 }
 
-/// What a crate is for, told by its name.
+/// The role of a crate, derived from its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Core,
@@ -112,7 +113,7 @@ fn role(name: &str) -> Role {
     }
 }
 
-/// The rules about dependencies: 1, 2 and 3.
+/// Checks the rules about dependencies: 1, 2 and 3.
 pub fn check(graph: &Graph) -> Vec<Violation> {
     let mut found = Vec::new();
     for package in &graph.packages {
@@ -135,7 +136,7 @@ fn core_tree(core: &Package, found: &mut Vec<Violation>) {
     }
 }
 
-/// Judges one dependency between two crates of the workspace.
+/// Checks one dependency between two crates of the workspace.
 fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
     let broken = |rule, why: &str| {
         Some(Violation::new(rule, format!("{} depends on {}: {why}", from.name, to.name)))

@@ -1,9 +1,10 @@
-//! The workspace's tasks, run as `cargo xtask TASK`.
+//! The tasks of the workspace, run as `cargo xtask TASK`.
 //!
-//! A task drives cargo and judges what comes out; it links none of our crates, so that it builds
-//! while they do not, but the one that starts servers, which depends on none of them either. Rules
-//! ([`layers`], [`tidy`]) are pure functions over data, so that a test can show that each of them
-//! finds what it is for; only [`run`] touches the world.
+//! A task runs cargo and evaluates its results. This crate depends on none of the workspace's
+//! crates except `context-servers`, which starts servers and depends on none of the others either.
+//! So tasks build even while the other crates do not. The rules ([`layers`], [`tidy`]) are pure
+//! functions over data, so that tests can show what each of them finds. Only [`run`] has side
+//! effects.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 mod bench;

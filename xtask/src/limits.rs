@@ -1,16 +1,16 @@
-//! The table of limits: every limit that stores keep stands on the page on security, with its
-//! number.
+//! The table of limits: the security page must list every limit of the stores with its value.
 
 use crate::source::SourceFile;
 use crate::tidy::Finding;
 
-/// Where the limits are.
+/// The source file of the limits.
 const CODE: &str = "context-core/src/limits.rs";
 
-/// The page with their table.
+/// The page with the table.
 const PAGE: &str = "docs/security.md";
 
-/// Which limits the page lacks or has with another number, if both files are there.
+/// Returns the limits that the page lacks or lists with another value. Returns nothing if one of
+/// the files is missing.
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let find = |path| files.iter().find(|file| file.path == path);
     let (Some(code), Some(page)) = (find(CODE), find(PAGE)) else { return Vec::new() };
@@ -30,7 +30,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     absent.map(finding).collect()
 }
 
-/// The name and the number of a public constant. Numbers are written out, or as a shift.
+/// Parses the name and value of a public constant. A value is a number or a shift.
 fn constant(line: &str) -> Option<(&str, u64)> {
     let (name, rest) = line.strip_prefix("pub const ")?.split_once(':')?;
     let (_, value) = rest.trim_end_matches(';').split_once('=')?;
@@ -42,7 +42,7 @@ fn constant(line: &str) -> Option<(&str, u64)> {
     Some((name, value))
 }
 
-/// The numbers of a row, with commas in them or without.
+/// Returns the numbers of a row, with or without thousands separators.
 fn numbers(row: &str) -> impl Iterator<Item = u64> {
     let words = row.split(|c: char| !(c.is_ascii_digit() || c == ','));
     words.filter_map(|word| word.trim_matches(',').replace(',', "").parse().ok())

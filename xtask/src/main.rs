@@ -1,4 +1,4 @@
-//! The entry point: reads the arguments, runs the task, gives the exit code.
+//! The entry point: parses the arguments, runs the task, returns the exit code.
 #![allow(clippy::print_stderr, reason = "a command line program")]
 
 use std::process::ExitCode;

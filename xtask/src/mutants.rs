@@ -1,8 +1,8 @@
-//! `cargo xtask mutants`: changes the sources in small ways, one at a time, and says which changes
-//! no test notices.
+//! `cargo xtask mutants`: changes the sources in small ways, one at a time, and reports the changes
+//! that no test notices.
 //!
-//! A change that is missed is a test that is missing, or a change that changes nothing. What is
-//! left out and which tests run, `.cargo/mutants.toml` says.
+//! A missed change means a missing test, or a change without effect. `.cargo/mutants.toml` excludes
+//! code and selects the tests to run.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::process::Verdict;
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// What decides: where a wrong sign is most expensive.
+/// The crates that make decisions, in which a wrong operator is most expensive.
 const DEFAULT: [&str; 6] = [
     "context-core",
     "context-policy-microcompact",
@@ -25,7 +25,7 @@ const DEFAULT: [&str; 6] = [
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Which crates [default: core and the policies]
+    /// The crates to mutate [default: core and the policies]
     packages: Vec<String>,
     /// A part of the mutants of each crate, such as 0/8: every eighth of them
     #[arg(long, value_name = "K/N")]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// A part of the mutants of the crates that are mutated by default.
+    /// Returns the arguments to try a part of the mutants of the default crates.
     pub(crate) fn part(shard: &str) -> Self {
         Self { packages: Vec::new(), shard: Some(shard.into()) }
     }
@@ -60,8 +60,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             .args(shard)
             .envs(&[("CONTEXT_TEST_DATA", workspace.data_root())])
             .env("INSTA_UPDATE", "no")
-            // A folder of its own, so that its copy of the sources and the workspace do not undo
-            // each other's builds, and the next crate finds the dependencies built.
+            // A separate target folder, so that the copied sources and the workspace do not
+            // invalidate each other's builds, and the next crate finds its dependencies built.
             .env("CARGO_TARGET_DIR", folder.join("build"))
             // Each mutant is built once and thrown away.
             .env("CARGO_PROFILE_DEV_DEBUG", "0");

@@ -1,4 +1,4 @@
-//! Running cargo. Children inherit the terminal, so Ctrl-C reaches them as it reaches us.
+//! Running cargo. Child processes inherit the terminal, so Ctrl-C reaches them, too.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,42 +8,42 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, ensure};
 use cargo_metadata::Message;
 
-/// How a task ended.
+/// The result of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// All is well.
+    /// There are no findings.
     Passed,
-    /// Something was found; it has been printed.
+    /// There are findings, which have been printed.
     Failed,
 }
 
 impl Verdict {
-    /// Passed if it holds.
+    /// Returns [`Passed`](Self::Passed) if the condition holds.
     pub fn of(holds: bool) -> Self {
         if holds { Self::Passed } else { Self::Failed }
     }
 
-    /// Passed if both did.
+    /// Returns [`Passed`](Self::Passed) if both are.
     pub fn and(self, other: Self) -> Self {
         Self::of(self == Self::Passed && other == Self::Passed)
     }
 }
 
-/// One call of cargo.
+/// A call of cargo.
 #[derive(Debug)]
 pub(crate) struct Cargo(Command);
 
 impl Cargo {
-    /// `cargo SUBCOMMAND`, in a folder.
+    /// Creates a call of `cargo SUBCOMMAND` in a folder.
     pub(crate) fn new(folder: &Path, subcommand: &str) -> Self {
-        // Cargo says which cargo runs us, so that a chosen toolchain stays chosen.
+        // Cargo passes its own path, so that the selected toolchain is kept.
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(folder).arg(subcommand);
         Self(command)
     }
 
-    /// `cargo SUBCOMMAND`, in a folder, with what is built in another one.
+    /// Creates a call of `cargo SUBCOMMAND` in a folder, with another target folder.
     pub(crate) fn building_into(target: &Path, folder: &Path, subcommand: &str) -> Self {
         Self::new(folder, subcommand).env("CARGO_TARGET_DIR", target)
     }
@@ -54,25 +54,25 @@ impl Cargo {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.0.env(name, value);
         self
     }
 
-    /// Sets variables of the environment.
+    /// Sets environment variables.
     pub(crate) fn envs<V: AsRef<OsStr>>(mut self, variables: &[(&'static str, V)]) -> Self {
         self.0.envs(variables.iter().map(|(name, value)| (name, value.as_ref())));
         self
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes an environment variable.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.0.env_remove(name);
         self
     }
 
-    /// Sets a variable of the environment if there is a value.
+    /// Sets an environment variable if there is a value.
     pub(crate) fn env_if(self, name: &str, value: Option<impl AsRef<OsStr>>) -> Self {
         match value {
             Some(value) => self.env(name, value),
@@ -80,30 +80,30 @@ impl Cargo {
         }
     }
 
-    /// Runs it with our output streams.
+    /// Runs the call with inherited output streams.
     pub(crate) fn run(mut self) -> Result<Verdict> {
         let status = self.0.status().with_context(|| format!("could not run {:?}", self.0))?;
         Ok(Verdict::of(status.success()))
     }
 
-    /// As a call of `cargo test` that names one package, builds this test program of it and says
-    /// where it is.
+    /// Builds the test program of this name, for a call of `cargo test` that names one package.
+    /// Returns its path.
     pub(crate) fn test_program(self, name: &str) -> Result<PathBuf> {
         self.args(["--quiet", "--test", name, "--no-run"]).program(name)
     }
 
-    /// The same for its unit tests.
+    /// Builds the unit tests of a package like [`test_program`](Self::test_program).
     pub(crate) fn unit_tests(self, package: &str) -> Result<PathBuf> {
         self.args(["--quiet", "--lib", "--no-run"]).program(&package.replace('-', "_"))
     }
 
-    /// As a call of `cargo bench` that names one package, builds this measuring program of it and
-    /// says where it is.
+    /// Builds the benchmark of this name, for a call of `cargo bench` that names one package.
+    /// Returns its path.
     pub(crate) fn bench_program(self, name: &str) -> Result<PathBuf> {
         self.args(["--quiet", "--bench", name, "--no-run"]).program(name)
     }
 
-    /// Builds the program of this name and says where it is.
+    /// Builds the program of this name and returns its path.
     pub(crate) fn program(self, name: &str) -> Result<PathBuf> {
         let output = self.args(["--message-format", "json-render-diagnostics"]).output()?;
         ensure!(output.status.success(), "the program {name} does not build");
@@ -117,7 +117,7 @@ impl Cargo {
         Ok(program.last().context("cargo named no such program")?.into_std_path_buf())
     }
 
-    /// Runs it and keeps what it prints on standard output.
+    /// Runs the call and captures its standard output.
     pub(crate) fn output(mut self) -> Result<Output> {
         self.0.stderr(Stdio::inherit());
         self.0.output().with_context(|| format!("could not run {:?}", self.0))

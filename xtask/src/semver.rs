@@ -1,8 +1,8 @@
-//! `cargo xtask semver`: what changed in the public API since a version, and whether the version
-//! number says so.
+//! `cargo xtask semver`: changes of the public API since a version, and whether the version number
+//! reflects them.
 //!
-//! Nothing is published yet, so the version to compare with is a folder or a revision of this
-//! repository. Run it before a release; within the work on one, breaking changes are no news.
+//! Nothing is published yet, so the baseline is a folder or a revision of this repository. Run this
+//! task before a release. Between releases, breaking changes are expected.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -13,13 +13,13 @@ use crate::process::Verdict;
 use crate::tools;
 use crate::workspace::{FUZZ, KIT, Workspace};
 
-/// Crates that are for this repository alone; the kit's public API is checked, since authors
-/// elsewhere use it.
+/// Crates for internal use. The public API of the conformance crate is checked nevertheless, since
+/// authors of other repositories use it.
 const OURS_ALONE: [&str; 4] = ["context-cli", "context-servers", FUZZ, "xtask"];
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Which crates [default: all that others depend on]
+    /// The crates to check [default: all that others depend on]
     packages: Vec<String>,
     /// A folder with the version to compare with
     #[arg(long, conflicts_with = "rev")]
@@ -36,8 +36,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         None => checkout(workspace, args.rev.as_deref())?,
     };
     cargo = cargo.args(["--baseline-root".as_ref(), baseline.as_os_str()]);
-    // A folder of its own: it builds the documentation of two versions, and would wait for whatever
-    // else is built, and undo it.
+    // A separate target folder: the check builds the documentation of two versions. In a shared
+    // folder it would wait for other builds and invalidate their results.
     cargo = cargo.env("CARGO_TARGET_DIR", workspace.target_folder().join("semver/build"));
     for name in packages(workspace, &baseline, &args.packages) {
         cargo = cargo.args(["--package", &name]);
@@ -45,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     cargo.run()
 }
 
-/// The crates to compare: a crate that is new has nothing to break.
+/// Returns the crates to compare. A new crate has no API to break.
 fn packages(workspace: &Workspace, baseline: &Path, named: &[String]) -> Vec<String> {
     if !named.is_empty() {
         return named.to_vec();
@@ -63,12 +63,12 @@ fn packages(workspace: &Workspace, baseline: &Path, named: &[String]) -> Vec<Str
         .collect()
 }
 
-/// Whether there is a version that later ones are compared with.
+/// Whether there is a tagged version to compare with.
 pub(crate) fn has_tag(workspace: &Workspace) -> bool {
     git(workspace, &["describe", "--tags", "--abbrev=0"]).is_ok()
 }
 
-/// A revision in a folder of its own, below what is built.
+/// Checks a revision out into its own folder below the target folder.
 fn checkout(workspace: &Workspace, rev: Option<&str>) -> Result<PathBuf> {
     let rev = match rev {
         Some(rev) => rev.to_owned(),

@@ -1,10 +1,10 @@
-//! `cargo xtask services`, and the servers that other tasks give to tests.
+//! `cargo xtask services`, and the servers that other tasks provide to tests.
 //!
-//! A crate says what its tests need: `needs = ["postgres", "redis"]` under
-//! `[package.metadata.context-conformance]`. A task that runs them takes the address from the
-//! environment, else starts a server of its own, which ends with the task; where nothing is
-//! installed and root runs on Debian or Ubuntu, it installs first. What is not to be had is said,
-//! and is an error only where nobody would read it.
+//! A crate declares the needs of its tests as `needs = ["postgres", "redis"]` under
+//! `[package.metadata.context-conformance]`. A task that runs the tests takes the address from the
+//! environment, or else starts its own server, which ends with the task. If a server is not
+//! installed and the user is root on Debian or Ubuntu, the task installs it first. A missing server
+//! is reported. It is an error only where nobody would read the report.
 
 pub(crate) mod install;
 pub(crate) mod need;
@@ -23,7 +23,7 @@ use crate::process::Verdict;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Print the `export` lines and no words beside them
+    /// Print only the `export` lines, without comments
     #[arg(long)]
     print_env: bool,
     #[command(subcommand)]
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Install what is missing, by `apt-get` as root or by `brew`
+    /// Install missing servers, with `apt-get` as root or with `brew`
     Install,
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     }
 }
 
-/// Starts everything and ends it with Ctrl-C, also for whoever was started in the background, where
-/// shells have it ignored.
+/// Starts all servers and ends them on Ctrl-C. That also works for a background job, in which
+/// shells ignore Ctrl-C.
 fn serve(print_env: bool) -> Result<Verdict> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("could not listen for Ctrl-C")?;
     let services = Services::start(&Need::servers(), true)?;

@@ -1,8 +1,8 @@
-//! Rust sources as the rules see them: which files there are, and their code without comments, text
-//! and tests.
+//! Source files as the rules see them: the files of the workspace, and Rust code without comments,
+//! literals and tests.
 //!
-//! This is no parser. It knows just enough of the language's lexis that a rule about code is not
-//! fooled by a comment or a string.
+//! This is not a parser. It handles just enough of Rust's lexical structure that a comment or a
+//! string cannot fool a rule about code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,31 +12,31 @@ use anyhow::{Context, Result};
 /// A file of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// The path from the workspace's root, with forward slashes.
+    /// The path from the root of the workspace, with forward slashes.
     pub path: String,
     /// The content.
     pub text: String,
 }
 
 impl SourceFile {
-    /// A file of this path and content.
+    /// Creates a file with this path and content.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self { path: path.into(), text: text.into() }
     }
 
-    /// Whether it is Rust.
+    /// Whether the file is Rust.
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 
-    /// Whether all of it is test code, an example or a measurement.
+    /// Whether the whole file is test code, an example or a benchmark.
     pub fn is_test(&self) -> bool {
         let folder = |part: &str| matches!(part, "tests" | "examples" | "benches");
         self.path.split('/').any(folder) || self.path.ends_with("/tests.rs")
     }
 }
 
-/// The text files of a folder, by path, without what was built or belongs to git.
+/// Returns the text files of a folder, ordered by path, without build output and git data.
 pub fn files(root: &Path) -> Result<Vec<SourceFile>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
@@ -73,8 +73,8 @@ fn read(root: &Path, path: PathBuf) -> Result<SourceFile> {
     Ok(SourceFile::new(parts.join("/"), text))
 }
 
-/// The code of a file: comments, the inside of literals, and items behind `#[cfg(test)]` are
-/// blanked. Lines keep their numbers.
+/// Returns the code of a file. Comments, the inside of literals, and items behind `#[cfg(test)]`
+/// are replaced by spaces. Line numbers are preserved.
 pub fn code(text: &str) -> String {
     let mut code = blank_literals(text);
     while let Some(at) = code.find("#[cfg(test)]") {
@@ -86,7 +86,7 @@ pub fn code(text: &str) -> String {
     code
 }
 
-/// Where the item at the beginning of `code` ends: at its closing brace, or at a semicolon before
+/// Returns the end of the item at the beginning of `code`: its closing brace, or a semicolon before
 /// any brace.
 pub(crate) fn item_end(code: &str) -> usize {
     let mut depth = 0_usize;
@@ -119,7 +119,7 @@ fn blank_literals(text: &str) -> String {
     out
 }
 
-/// The end of the comment or literal that begins here; here itself if none does.
+/// Returns the end of the comment or literal that begins at `at`, or `at` if none does.
 fn literal_end(chars: &[char], at: usize) -> usize {
     let next = chars.get(at + 1).copied();
     let in_word = at > 0 && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '_');
@@ -129,7 +129,7 @@ fn literal_end(chars: &[char], at: usize) -> usize {
         }
         '/' if next == Some('*') => block_comment_end(chars, at),
         '"' => quoted_end(chars, at, '"'),
-        // A lifetime is no literal: only an escape, or one character and a quote, make one.
+        // A lifetime is not a literal. Only an escape, or one character and a quote, make one.
         '\'' if next == Some('\\') || chars.get(at + 2) == Some(&'\'') => {
             quoted_end(chars, at, '\'')
         }

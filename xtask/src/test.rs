@@ -1,8 +1,8 @@
-//! `cargo xtask test`: everything, from a fresh clone.
+//! `cargo xtask test`: all tests, from a fresh clone.
 //!
-//! Needs nothing but cargo. Servers that tests need are started before, see
-//! [`services`](crate::services); without them those tests are skipped, and that is the last thing
-//! said.
+//! The task needs only cargo. It starts the servers that tests need first, see
+//! [`services`](crate::services). Without a server, the tests that need it are skipped, and the
+//! last lines of the output say so.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Handed to `cargo test`
+    /// Arguments for `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     cargo_args: Vec<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// What tests find in their environment.
+/// Returns the environment variables for tests.
 pub(crate) fn environment(
     workspace: &Workspace,
     services: &Services,
@@ -59,7 +59,7 @@ pub(crate) fn environment(
     std::iter::once(data).chain(servers).collect()
 }
 
-/// What the tests of the named packages need; of everything, if none is named.
+/// Returns the needs of the tests of the named packages, or of all packages if none is named.
 pub(crate) fn needs(
     workspace: &Workspace,
     outside: &[Workspace],
@@ -71,15 +71,15 @@ pub(crate) fn needs(
     )
 }
 
-/// Whether a package specification may mean a crate: a name, perhaps with a version; a pattern may
-/// mean any.
+/// Whether a package specification may mean a crate. A specification is a name, optionally with a
+/// version. A pattern may mean any crate.
 fn is(spec: &str, krate: &str) -> bool {
     let name = spec.split_once('@').map_or(spec, |(name, _)| name);
     name == krate || name.contains(['*', '?', '[', ':', '#'])
 }
 
-/// The arguments of `cargo test`: the whole workspace, unless packages are named. All failures are
-/// shown, not only those of the first crate.
+/// Returns the arguments of `cargo test`: the whole workspace, unless packages are named. All
+/// failures are shown, not only those of the first crate.
 fn cargo_args(given: &[String]) -> Vec<String> {
     let named = !packages(given).is_empty();
     let scope: &[&str] = if named { &[] } else { &["--workspace", "--all-features"] };
@@ -87,14 +87,14 @@ fn cargo_args(given: &[String]) -> Vec<String> {
     fixed.chain(scope).map(ToString::to_string).chain(given.iter().cloned()).collect()
 }
 
-/// The packages that arguments of cargo name: `-p NAME`, `-pNAME`, `--package NAME`,
+/// Returns the packages that arguments of cargo name: `-p NAME`, `-pNAME`, `--package NAME`,
 /// `--package=NAME`.
 fn packages(given: &[String]) -> Vec<&str> {
     let mut of_cargo = given.iter().take_while(|arg| *arg != "--").map(String::as_str);
     let mut found = Vec::new();
     while let Some(arg) = of_cargo.next() {
         match arg {
-            // Cargo says what is wrong with a flag that nothing follows.
+            // Cargo reports a flag without a value.
             "-p" | "--package" => found.push(of_cargo.next().unwrap_or_default()),
             _ => {
                 let short =

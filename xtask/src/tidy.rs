@@ -1,10 +1,10 @@
-//! `cargo xtask tidy`: what a compiler does not check.
+//! `cargo xtask tidy`: checks that a compiler does not make.
 //!
-//! Every module says what it is for, files stay small, nothing unfinished or machine-bound is left
-//! behind, and the README's tables name every crate and every feature of the facade, the tables of
-//! guarantees name tests that exist, and the pages on the environment and on security name every
-//! variable and every limit of ours. [`check`] judges data, so that the rules can be tested; the
-//! workspace itself is judged by a test of this crate.
+//! Every module has docs, files stay small, and no unfinished code or machine-specific path is left
+//! behind. The tables of the README name every crate and every feature of the facade. The tables of
+//! guarantees name tests that exist. The pages on the environment and on security list every
+//! variable and every limit of this workspace. [`check`] is a pure function over data, so that the
+//! rules can be tested. A test of this crate checks the workspace itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,21 +18,21 @@ use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::workspace::{FACADE, Workspace};
 
-/// The most lines a Rust file may have. House style asks for fewer than 400; this is where it
-/// stops.
+/// The maximum number of lines of a Rust file. The style guide asks for fewer than 400; this is the
+/// hard limit.
 pub const MAX_LINES: usize = 500;
 
-/// First folders of paths that only exist on somebody's machine.
+/// The first folders of paths that exist on one person's machine only.
 const MACHINE_FOLDERS: [&str; 5] = ["home", "root", "tmp", "Users", "work"];
 
-/// Something to tidy up.
+/// A violation of a tidiness rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file.
     pub path: String,
-    /// The line, from 1; 0 stands for the whole file.
+    /// The line, from 1. 0 stands for the whole file.
     pub line: usize,
-    /// What is wrong.
+    /// A description of the violation.
     pub what: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Names the README has to list.
+/// The names that the README must list.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// The crates of the workspace.
@@ -63,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
     Ok(Verdict::of(findings.is_empty()))
 }
 
-/// Judges the workspace this program belongs to.
+/// Checks the workspace of this program.
 pub fn check_ours() -> Result<Vec<Finding>> {
     check_workspace(&Workspace::ours()?)
 }
@@ -78,7 +78,7 @@ fn check_workspace(workspace: &Workspace) -> Result<Vec<Finding>> {
     Ok(check(&source::files(workspace.root())?, &names))
 }
 
-/// Judges files. The README is only asked for its tables if it is among them.
+/// Checks files. The README's tables are checked only if the README is among them.
 pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in files {

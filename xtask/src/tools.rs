@@ -1,8 +1,7 @@
-//! `cargo xtask tools`: the programs that some checks need, in the versions they are known to work
-//! with.
+//! `cargo xtask tools`: the programs that some checks need, in versions that are known to work.
 //!
-//! A tool on the `PATH` is used as it is. Else the one in `target/tools` is, where this task puts
-//! it. Nothing is installed without being asked for, and `cargo xtask test` needs none of them.
+//! A tool on the `PATH` is used as it is, else the one in `target/tools`, where this task installs
+//! it. Nothing is installed without a request, and `cargo xtask test` needs none of these tools.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,10 +12,10 @@ use anyhow::{Context, Result, bail};
 use crate::process::{Cargo, Verdict};
 use crate::workspace::Workspace;
 
-/// A subcommand of cargo that is installed apart from it.
+/// A cargo subcommand that is installed separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// The subcommand.
+    /// The name of the subcommand.
     pub(crate) subcommand: &'static str,
     version: &'static str,
 }
@@ -28,12 +27,12 @@ pub(crate) const SEMVER: Tool = Tool { subcommand: "semver-checks", version: "0.
 pub(crate) const COVERAGE: Tool = Tool { subcommand: "llvm-cov", version: "0.9.1" };
 pub(crate) const MUTANTS: Tool = Tool { subcommand: "mutants", version: "27.1.0" };
 
-/// Those that are quick to build first.
+/// All tools. Those that build quickly come first.
 const TOOLS: [Tool; 6] = [MACHETE, HACK, COVERAGE, MUTANTS, DENY, SEMVER];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which, such as deny or mutants [default: all]
+    /// The tools to install, such as deny or mutants [default: all]
     tools: Vec<String>,
 }
 
@@ -57,12 +56,12 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
 }
 
 impl Tool {
-    /// The package it comes in, which is its program's name as well.
+    /// Returns the name of the package, which is the name of the program as well.
     pub(crate) fn package(&self) -> String {
         format!("cargo-{}", self.subcommand)
     }
 
-    /// Where it is, if it is installed.
+    /// Returns the path of the program, if it is installed.
     pub(crate) fn find(&self, workspace: &Workspace) -> Option<PathBuf> {
         let program = format!("{}{}", self.package(), env::consts::EXE_SUFFIX);
         folders(workspace)
@@ -71,16 +70,17 @@ impl Tool {
             .find(|path| path.is_file())
     }
 
-    /// A call of it, in a folder. An error that says how to install it, if it is not.
+    /// Returns a call of the tool in a folder. If the tool is missing, the error contains the
+    /// installation command.
     pub(crate) fn cargo(&self, workspace: &Workspace, folder: &Path) -> Result<Cargo> {
         self.find(workspace).with_context(|| self.missing())?;
         let path = env::join_paths(folders(workspace)).context("the PATH cannot be written")?;
-        // cargo-machete takes it for a sign that cargo did not call it as a subcommand, and its own
-        // name for a folder.
+        // cargo-machete takes this variable as a sign that cargo did not call it as a subcommand,
+        // and then takes its own name for a folder.
         Ok(Cargo::new(folder, self.subcommand).env("PATH", path).without("CARGO_PKG_NAME"))
     }
 
-    /// That it is not installed, and how it can be.
+    /// Returns the message that the tool is not installed, with the installation command.
     pub(crate) fn missing(&self) -> String {
         format!("{} is not installed: cargo xtask tools {}", self.package(), self.subcommand)
     }
@@ -98,7 +98,7 @@ impl Tool {
     }
 }
 
-/// Where programs are looked for: the `PATH`, then our own folder.
+/// Returns the folders to search for programs: the `PATH`, then the folder of this task.
 fn folders(workspace: &Workspace) -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).chain([workspace.target_folder().join("tools/bin")]).collect()

@@ -1,9 +1,9 @@
 //! `cargo xtask torture`: damaged files, killed writers, full disks and hostile input against the
 //! whole command.
 //!
-//! The checks are in `context-torture`, which links the command. This task builds it, the command
-//! and the program that writes bodies of requests, finds a Python for the checker of those, and
-//! runs it.
+//! The checks are in `context-torture`, which links the command. This task builds that crate, the
+//! command and the program that writes request bodies, finds a Python for the checker of those
+//! bodies, and runs the checks.
 
 use std::env;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use crate::process::{Cargo, Verdict};
 use crate::workspace::{KIT, TORTURE, Workspace};
 
-/// What the checker of bodies needs, as the package index names it.
+/// The packages that the checker of bodies needs, by their names in the package index.
 const PACKAGES: [&str; 4] = ["openai", "anthropic", "google-genai", "pydantic"];
 const PYTHON: &str = "CONTEXT_PYTHON";
 
@@ -23,13 +23,14 @@ pub(crate) struct Args {
     /// Run for hours instead of minutes
     #[arg(long)]
     long: bool,
-    /// Where random checks begin; printed with every run [default: another one each time]
+    /// The seed of random checks, printed with every run [default: a new one each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Only these parts; may be repeated
+    /// Run only these parts; may be repeated
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
-    /// How many checks of what is repeated, such as damaged files [default: as the time allows]
+    /// The number of checks of repeated kinds, such as damaged files [default: as many as the time
+    /// allows]
     #[arg(long, value_name = "N")]
     checks: Option<u64>,
     /// List the parts
@@ -38,12 +39,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// All parts, for hours.
+    /// Returns the arguments to run all parts for hours.
     pub(crate) fn hours() -> Self {
         Self { long: true, ..Self::default() }
     }
 
-    /// The same for the program, but for the scale.
+    /// Returns the same arguments for the program, except for the scale.
     fn given(&self) -> Vec<String> {
         let number = |name: &str, given: Option<u64>| {
             given.map(|given| [name.to_owned(), given.to_string()])
@@ -78,8 +79,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::of(status.success()))
 }
 
-/// A Python with the packages of the providers: the one that is named, else one that is made below
-/// the target folder; none if that cannot be done.
+/// Returns a Python with the packages of the providers: the one that the environment names, else
+/// one that is created below the target folder. Returns `None` if that fails.
 fn python(workspace: &Workspace) -> Option<PathBuf> {
     if let Some(named) = env::var_os(PYTHON).filter(|named| !named.is_empty()) {
         return Some(named.into());

@@ -1,8 +1,8 @@
 //! `cargo xtask vectors SUITE FILE`: replays recorded behaviour through the facade's `vectors` test
 //! program.
 //!
-//! How a case is judged is that program's business. No suite needs a server, so none is started;
-//! one that the environment names is there for it all the same.
+//! That program judges the cases. No suite needs a server, so none is started. A server that the
+//! environment names is available to the program nevertheless.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ const PROGRAM: &str = "vectors";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which suite the file belongs to, such as deepagents-render
+    /// The suite that the file belongs to, such as deepagents-render
     suite: String,
-    /// The recorded cases, relative to the folder you are in
+    /// The recorded cases, relative to the current folder
     file: PathBuf,
-    /// Handed to the program: --verbose names the rule that judged each case
+    /// Arguments for the program: --verbose names the rule that judged each case
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<OsString>,
 }
@@ -30,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let file =
         std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
     ensure!(file.is_file(), "there is no file {}", file.display());
-    // Run by us and not by cargo, which would print more behind the last line when a case fails.
+    // Run the program directly, since cargo would print more after the last line if a case fails.
     let program = Cargo::new(workspace.root(), "test")
         .args(["--locked", "-p", FACADE])
         .test_program(PROGRAM)?;

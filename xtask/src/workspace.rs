@@ -1,4 +1,4 @@
-//! What cargo knows of a workspace. Reads metadata only; builds nothing.
+//! A workspace as cargo sees it. Reads metadata only and builds nothing.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
-/// The facade's name.
+/// The name of the facade.
 pub(crate) const FACADE: &str = "context-runtime";
-/// The conformance kit's name.
+/// The name of the conformance crate.
 pub(crate) const KIT: &str = "context-conformance";
 
-/// The crate that asks parsers anything.
+/// The crate with the fuzz targets.
 pub(crate) const FUZZ: &str = "context-fuzz";
 
-/// The crate that damages and kills.
+/// The crate that damages files and kills writers.
 pub(crate) const TORTURE: &str = "context-torture";
 
 /// A workspace, as `cargo metadata` describes it.
@@ -25,14 +25,14 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace this program belongs to, wherever it is called from.
+    /// Opens the workspace of this program, from any current folder.
     pub(crate) fn ours() -> Result<Self> {
         let crate_folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let crate_folder = crate_folder.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         Self::at(&crate_folder.join("Cargo.toml"))
     }
 
-    /// The workspace of a manifest.
+    /// Opens the workspace of a manifest.
     pub(crate) fn at(manifest: &Path) -> Result<Self> {
         let metadata = MetadataCommand::new()
             .manifest_path(manifest)
@@ -41,18 +41,18 @@ impl Workspace {
         Ok(Self { metadata })
     }
 
-    /// The root folder.
+    /// Returns the root folder.
     pub(crate) fn root(&self) -> &Path {
         self.metadata.workspace_root.as_std_path()
     }
 
-    /// Where cargo puts what it builds.
+    /// Returns the folder for build output.
     pub(crate) fn target_folder(&self) -> &Path {
         self.metadata.target_directory.as_std_path()
     }
 
-    /// The workspaces that stand beside this one and are tested with it, as the folders that
-    /// `workspace.metadata.context-conformance.outside` of its manifest lists.
+    /// Opens the workspaces next to this one that are tested with it: the folders in
+    /// `workspace.metadata.context-conformance.outside` of the manifest.
     pub(crate) fn outside(&self) -> Result<Vec<Self>> {
         let list = self.metadata.workspace_metadata.pointer("/context-conformance/outside");
         let folders = list.and_then(|list| list.as_array()).into_iter().flatten();
@@ -69,14 +69,14 @@ impl Workspace {
         folders.map(open).collect()
     }
 
-    /// The crates of the workspace, by name.
+    /// Returns the crates of the workspace, ordered by name.
     pub(crate) fn crates(&self) -> Vec<&Package> {
         let mut crates = self.metadata.workspace_packages();
         crates.sort_by(|a, b| a.name.cmp(&b.name));
         crates
     }
 
-    /// A crate of the workspace.
+    /// Returns a crate of the workspace.
     pub(crate) fn krate(&self, name: &str) -> Option<&Package> {
         self.crates().into_iter().find(|package| *package.name == name)
     }
@@ -86,18 +86,18 @@ impl Workspace {
         self.krate(krate).is_some_and(|package| targets(package, kind).contains(name))
     }
 
-    /// The folder of test data nobody here wrote: `CONTEXT_TEST_DATA`, else `../shared`.
+    /// Returns the folder of external test data: `CONTEXT_TEST_DATA`, else `../shared`.
     pub(crate) fn data_root(&self) -> PathBuf {
         match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
-            // Cargo runs each test in its crate's folder, where a relative path would mean
-            // something else.
+            // Cargo runs each test in the folder of its crate, where a relative path would have
+            // another meaning.
             Some(folder) => std::path::absolute(&folder).unwrap_or_else(|_| folder.into()),
             None => self.root().parent().unwrap_or(self.root()).join("shared"),
         }
     }
 }
 
-/// The names of a crate's targets of one kind: `test`, `bench`, …
+/// Returns the names of a crate's targets of one kind: `test`, `bench`, …
 pub(crate) fn targets(package: &Package, kind: &str) -> BTreeSet<String> {
     let of_kind =
         |target: &&cargo_metadata::Target| target.kind.iter().any(|k| k.to_string() == kind);

@@ -81,7 +81,7 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
             let name = if at == 0 && names != missing { NAME } else { names };
             line.push(value(arg, name));
         }
-        // Nobody answers questions here.
+        // There is no one to answer a question.
         if command.get_arguments().any(|arg| arg.get_long() == Some("yes")) {
             line.push("--yes".to_owned());
         }

@@ -32,7 +32,7 @@ pub(super) struct Assembly {
     pub(super) spoken: Spoken,
     /// The call whose input is still coming; it is no part yet.
     open: Option<Open>,
-    /// How many calls came without an id.
+    /// The number of calls without an id.
     unnamed: usize,
     pub(super) finish: Option<String>,
     blocked: Option<String>,

@@ -1,4 +1,5 @@
-//! Amending: a stored message gets a new body, its place stays, what it was is kept.
+//! Cases about amendments: a stored message gets a new body, keeps its place, and keeps its old
+//! body as a revision.
 
 use std::sync::Arc;
 

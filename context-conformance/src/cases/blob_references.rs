@@ -1,5 +1,5 @@
-//! Who refers to a blob: chats of one user share it, users do not, and it goes with the last
-//! reference.
+//! Cases about references to blobs: chats of one user share a blob, users do not, and the blob is
+//! removed with its last reference.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ cases!("blob_references":
     seen_through_another_handle if SecondHandle,
 );
 
-/// A chat of the same store that is there.
+/// Creates another chat of the same store.
 async fn another(desk: &Desk, user: &str, chat: &str) -> Checked<Desk> {
     let other = desk.other(user, chat);
     other.create().await?;
@@ -48,7 +48,7 @@ fn counts(pruned: BlobsPruned) -> (u64, u64, u64) {
     (pruned.references, pruned.blobs, pruned.bytes)
 }
 
-/// What a check finds; nothing where there is none.
+/// Returns the findings of a maintenance check, or none for a store without maintenance.
 async fn problems(desk: &Desk) -> Checked<Vec<context_core::store::Finding>> {
     match desk.store.maintenance() {
         Some(maintenance) => Ok(maintenance.check(&CancelSignal::never()).await?.findings),
@@ -61,7 +61,7 @@ async fn users_are_apart(lab: &Lab) -> Checked {
     let mallory = ada.other("mallory", "chat");
     let id = ada.put("abc").await?.id;
     let theirs = mallory.blobs()?;
-    // Ada's chat, as it looks to another user: as one that does not exist.
+    // To another user, Ada's chat looks like one that does not exist.
     refused("another user's blob", theirs.blob(&mallory.chat, &id).await, ErrorKind::NotFound)?;
     let read = theirs.read_blob(&mallory.chat, &id, 0..9, Some(ada.at())).await;
     refused("reading another user's blob", read, ErrorKind::NotFound)?;
@@ -70,7 +70,7 @@ async fn users_are_apart(lab: &Lab) -> Checked {
     same("reading them", &mallory.bytes(&id).await?, &None)?;
     let removed = theirs.remove_blob(&mallory.chat, &id).await?;
     same("removing another user's blob", &counts(removed), &(0, 0, 0))?;
-    // Who puts what others have is not told so.
+    // A user who puts bytes that another user has stored is not told so.
     let put = mallory.put("abc").await?;
     same("references of the same bytes of two users", &put.references, &1)?;
     same("the other's", &references(&ada, &id).await?, &Some(1))?;
@@ -157,7 +157,8 @@ async fn pruned_by_when_they_were_used(lab: &Lab) -> Checked {
     desk.blobs()?.read_blob(&desk.chat, &read, 0..1, Some(Timestamp::from_micros(300))).await?;
     let prune = BlobPrune::new("ada", Timestamp::from_micros(200));
     let pruned = desk.blobs()?.prune_blobs(&prune).await?;
-    // Gone: "old" of both chats, "used just then", and a reference to what the other chat uses.
+    // Removed: "old" of both chats, "used just then", and a reference to the blob that the other
+    // chat uses.
     same("references, blobs and bytes pruned", &counts(pruned), &(4, 2, 17))?;
     desk.expect_blobs("pruning", &[b"old, but read", b"old, but put again", b"new"]).await?;
     other.expect_blobs("pruning", &[b"old here, new there"]).await?;
@@ -261,7 +262,7 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
 
 const RACERS: usize = 16;
 const CHATS: usize = 4;
-/// A store that needs more polls than this for one call is not followed further.
+/// The maximum number of polls after which a call is dropped.
 const MOST_POLLS: usize = 60;
 
 async fn same_bytes_put_at_once(lab: &Lab) -> Checked {
@@ -290,7 +291,7 @@ async fn same_bytes_put_at_once(lab: &Lab) -> Checked {
     same("what check() found", &problems(&desk).await?, &Vec::new())
 }
 
-/// Whoever reads beside it sees all of the bytes or nothing.
+/// Checks that a concurrent reader sees all bytes or none.
 async fn put_and_removed_at_once(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let bytes = noise(300_000, 9);

@@ -1,4 +1,4 @@
-//! Blobs: bytes that come back as they were put, by their name.
+//! Cases about blobs: the bytes under an id come back unchanged.
 
 use bytes::Bytes;
 use context_core::base::BlobId;
@@ -71,7 +71,7 @@ async fn ranges_are_cut_to_where_the_bytes_end(lab: &Lab) -> Checked {
     let bytes = noise((1 << 20) + 12_345, 2);
     let id = desk.put(bytes.clone()).await?.id;
     let length = bytes.len() as u64;
-    // Around where a backend may cut them.
+    // Offsets near which a backend may split the bytes.
     let mut ends = vec![0, 1, length / 3, length - 1, length, length + 1, u64::MAX];
     for power in [12, 14, 16, 18, 19, 20] {
         ends.extend([(1 << power) - 1, 1 << power, (1 << power) + 1]);
@@ -192,7 +192,7 @@ async fn listed_page_by_page(lab: &Lab) -> Checked {
     for limit in [1, 7, 52, 53, 54, MAX_PAGE] {
         same(format!("all blobs, {limit} a page"), &desk.all_blobs(limit).await?, &expected)?;
     }
-    // What is removed in between is not missed.
+    // Removals between two pages leave no gap.
     let page = desk.blobs()?.blobs(&desk.chat, 10, None).await?;
     for blob in &expected[..10] {
         desk.blobs()?.remove_blob(&desk.chat, &blob.id).await?;
@@ -288,7 +288,7 @@ async fn bad_calls_are_refused(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// A blob is not part of what is said: a chat that only read one was not active.
+/// Checks that blobs are not chat content: a chat whose blobs were only read was not active.
 async fn the_chat_does_not_change(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;

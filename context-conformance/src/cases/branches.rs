@@ -1,4 +1,4 @@
-//! Branches: forking, naming, activating, and that they do not touch each other.
+//! Cases about branches: forking, naming, activating, and independence of each other.
 
 use context_core::ErrorKind;
 use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
@@ -118,7 +118,7 @@ async fn forks_of_forks(lab: &Lab) -> Checked {
         let at = expected.last().cloned().unwrap_or_default();
         desk.applied(desk.fork(&name, &at, [a.as_str(), b.as_str(), c.as_str()])).await?;
         expected.extend([a, b]);
-        // The next fork is behind `b`, so `c` is on this branch alone.
+        // The next fork begins after `b`, so `c` is on this branch alone.
         let mut whole = expected.clone();
         whole.push(c);
         same(format!("fork {depth} of a fork"), &ids(&desk.whole(&name).await?), &whole)?;
@@ -232,7 +232,7 @@ async fn listed_in_order_of_creation(lab: &Lab) -> Checked {
     let at = desk.at();
     let names = ["zeta", "alpha", "10", "9", "Main"];
     for name in names {
-        // All at one moment: the order is that of the commits, not of the times.
+        // All forks have the same timestamp. They must be ordered by commit, not by time.
         desk.applied(Commit { at, ..desk.fork(name, "a", []) }).await?;
     }
     let seen: Vec<_> = desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();

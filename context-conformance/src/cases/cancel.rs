@@ -1,4 +1,5 @@
-//! A future that is dropped half-way leaves all of its work or none, and a store that works on.
+//! Cases about dropped futures: a dropped call has all of its effect or none, and the store keeps
+//! working.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,11 +25,11 @@ cases!("cancel":
     dropped_search_harms_nothing if Search,
 );
 
-/// A store that needs more polls than this for one commit is not followed further.
+/// The maximum number of polls after which a commit is dropped.
 const MOST_POLLS: usize = 200;
 
-/// What is visible once it no longer changes: a dropped write may still be ending in the
-/// background, also between two of the reads that make one look.
+/// Returns the visible state once it is stable. A dropped write may still complete in the
+/// background, even between two reads of one snapshot.
 async fn settled(desk: &Desk) -> Checked<Option<Visible>> {
     let mut before = Visible::of(desk).await;
     for _ in 0..50 {
@@ -45,7 +46,7 @@ async fn settled(desk: &Desk) -> Checked<Option<Visible>> {
     fail("a dropped call: what is visible still changes after 50 looks")
 }
 
-/// Commits on a fresh chat of the same store, dropped after every number of polls.
+/// Commits to fresh chats of one store, each dropped after another number of polls.
 async fn drop_everywhere(lab: &Lab, commit: impl Fn(&Desk) -> Commit) -> Checked {
     let first = lab.desk().await?;
     for polls in 0..MOST_POLLS {
@@ -63,7 +64,7 @@ async fn drop_everywhere(lab: &Lab, commit: impl Fn(&Desk) -> Commit) -> Checked
             CommitOutcome::Applied(_) if ended.is_none() => {
                 same(format!("{did}, which was not written"), &seen, &before)?;
             }
-            // It may have arrived only after it was looked at.
+            // The commit may have been applied only after the read above.
             CommitOutcome::Replayed(_) => ensure(seen == after || seen == before, || {
                 format!("{did}, which was written: neither as before nor as after, {seen:?}")
             })?,
@@ -90,7 +91,7 @@ async fn dropped_commit_is_whole_or_absent(lab: &Lab) -> Checked {
         ..desk.extend("a", ["b", "c", "d"])
     })
     .await?;
-    // A plain append without a key may take another way through a store.
+    // A plain append without a key may take another code path in a store.
     drop_everywhere(lab, |desk| desk.extend("a", ["b", "c", "d"])).await
 }
 
@@ -123,10 +124,10 @@ async fn dropped_redaction_is_whole_or_absent(lab: &Lab) -> Checked {
 
 type Call = for<'a> fn(&'a Desk) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// Later than anything a desk does, so that a call may be made again as it was.
+/// Later than any time of a fixture, so that a call can be repeated unchanged.
 const LATER: Timestamp = Timestamp::from_micros(1_900_000_000_000_000);
 
-/// Calls that come to the same if they are made twice.
+/// Idempotent calls.
 const CALLS: [(&str, Call); 10] = [
     ("delete_branch", |desk| {
         Box::pin(async {
@@ -185,7 +186,7 @@ const CALLS: [(&str, Call); 10] = [
     }),
 ];
 
-/// Each call on fresh chats, dropped after every number of polls, then made again.
+/// Makes each call on fresh chats, drops it after each number of polls, and repeats it.
 async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
     let first = lab.desk().await?;
     for (name, call) in CALLS {
@@ -202,7 +203,7 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
             let ended = polled(call(&desk), polls).await.transpose()?.is_some();
             let seen = settled(&desk).await?;
             match call(&desk).await {
-                // What it was to change may be gone by now.
+                // The target of the call may be gone already.
                 Err(error) if !error.is_not_found() => return Err(error.into()),
                 _ => {}
             }

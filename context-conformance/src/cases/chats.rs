@@ -1,4 +1,4 @@
-//! Chats: creating, reading, changing and deleting them, and whose they are.
+//! Cases about chats: creating, reading, changing and deleting them, and their owners.
 
 use context_core::store::{Chat, ChatPatch, CommitOutcome, Created, NewChat, Window};
 use context_core::{BranchName, Error, ErrorKind, Metadata, Result};
@@ -146,7 +146,7 @@ async fn deleting_takes_everything(lab: &Lab) -> Checked {
     desk.expect_chain("main", &["b", "a"]).await
 }
 
-/// Every call that names a chat, with what it said.
+/// Makes every call that names a chat. Returns the names and results.
 async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
     let (history, fragments, chat) = (desk.history(), desk.fragments(), &desk.chat);
     let main = BranchName::main();
@@ -224,7 +224,7 @@ async fn another_user_changes_nothing(lab: &Lab) -> Checked {
     every_call(&ada.other("mallory", "chat")).await;
     same("a chat after all calls of another user", &Visible::of(&ada).await?, &before)?;
 
-    // With a chat of the same id of their own, they still reach only that.
+    // With their own chat of the same id, another user still reaches only that one.
     let mallory = ada.other("mallory", "chat");
     mallory.create().await?;
     let slots = mallory.history().messages(&mallory.chat, &["a".into()]).await?;

@@ -1,4 +1,4 @@
-//! Checkpoints: named pointers to messages.
+//! Cases about checkpoints: named pointers to messages.
 
 use context_core::ErrorKind;
 use context_core::store::{Checkpoint, CommitOutcome};

@@ -1,4 +1,4 @@
-//! Commits: what is written, what is refused, and what a repeated one does.
+//! Cases about commits: their effect, their refusal, and replays.
 
 use context_core::store::{ChatPatch, Commit, CommitOutcome, Committed, Target};
 use context_core::{ErrorKind, Metadata};
@@ -101,7 +101,7 @@ async fn without_messages_only_checks(lab: &Lab) -> Checked {
     same("the fragments of the two", &fragments, &vec![stored("f", "x")])
 }
 
-/// A commit of everything there is.
+/// Extends a commit by every other kind of content.
 fn everything(desk: &Desk, mut commit: Commit) -> Commit {
     commit.amendments = vec![says("a", "amended")];
     commit.fragments = vec![stored("f", "new"), stored("g", "new")];
@@ -197,7 +197,7 @@ async fn same_key_is_replayed(lab: &Lab) -> Checked {
         }
     }
     desk.expect_chain("main", &["b", "c", "d"]).await?;
-    // A fork of a chosen name has no other way to be recognised.
+    // A replayed fork with an exact name can be recognized only by its key.
     let mut fork = desk.next_version("main", "b");
     fork.key = Some("fork".into());
     desk.applied(fork.clone()).await?;

@@ -1,4 +1,5 @@
-//! Many tasks at once: nothing is lost, nothing is written twice, one of many wins.
+//! Cases about concurrent tasks: nothing is lost, nothing is written twice, exactly one of many
+//! wins.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ cases!("concurrency":
 
 const RACERS: usize = 16;
 
-/// Runs a task per number, all let go at once, and collects what they return.
+/// Runs `count` tasks that start at the same time, and collects their results.
 pub(super) async fn race<T, F>(count: usize, task: impl Fn(usize) -> F) -> Checked<Vec<T>>
 where
     T: Send + 'static,
@@ -197,7 +198,7 @@ async fn racing_forks_get_different_names(lab: &Lab) -> Checked {
     same("the names of 16 forks at once", &names, &expected)
 }
 
-/// A fork of a chosen name, which only its key makes safe to repeat.
+/// Checks a fork with an exact name, which only its key makes safe to repeat.
 async fn one_of_many_replays_is_applied(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;
@@ -239,8 +240,8 @@ async fn counting_loses_nothing(lab: &Lab) -> Checked {
     same("80 times one", &n, &Some("80".to_owned()))
 }
 
-/// Every commit is three messages, so a reader must always see a multiple of three, and the head as
-/// its last.
+/// Checks that a reader always sees a multiple of three messages, since every commit has three, and
+/// that the head is the last of them.
 async fn readers_see_whole_commits(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     race(5, |task| {

@@ -1,4 +1,4 @@
-//! What was acknowledged is there when the store is opened again.
+//! Cases about durability: acknowledged writes are there after the store is reopened.
 
 use context_core::store::{Commit, CommitOutcome, Committed};
 
@@ -21,7 +21,7 @@ async fn reopened(lab: &Lab, desk: Desk) -> Checked<Desk> {
     let at = desk.at().as_micros();
     drop(desk);
     let again = Desk::new(lab.reopen("durable").await?, chat.user.as_str(), chat.chat.as_str());
-    // The new clock goes on behind the old one.
+    // Advance the new clock past the old one.
     while again.at().as_micros() < at {}
     Ok(again)
 }

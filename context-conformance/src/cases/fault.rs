@@ -1,5 +1,4 @@
-//! Replies that are lost and calls that do not arrive: the same call again does what is left to do,
-//! once.
+//! Cases about lost replies and lost requests: a repeated call completes the work exactly once.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -26,11 +25,10 @@ cases!("fault":
     random_faults_with_retries_end_as_they_must,
 );
 
-/// Steps of a life with faults.
+/// The number of steps of a sequence with faults.
 const STEPS: usize = 30;
 
-/// A chat that is looked at through one desk and written through another one, whose calls fail as
-/// planned.
+/// Returns two fixtures of one chat: one that reads, and one that writes through planned faults.
 async fn faulty(lab: &Lab, plan: FaultPlan) -> Checked<(Desk, Desk)> {
     let view = lab.desk().await?;
     view.applied(view.extend("", ["a", "b", "c"])).await?;
@@ -41,7 +39,7 @@ async fn faulty(lab: &Lab, plan: FaultPlan) -> Checked<(Desk, Desk)> {
 
 type Make = fn(&Desk) -> Commit;
 
-/// Commits of every shape that may be made twice.
+/// Repeatable commits of every shape.
 const SHAPES: [(&str, Make); 6] = [
     ("an append without a key", |desk| desk.extend("c", ["d", "e"])),
     ("a keyed append with all there is", |desk| Commit {
@@ -78,7 +76,7 @@ async fn a_lost_reply_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
         let lost = desk.history().commit(commit.clone()).await;
         refused(format!("{what}, of which the reply is lost"), lost, ErrorKind::Unavailable)?;
         let before = Visible::of(&view).await?;
-        // Later, and more than once.
+        // Repeat later, and more than once.
         for _ in 0..3 {
             let again = Commit { at: desk.at(), ..commit.clone() };
             match desk.commit(again).await? {
@@ -115,7 +113,7 @@ async fn silence_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
             let (commit, before) = (make(&desk), Visible::of(&view).await?);
             {
                 let mut silent = std::pin::pin!(desk.history().commit(commit.clone()));
-                // Waited for until it has arrived or, if it never will, for a while.
+                // Poll until the commit has arrived or, if it never will, for a while.
                 for _ in 0..10_000 {
                     if let Some(result) = polled(silent.as_mut(), 1).await {
                         return fail(format!("{what}, with {fault:?}: saw {result:?}"));
@@ -137,8 +135,8 @@ async fn silence_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// Each read fails once before and once after it did its work; all others work, and so does
-/// writing.
+/// Checks that reads fail once before and once after they take effect, and that all other calls
+/// still work.
 async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
     let both = |plan: FaultPlan, read: &Operation| {
         plan.with(*read, 0, Fault::BeforeApply).with(*read, 2, Fault::AfterApply)
@@ -156,7 +154,7 @@ async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
         desk.applied(desk.extend(&head, [next.as_str()])).await?;
         head = next;
     }
-    // Revisions are only read of messages that have some.
+    // Revisions are read only for messages that have some.
     same("how many reads failed", &failed, &(2 * (Operation::READS.len() - 2)))?;
     same(
         "the chat through the other handle",
@@ -182,7 +180,7 @@ async fn random_faults_with_retries_end_as_they_must(lab: &Lab) -> Checked {
         let mut steps = Step::life(seed, STEPS);
         let mut plan = FaultPlan::random(seed, Operation::WRITES, 12, 24);
         let Some(mut text) = fails(lab, &steps, &plan).await? else { continue };
-        // Without the faults and steps that it does not need.
+        // Remove the faults and steps that the failure does not need.
         for at in (0..plan.faults.len()).rev() {
             let mut fewer = plan.clone();
             fewer.faults.remove(at);

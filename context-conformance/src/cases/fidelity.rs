@@ -1,4 +1,4 @@
-//! What goes in comes out, byte for byte, whatever it is.
+//! Cases about fidelity: stored content comes back unchanged, byte for byte.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ cases!("fidelity":
     metadata_order_and_digits,
 );
 
-/// Writes the messages in one commit, again one by one, and reads them in all ways.
+/// Writes the messages in one commit and again in single commits, and reads them by every call.
 async fn round_trip(lab: &Lab, nodes: Vec<Arc<Node>>) -> Checked {
     for per_commit in [nodes.len(), 1] {
         let desk = lab.desk().await?;
@@ -112,7 +112,7 @@ async fn every_field_of_a_message(lab: &Lab) -> Checked {
     round_trip(lab, nodes.collect()).await
 }
 
-/// Ids that a careless query, path or key would stumble over.
+/// Returns ids that break careless queries, paths or keys.
 fn odd() -> Vec<String> {
     let long = "é".repeat(256);
     let odd = [
@@ -160,7 +160,7 @@ fn odd() -> Vec<String> {
 async fn odd_ids(lab: &Lab) -> Checked {
     let odd = odd();
     round_trip(lab, odd.iter().map(|id| message(id)).collect()).await?;
-    // As users and chats: all beside each other, none taken for another.
+    // The ids as users and chats next to each other, which must not be confused.
     let desk = Desk::new(lab.open("odd").await?, "ada", "chat");
     for (i, id) in odd.iter().enumerate() {
         let theirs = desk.other(id, &odd[odd.len() - 1 - i]);

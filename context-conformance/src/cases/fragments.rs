@@ -64,7 +64,7 @@ async fn same_content_without_id_is_kept_once(lab: &Lab) -> Checked {
     let marked = StoredFragment { metadata: Metadata::default().with("n", 1), ..stored("", "one") };
     put(&desk, &[marked.clone(), stored("", "two"), other_kind.clone(), other_version.clone()])
         .await?;
-    // The same content with an id is another fragment.
+    // The same content with an id is a different fragment.
     put(&desk, &[stored("id", "one")]).await?;
     let expected = vec![marked, stored("", "two"), other_kind, other_version, stored("id", "one")];
     expect(&desk, "putting the same content again", expected).await

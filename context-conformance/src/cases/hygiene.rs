@@ -1,4 +1,4 @@
-//! Errors that can be acted on, and no content or secret where it does not belong.
+//! Cases about errors: they are actionable and contain neither content nor secrets.
 
 use context_core::store::{ChatPatch, Commit, NewChat};
 use context_core::{ErrorKind, Metadata, Retry};

@@ -1,4 +1,4 @@
-//! What a store says about itself, and that it can be believed.
+//! Cases about the self-description of a store, and whether it is true.
 
 use context_core::store::Durability;
 

@@ -1,4 +1,4 @@
-//! Namespaces never see each other, and neither do users.
+//! Cases about isolation: namespaces never see each other, and neither do users.
 
 use context_core::store::Commit;
 
@@ -47,8 +47,8 @@ async fn odd_namespace_names(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// Two users with a chat of the same name and the same messages: whatever one does, the other does
-/// not see.
+/// Checks several users with a chat of the same name and the same messages: no user sees the
+/// changes of another.
 async fn users_share_nothing_under_one_name(lab: &Lab) -> Checked {
     let ada = lab.desk().await?;
     let mut lives = Vec::new();

@@ -1,5 +1,4 @@
-//! A writing process is killed: what it was told is written is there, and nothing of what came
-//! half-way.
+//! Cases about killed writers: every acknowledged write is there, and no partial one.
 
 use context_core::memory::MemoryForget;
 use context_core::store::{CommitOutcome, RecordOutcome};
@@ -27,13 +26,12 @@ cases!("kill":
     killed_while_it_remembers if Kill,
 );
 
-/// How often one store is written to by a process that is killed.
+/// The number of killed processes per store.
 const ROUNDS: usize = 12;
-/// The longest idle loop between an acknowledgement and the kill.
+/// The maximum number of iterations between an acknowledgement and the kill.
 const SPINS: usize = 30_000;
 
-/// Runs `round` on stores of their own until so many processes were killed. A failure says the
-/// seed.
+/// Runs a case on fresh stores until enough processes were killed. A failure reports the seed.
 macro_rules! kills {
     ($lab:expr, $share:expr, $case:ident) => {{
         let kills = ($lab.settings.kills as usize).div_ceil($share);
@@ -69,7 +67,7 @@ async fn killed_while_it_remembers(lab: &Lab) -> Checked {
     kills!(lab, 4, killed_memories)
 }
 
-/// The store's own check, after a process was killed.
+/// Checks the store after a process was killed.
 async fn sound(store: &dyn Store) -> Checked {
     let Some(maintenance) = store.maintenance() else { return Ok(()) };
     let report = maintenance.check(&CancelSignal::never()).await?;
@@ -80,7 +78,7 @@ async fn opened(lab: &Lab, location: &str) -> Checked<Desk> {
     Ok(Desk::new(child::open(lab.subject(), location).await?, "ada", "chat"))
 }
 
-/// What it looks like is what it must after the acknowledged steps, or after one more.
+/// Checks that the chat is in the state after the acknowledged steps, or after one more.
 async fn killed_lives(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
     let name = format!("life-{n}");
     let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
@@ -108,7 +106,7 @@ async fn killed_lives(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked 
         let seen = Visible::of(&desk).await?;
         let acknowledged = Some(script.model.visible());
         if seen != acknowledged {
-            // Then the next step was written, and only the word of it was not heard.
+            // The next step was written, but its acknowledgement was lost.
             let step = steps.next().ok_or_else(|| Stop::Fail("no more steps".into()))?;
             let action = script.next(&step);
             let answer = action.as_ref().map(|action| script.expect(action));
@@ -205,8 +203,8 @@ async fn killed_creations(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
     Ok(())
 }
 
-/// The round is what it must be after the acknowledged commits, or after one more; and that one can
-/// be sent again.
+/// Checks that the round is in the state after the acknowledged commits, or after one more, and
+/// that this one can be sent again.
 async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
     let name = format!("rounds-{n}");
     let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
@@ -254,7 +252,7 @@ async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
     Ok(())
 }
 
-/// What is remembered is what it must be after the acknowledged steps, or after one more.
+/// Checks that the memories are in the state after the acknowledged steps, or after one more.
 async fn killed_memories(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
     let name = format!("memories-{n}");
     let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
@@ -277,7 +275,7 @@ async fn killed_memories(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Check
         let did = format!("kill {round}, {told} steps told, {done} in all");
         let book = Notebook { desk, model: life.model.clone() };
         if let Err(Stop::Fail(without)) = book.is_kept(&did).await {
-            // Then the next step was written, and only the word of it was not heard.
+            // The next step was written, but its acknowledgement was lost.
             let step = life.next();
             done += 1;
             let book = Notebook { model: life.model.clone(), ..book.clone() };
@@ -285,8 +283,8 @@ async fn killed_memories(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Check
             if let (Err(_), MemoryStep::Forget(forget @ MemoryForget::Source { .. })) =
                 (&with, &step)
             {
-                // What comes from a source may have gone in part, each record whole: the same call
-                // takes the rest.
+                // Forgetting by source may have removed some records only, each of them whole. The
+                // same call removes the rest.
                 sound(&*book.desk.store).await?;
                 let _rest = book.desk.forget_memories(forget).await?;
                 with = book.is_kept(&did).await;

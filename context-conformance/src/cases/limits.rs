@@ -1,5 +1,5 @@
-//! What is too large or has a bad name is refused before anything is written, and the limit is
-//! named.
+//! Cases about limits: input that is too large or badly named is refused before anything is
+//! written, and the error names the limit.
 
 use context_core::base::limits::{
     MAX_BODY_BYTES, MAX_COMMIT_ITEMS, MAX_ID_BYTES, MAX_METADATA_BYTES, MAX_PAGE, MAX_TITLE_BYTES,
@@ -24,7 +24,7 @@ cases!("limits":
     the_largest_is_accepted,
 );
 
-/// A limit was broken and is named; trying again does not help.
+/// Expects the error to name the limit and not to suggest a retry.
 fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
     let named = error.get("limit").map(ToOwned::to_owned);
     same(format!("{did}: the limit in {error}"), &named, &limit.map(|limit| limit.to_string()))?;
@@ -35,7 +35,7 @@ fn long() -> String {
     "x".repeat(MAX_ID_BYTES + 1)
 }
 
-/// Metadata of one value of this many bytes of text.
+/// Returns metadata with one text value of this many bytes.
 fn metadata(bytes: usize) -> Metadata {
     Metadata::default().with("k", Json::from("x".repeat(bytes).as_str()))
 }

@@ -1,4 +1,4 @@
-//! Listing chats: order, pages, filters, counts.
+//! Cases about listing chats: order, pages, filters, counts.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ cases!("listing":
     refuses_a_cursor_that_is_none,
 );
 
-/// Chats `c0`, `c1`, … of ada, created one after the other.
+/// Creates chats `c0`, `c1`, … of ada, one after the other.
 async fn chats(desk: &Desk, count: usize, metadata: impl Fn(usize) -> Metadata) -> Checked {
     for i in 0..count {
         let chat = desk.other("ada", &format!("c{i}")).chat;
@@ -119,7 +119,7 @@ async fn every_write_is_activity(lab: &Lab) -> Checked {
     let at = keyed.at;
     desk.applied(keyed.clone()).await?;
     after("a message", at).await?;
-    // From here on nothing is written, or no time comes with it.
+    // The following calls write nothing, or have no timestamp.
     let _replayed = history.commit(Commit { at: desk.at(), ..keyed }).await?;
     after("a commit that had been written", at).await?;
     let _conflict = history.commit(desk.extend("a", ["c"])).await?;

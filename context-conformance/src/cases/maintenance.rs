@@ -1,5 +1,5 @@
-//! Upkeep: the check finds nothing in a store that was only used, erasing leaves nothing, a backup
-//! is a store.
+//! Cases about maintenance: a check finds nothing wrong after normal use, erasing leaves nothing, a
+//! backup is a usable store.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn absent() -> Stop {
     Stop::Skip("no maintenance".to_owned())
 }
 
-/// Everybody, in pages of one; the case is skipped where the store cannot tell.
+/// Returns all users, in pages of one. Skips the case if the store cannot list users.
 pub(super) async fn all_users(maintenance: &dyn Maintenance) -> Checked<Vec<String>> {
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
@@ -155,7 +155,7 @@ async fn erasing_takes_all_of_a_user_and_of_nobody_else(lab: &Lab) -> Checked {
     same("what check() found", &report.findings, &Vec::new())
 }
 
-/// A user who comes again finds nothing of before, not even keys and fragments.
+/// Checks that a user who comes back after an erasure finds nothing, not even keys or fragments.
 async fn erasing_is_for_good(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut keyed = desk.extend("", ["a"]);
@@ -201,7 +201,7 @@ async fn erasing_nobody(lab: &Lab) -> Checked {
     same("the chat after all that", &Visible::of(&desk).await?, &before)
 }
 
-/// The value, or a skip if the store does this by other means.
+/// Returns the value, or skips the case if the store does not support the call.
 fn supported<T>(result: context_core::Result<T>) -> Checked<T> {
     match result {
         Err(error) if error.kind() == ErrorKind::Unsupported => Err(Stop::Skip(error.to_string())),

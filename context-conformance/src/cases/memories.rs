@@ -1,5 +1,4 @@
-//! Records of memories: written whole or not at all, as expected or not, and there as they were
-//! written.
+//! Cases about memory records: writes are atomic, conditional, and read back unchanged.
 
 use context_core::base::limits;
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
@@ -196,7 +195,7 @@ async fn places(desk: &Desk, scope: &MemoryScope, ids: &[&str]) -> Checked<Vec<u
 async fn places_grow_and_stay(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let (user, session) = (ada(), ada().session("s"));
-    // By when they were written: neither by their names nor by when they were said.
+    // Ordered by the time of writing, not by name or by timestamp.
     let mut early = book.desk.note(&user, "a", "early");
     early.record.at = Timestamp::from_micros(-7);
     book.add(vec![book.desk.note(&user, "z", "x"), early, book.desk.note(&user, "m", "x")]).await?;
@@ -260,7 +259,7 @@ async fn beside_are_those_of_its_session(lab: &Lab) -> Checked {
     book.is_kept("writing two sessions").await
 }
 
-/// A record with this text wherever a text is.
+/// Builds a record with this text in every field.
 fn all_of(desk: &Desk, id: &str, text: &str) -> MemoryWrite {
     let name = if text.is_empty() { "empty" } else { text };
     let mut record = MemoryRecord::new(ada(), id, name, desk.at(), text);

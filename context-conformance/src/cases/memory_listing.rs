@@ -1,4 +1,4 @@
-//! Pages of memories, and what is counted.
+//! Cases about pages and counts of memories.
 
 use context_core::ErrorKind;
 use context_core::memory::MemoryVector;
@@ -104,7 +104,8 @@ async fn of_several_scopes(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// What was there from the beginning to the end comes once, whatever else is written and forgotten.
+/// Checks that each record that exists from the first page to the last is listed once, regardless
+/// of concurrent writes and removals.
 async fn pages_go_on_while_memories_are_written(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let user = ada();
@@ -140,7 +141,7 @@ async fn stats_count_what_is_there(lab: &Lab) -> Checked {
         book.add(vec![write]).await?;
     }
     book.is_kept("writing").await?;
-    // Another kind, another length, no vector.
+    // A record of another kind and length, without a vector.
     book.put(book.desk.note(&user, "m4", "")).await?;
     book.is_kept("writing over one").await?;
     let bob = MemoryScope::new("bob");
@@ -151,7 +152,7 @@ async fn stats_count_what_is_there(lab: &Lab) -> Checked {
 
 async fn stats_come_page_by_page(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
-    // In the order of their keys, which is not that of their names.
+    // Ordered by the keys of the scopes, which differs from the order of their names.
     let names = ["a", "B", "b", "é", "\"", "\\", "\u{0}", " ", "🦀", "\u{ffff}"];
     let mut scopes = vec![ada()];
     for name in names {

@@ -1,5 +1,5 @@
-//! Many tasks at one memory: each record once, each version once, nothing half, and a lost reply
-//! harms nothing.
+//! Cases about concurrent tasks on memories: each record and each version once, no partial writes,
+//! and a lost reply does no harm.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ cases!("memory_races":
 );
 
 const RACERS: usize = 16;
-/// A store that needs more polls than this for one call is not followed further.
+/// The maximum number of polls after which a call is dropped.
 const MOST_POLLS: usize = 100;
 
 fn ada() -> MemoryScope {
@@ -44,7 +44,7 @@ fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
     of.into_iter().map(|n| format!("m{n}")).collect()
 }
 
-/// Every racer writes the same names, in an order of its own, in batches that overlap.
+/// Lets all racers write the same names, each in its own order, in overlapping batches.
 async fn race_for_records(desks: &[Desk]) -> Checked {
     for round in 0..4 {
         let scope = ada().project(format!("p{round}"));
@@ -183,8 +183,8 @@ async fn counting_in_several_processes_loses_nothing(lab: &Lab) -> Checked {
     same("the count of all processes", &count, &Some(((CHILDREN + 1) * EACH).to_string()))
 }
 
-/// Every write gives four records of two scopes the same text; so whoever reads two of a scope sees
-/// one text, and whoever searches, what is found by it.
+/// Checks that reads are consistent. Every write gives four records of two scopes the same text, so
+/// two records of one scope always have one text, and a search finds records that match.
 async fn readers_see_whole_writes(lab: &Lab) -> Checked {
     let book = lab.notebook().await?;
     let session = ada().session("s");
@@ -249,7 +249,7 @@ async fn forgotten_while_it_is_written(lab: &Lab) -> Checked {
     })
     .await?;
     let mut book = book;
-    // Then there are both or none; none once it is forgotten, and they stay so.
+    // Both records exist or neither does. After forgetting, neither comes back.
     let read = book.desk.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
     let forgotten = book.desk.forget_memories(&MemoryForget::ids(ada(), ["a", "b"])).await?;
     same("removed, remaining", &(forgotten.removed, forgotten.remaining), &(read.len() as u64, 0))?;
@@ -304,7 +304,8 @@ async fn a_lost_reply_is_found_out_by_the_same_write(lab: &Lab) -> Checked {
     same("forgetting again: removed, remaining", &(again.removed, again.remaining), &(0, 0))
 }
 
-/// Nothing changes any more: a dropped write may still be ending in the background.
+/// Waits until nothing changes any more, since a dropped write may still complete in the
+/// background.
 async fn settled(desk: &Desk, scope: &MemoryScope) -> Checked<Vec<(String, u64)>> {
     let look = async || {
         let read = desk.memories()?.memories(scope, &["a".into(), "b".into(), "c".into()]).await?;

@@ -1,4 +1,4 @@
-//! What is forgotten is gone from every call, and stays so; what is not meant stays.
+//! Cases about forgetting: forgotten records are gone from every call and stay so, others stay.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn said(desk: &Desk, scope: &MemoryScope, id: &str, source: Option<MemorySource>
     write.vector(MemoryVector::new("small", [1.0, 0.0, id.len() as f32].as_slice()))
 }
 
-/// Records of several scopes and sources, and of another user.
+/// Creates records of several scopes and sources, and of another user.
 async fn full(lab: &Lab) -> Checked<Notebook> {
     let mut book = lab.notebook().await?;
     let whole = ada().project("p").agent("a").session("s");
@@ -64,7 +64,7 @@ async fn full(lab: &Lab) -> Checked<Notebook> {
     Ok(book)
 }
 
-/// Everything that is seen, and what is found by words and vectors.
+/// Compares the complete visible state and the results of searches by words and vectors.
 async fn looks_right(book: &Notebook, did: &str) -> Checked {
     book.is_kept(did).await?;
     let scopes: Vec<_> =
@@ -147,7 +147,7 @@ async fn forgetting_nothing_is_none(lab: &Lab) -> Checked {
     ] {
         same("how many go", &book.forget("forgetting nothing", &forget).await?, &0)?;
     }
-    // An id that never was there has nothing that keeps it away.
+    // Forgetting an id that never existed does not keep it away later.
     book.forget("an id that never was", &MemoryForget::ids(ada(), ["later"])).await?;
     book.notes(&[(&ada(), "later", "word")]).await?;
     looks_right(&book, "forgetting nothing").await
@@ -164,7 +164,7 @@ async fn marks_keep_forgotten_ones_away(lab: &Lab) -> Checked {
     let expected = MemoryOutcome::Applied(vec![Forgotten, Forgotten, Forgotten, Written(1)]);
     let outcome = book.write("a write of what was forgotten", &writes).await?;
     same("its outcome", &outcome, &expected)?;
-    // The same name in another scope was not forgotten by id; by source it was.
+    // The same name in another scope was not forgotten by id. By source it was.
     let other = ada().agent("a");
     let elsewhere = ["m2", "new"].map(|id| said(&book.desk, &other, id, Some(message.clone())));
     let outcome = book.write("a write within", &elsewhere).await?;
@@ -206,7 +206,7 @@ async fn whoever_says_so_brings_it_back(lab: &Lab) -> Checked {
         let outcome = book.write("bringing it back", &[back]).await?;
         same("its outcome", &outcome, &MemoryOutcome::Applied(vec![MemoryWritten::Written(1)]))?;
         looks_right(&book, "bringing it back").await?;
-        // It can be forgotten once more, and stays so.
+        // The record can be forgotten again, and stays forgotten.
         same("how many go", &book.forget("once more", &forget).await?, &1)?;
         let outcome = book.write("absent", &[book.desk.note(&ada(), id, "word")]).await?;
         same("its outcome", &outcome, &MemoryOutcome::Applied(vec![MemoryWritten::Forgotten]))?;
@@ -228,7 +228,7 @@ async fn words_and_vectors_go_too(lab: &Lab) -> Checked {
             book.finds("forgetting", &find).await?;
         }
     }
-    // Words and vectors of one that comes back are its own.
+    // A record that comes back has only its new words and vector.
     book.put(book.desk.note(&ada(), "m5", "other")).await?;
     looks_right(&book, "one came back with other words and no vector").await
 }
@@ -263,7 +263,7 @@ async fn erased_with_their_user(lab: &Lab) -> Checked {
     looks_right(&book, "erasing a user").await?;
     let again = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     same("erased again", &(again.memories, again.remaining), &(0, 0))?;
-    // Not even a mark is left.
+    // Not even a mark of forgotten records is left.
     book.notes(&[(&ada(), "m1", "word")]).await?;
     book.notes(&[(&ada().project("p"), "m2", "word")]).await?;
     looks_right(&book, "a user came back").await
@@ -316,7 +316,7 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
     let Some(maintenance) = book.desk.store.maintenance() else {
         return Err(Stop::Skip("no maintenance".into()));
     };
-    // A store in one process is nowhere, and has no backups.
+    // An in-process store has no location, and no backups.
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
         Err(error) if error.kind() == ErrorKind::Unsupported => {

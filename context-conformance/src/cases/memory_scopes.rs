@@ -1,5 +1,5 @@
-//! Whose memories are seen: those of the scopes a call names, exactly, and of nobody else; and what
-//! is refused before anything is done.
+//! Cases about scopes: a call sees exactly the memories of the scopes it names, and bad input is
+//! refused before anything is done.
 
 use context_core::base::{MemoryId, limits};
 use context_core::memory::MemoryVector;
@@ -25,7 +25,7 @@ cases!("memory_scopes":
     bad_questions_are_refused if Memories,
 );
 
-/// Everything that is seen from these scopes is of these scopes.
+/// Checks that everything visible from these scopes belongs to them.
 async fn sees_only(desk: &Desk, did: &str, scopes: &[MemoryScope], random: &mut Random) -> Checked {
     let mut seen = desk.list_memories(&MemoryList::new(scopes.to_vec(), 7)).await?;
     let words = ["lisbon", "flight", "a", "b", "word"].map(ToOwned::to_owned).to_vec();
@@ -50,7 +50,7 @@ async fn sees_only(desk: &Desk, did: &str, scopes: &[MemoryScope], random: &mut 
     Ok(())
 }
 
-/// Writes the same names into all of these scopes, and sees that nothing of them mixes.
+/// Writes the same names into all of these scopes, and checks that they stay separate.
 async fn are_apart(lab: &Lab, scopes: &[MemoryScope]) -> Checked {
     let mut book = lab.notebook().await?;
     let mut random = Random::new(lab.settings.seed);
@@ -71,7 +71,7 @@ async fn are_apart(lab: &Lab, scopes: &[MemoryScope]) -> Checked {
         }
     }
     book.is_kept("writing alike").await?;
-    // What is done to one is done to none of the others.
+    // A change in one scope affects no other.
     for scope in scopes.iter().step_by(2) {
         book.put(book.desk.note(scope, "m1", "changed")).await?;
         book.forget("forgetting in one of them", &MemoryForget::ids(scope.clone(), ["m2"])).await?;
@@ -170,7 +170,7 @@ fn ada() -> MemoryScope {
     MemoryScope::new("ada")
 }
 
-/// The limit that was broken is named; trying again does not help.
+/// Expects the error to name the limit and not to suggest a retry.
 fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
     if let Some(limit) = limit {
         same(
@@ -182,7 +182,7 @@ fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
     same(format!("{did}: whether to retry"), &error.retry(), &Retry::Never)
 }
 
-/// Writes that are wrong in themselves, each with what is wrong and the limit that is broken.
+/// Returns invalid writes, each with its problem and the limit that it exceeds.
 fn bad_writes(desk: &Desk) -> Vec<(&'static str, MemoryWrite, Option<usize>)> {
     let scoped = |scope: MemoryScope| desk.note(&scope, "m", "word");
     let vectored = |values: Vec<f32>| scoped(ada()).vector(MemoryVector::new("e", values));

@@ -1,5 +1,5 @@
-//! What is found of memories, and in which order: within the exact limits all of it, as BM25 and
-//! the angles of vectors say.
+//! Cases about search in memories: within the limits of exact search, all matches are found,
+//! ordered by BM25 and by the angle of vectors.
 
 use context_core::base::limits;
 use context_core::memory::MemoryScope;
@@ -50,7 +50,7 @@ impl Notebook {
         self.notes(&[(&ada(), id, words)]).await
     }
 
-    /// What is found must be these, and what the model finds.
+    /// Expects a search to find these records, and the same as the model.
     async fn found(&self, did: &str, find: &MemoryFind, expected: &[&str]) -> Checked {
         let found = self.desk.memories()?.find_memories(find).await?;
         same(
@@ -95,7 +95,7 @@ async fn of_equal_ones_the_newest(lab: &Lab) -> Checked {
         book.note(id, "lisbon flight").await?;
     }
     book.found("three equal ones", &find(&["lisbon"]), &["a", "c", "b"]).await?;
-    // It keeps its place.
+    // A rewritten record keeps its position.
     book.put(book.desk.note(&ada(), "b", "flight lisbon")).await?;
     book.found("one was rewritten", &find(&["flight"]), &["a", "c", "b"]).await?;
     let two = with(find(&["lisbon"]), |find| find.limit = 2);
@@ -152,7 +152,7 @@ async fn a_rewrite_changes_the_words(lab: &Lab) -> Checked {
             book.finds(&format!("writing {words:?}, without {lost:?}"), &find(&[word])).await?;
         }
     }
-    // What is refused or kept changes nothing.
+    // A refused write, and one that keeps the existing record, change nothing.
     let kept = book.desk.note(&ada(), "m", "kept out");
     let _kept = book.write("a write of what is there", &[kept]).await?;
     let stale = book.desk.note(&ada(), "m", "stale").expected(MemoryExpected::Version(1));
@@ -161,8 +161,8 @@ async fn a_rewrite_changes_the_words(lab: &Lab) -> Checked {
     same("what check() found", &book.desk.findings().await?, &Vec::new())
 }
 
-/// Words are the provider's: the store neither folds nor cuts them, and none has a meaning of its
-/// own.
+/// Checks that words are opaque to the store: it neither folds nor splits them, and none has a
+/// special meaning.
 async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
     let mut book = lab.notebook().await?;
     let words = [
@@ -224,7 +224,7 @@ async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
     let long = "é".repeat(limits::MAX_ID_BYTES / 2);
     book.note("long", &long).await?;
     book.found("a long word", &find(&[&long]), &["long"]).await?;
-    // Spaces apart, wherever they are.
+    // Words are separated by spaces, anywhere.
     book.note("spaces", "  spaced   out ").await?;
     book.found("words with spaces around them", &find(&["out"]), &["spaces"]).await
 }
@@ -320,8 +320,8 @@ async fn so_many_of_each(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// Above the exact limit a store may leave out records of the common word, but not the one that has
-/// the rare ones, too.
+/// Checks a memory above the limit of exact search. A store may leave out records of the common
+/// word there, but not the one that also has the rare words.
 async fn in_a_large_memory_what_has_all_words_is_found(lab: &Lab) -> Checked {
     let book = lab.notebook().await?;
     let write = |id: &str, words: &str| book.desk.note(&ada(), id, words);

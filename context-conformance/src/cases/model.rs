@@ -1,7 +1,6 @@
-//! Random lives of a chat, compared with the model after every step.
+//! Random operations on a chat, compared with the model after every step.
 //!
-//! A sequence that fails is made shorter before it is shown, and the failure says how to run just
-//! it again.
+//! A failing sequence is shrunk before it is shown, and the failure says how to run it again.
 
 use std::fmt::Write;
 
@@ -57,7 +56,7 @@ async fn random_lives_look_as_they_must(lab: &Lab) -> Checked {
     lives(lab, lab.settings.sequences.into(), 30).await
 }
 
-/// Fewer, with time to grow and to be cut.
+/// Runs fewer but longer sequences, so that chats grow and get boundaries.
 async fn long_lives_look_as_they_must(lab: &Lab) -> Checked {
     lives(lab, u64::from(lab.settings.sequences).div_ceil(20), 150).await
 }

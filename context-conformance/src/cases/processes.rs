@@ -1,4 +1,4 @@
-//! Several processes at one store: nothing is lost, and it is created once.
+//! Cases about several processes on one store: nothing is lost, and the store is created once.
 
 use context_core::{CancelSignal, ErrorKind};
 
@@ -17,10 +17,10 @@ cases!("processes":
     one_process_sees_what_another_wrote if SecondProcess,
 );
 
-/// How many children there are.
+/// The number of child processes.
 const CHILDREN: usize = 3;
 
-/// Starts children for these works and lets them begin once all are there.
+/// Starts child processes for these tasks, and signals them to begin once all are running.
 fn started(location: &str, works: Vec<Work>) -> Checked<Vec<Worker>> {
     let start = |work| Worker::start(&Task { location: location.to_owned(), work });
     let mut workers = works.into_iter().map(start).collect::<Checked<Vec<_>>>()?;
@@ -67,7 +67,7 @@ async fn a_store_is_created_by_several_at_once(lab: &Lab) -> Checked {
         let location = lab.location(&format!("created-{round}"))?;
         let work = |i| Work::Create { name: format!("chat-{i}"), messages: 3 };
         let workers = started(&location, (0..CHILDREN).map(work).collect())?;
-        // And by this process.
+        // This process opens the store concurrently, too.
         let desk = Desk::new(child::open(lab.subject(), &location).await?, "ada", "own");
         for worker in workers {
             worker.ended().await?;

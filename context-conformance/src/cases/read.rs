@@ -1,4 +1,4 @@
-//! Reading chains and messages.
+//! Cases about reading chains and messages.
 
 use std::collections::HashSet;
 
@@ -93,7 +93,7 @@ async fn absent_end_is_not_found(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// The ids of what came back, holes as `-`.
+/// Returns the ids of the messages that were read, `-` for missing ones.
 async fn slots(desk: &Desk, asked: &[&str]) -> Checked<Vec<String>> {
     let asked: Vec<MessageId> = asked.iter().copied().map(Into::into).collect();
     let found = desk.history().messages(&desk.chat, &asked).await?;
@@ -173,7 +173,7 @@ async fn all_messages_of_an_empty_chat(lab: &Lab) -> Checked {
     same("all messages of an empty chat", &(page.items, page.next), &(Vec::new(), None))
 }
 
-/// A store that follows parents one by one, or with a bound on recursion, shows it here.
+/// Checks a deep chain, which exposes a store that follows parents one by one or recurses.
 async fn deep_chain(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let all = desk.fill(10_000, 1000).await?;

@@ -1,5 +1,5 @@
-//! Redacting: a stored message gets a new body, its place stays, and nothing of what it was is
-//! kept.
+//! Cases about redactions: a stored message gets a new body, keeps its place, and nothing of its
+//! old body is kept.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) fn redact(desk: &Desk, ids: &[&str]) -> Commit {
     Commit { redactions: ids.iter().map(|id| says(id, "[redacted]")).collect(), ..desk.stay() }
 }
 
-/// A chat with a secret in one message of `main`, in two earlier revisions of it, and nowhere else.
+/// Creates a chat with a secret in one message of `main` and in two earlier revisions of it.
 async fn with_secret(desk: &Desk) -> Checked {
     let nodes = vec![message("a"), says("b", SECRET), message("c")];
     desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
@@ -48,7 +48,7 @@ async fn with_secret(desk: &Desk) -> Checked {
     Ok(())
 }
 
-/// Nothing that can be read of the chat holds the secret.
+/// Expects that nothing readable of the chat holds the secret.
 async fn without_secret(desk: &Desk, did: &str) -> Checked {
     let has = |node: &Node| node.body().bytes().windows(7).any(|bytes| bytes == b"hunter2");
     for placed in all_messages(desk, 100).await? {
@@ -70,7 +70,8 @@ async fn without_secret(desk: &Desk, did: &str) -> Checked {
     Ok(())
 }
 
-/// What a cut holds of a message goes with the message, in one commit; the cut stays where it is.
+/// Checks that a boundary that holds text of a message is redacted with it in one commit, and stays
+/// in place.
 async fn boundaries_too(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let cut = |text: &str| {

@@ -1,5 +1,4 @@
-//! Branches that are renamed and deleted, and what becomes of messages that nothing reaches any
-//! more.
+//! Cases about renamed and deleted branches, and about messages that become unreachable.
 
 use context_core::store::{BranchDeletion, Commit, CommitOutcome, Window};
 use context_core::{Error, ErrorKind, MessageId};
@@ -38,7 +37,7 @@ pub(super) async fn delete(desk: &Desk, branch: &str, expected: &str) -> Checked
         .await?)
 }
 
-/// The branch must be deleted, and with it this many messages.
+/// Deletes a branch, and expects this many messages to be removed with it.
 async fn deleted(desk: &Desk, branch: &str, head: &str, messages: u64) -> Checked {
     match delete(desk, branch, head).await? {
         BranchDeletion::Deleted { messages: seen } => {
@@ -48,7 +47,7 @@ async fn deleted(desk: &Desk, branch: &str, head: &str, messages: u64) -> Checke
     }
 }
 
-/// Exactly these messages are left.
+/// Expects exactly these messages to remain.
 async fn left(desk: &Desk, did: &str, expected: &[&str]) -> Checked {
     let mut seen: Vec<_> =
         all_messages(desk, 7).await?.iter().map(|placed| placed.node.id.to_string()).collect();
@@ -69,7 +68,7 @@ async fn checkpoint(desk: &Desk, name: &str, message: &str) -> Checked {
     Ok(())
 }
 
-/// `main`: a b c; `side` leaves behind b: x y; `deep` leaves behind x: z.
+/// Creates a chat with `main`: a b c; `side`, forked after b: x y; `deep`, forked after x: z.
 async fn grown(lab: &Lab) -> Checked<Desk> {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a", "b", "c"])).await?;
@@ -97,7 +96,7 @@ async fn renaming_keeps_order_head_and_time(lab: &Lab) -> Checked {
     desk.expect_chain("it's\n🦀", &["a", "b", "x", "y"]).await?;
     let old = desk.read("zz", Window::Whole).await;
     ensure(old.is_err(), || "reading the old name: expected nothing, saw a chain".to_owned())?;
-    // The new name is written to, and the old one is free.
+    // The new name can be extended, and the old one is free.
     desk.applied(desk.extend_on("side", "z", ["z2"])).await?;
     desk.applied(desk.fork("deep", "z", ["other"])).await?;
     desk.expect_chain("deep", &["a", "b", "x", "z", "other"]).await
@@ -118,7 +117,7 @@ async fn renaming_the_active_branch(lab: &Lab) -> Checked {
         .collect();
     same("the branches that are active", &active, &owned(&["trunk"]))?;
     desk.applied(desk.extend_on("trunk", "c", ["d"])).await?;
-    // A renamed branch takes its name from nobody: versions count anew.
+    // After the rename, the old name is free, so its versions are counted from the beginning.
     let version = desk.applied(desk.next_version("main", "a")).await?;
     same("the next version of a name that is free", &version.branch, &Some("main-v2".into()))?;
     desk.applied(desk.fork("main", "a", [])).await.map(drop)
@@ -180,7 +179,7 @@ async fn deleting_takes_what_only_it_reached(lab: &Lab) -> Checked {
     names_branch("side", &refused("deleting it again", again, ErrorKind::NotFound)?)
 }
 
-/// An operator who reads the error must know which branch it is about.
+/// Expects the error to name the branch, which an operator needs to know.
 fn names_branch(branch: &str, error: &Error) -> Checked {
     ensure(error.to_string().contains(branch), || {
         format!("the error does not name branch {branch}: {error}")
@@ -246,7 +245,7 @@ async fn a_branch_that_moved_is_not_deleted(lab: &Lab) -> Checked {
     refused("deleting in an absent chat", result, ErrorKind::NotFound).map(drop)
 }
 
-/// Deletes the middle, then the end, then the beginning.
+/// Deletes branches in the middle, then at the end, then at the beginning.
 async fn forks_of_forks(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     desk.applied(desk.fork("deeper", "z", ["q", "r"])).await?;
@@ -256,7 +255,7 @@ async fn forks_of_forks(lab: &Lab) -> Checked {
     left(&desk, "with deeper and twin", &["a", "b", "c", "x", "y", "z", "q", "r"]).await?;
     deleted(&desk, "twin", "y", 1).await?;
     desk.expect_chain("deeper", &["a", "b", "x", "z", "q", "r"]).await?;
-    // Goes on behind a message of a branch that is gone.
+    // A fork may begin after a message whose branch is gone.
     desk.applied(desk.fork("again", "x", ["s"])).await?;
     deleted(&desk, "deeper", "r", 3).await?;
     desk.expect_chain("again", &["a", "b", "x", "s"]).await?;
@@ -319,7 +318,8 @@ async fn an_empty_branch(lab: &Lab) -> Checked {
     desk.expect_chain("main", &["a", "b", "c"]).await
 }
 
-/// What was read before is not taken for what is there now, even if the same ids come again.
+/// Checks that a reader does not take old messages for current ones, even if the same ids come
+/// back.
 async fn readers_find_out(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     let edition = desk.whole("side").await?.edition();

@@ -1,4 +1,4 @@
-//! Listings of rounds: which, in which order, page by page, and what their heads say.
+//! Cases about listing rounds: selection, order, paging, and the contents of heads.
 
 use context_core::ErrorKind;
 use context_core::base::limits;
@@ -23,12 +23,12 @@ cases!("round_listing":
     bad_queries_are_refused if Trajectories,
 );
 
-/// In the order of a listing: sessions by their bytes.
+/// Sessions in the order of a listing, which is bytewise.
 const SESSIONS: &[&str] = &["B", "a", "b", "s", "s-10", "s-2", "é", "\u{ffff}", "🦀"];
 
 type Place = (String, u32, u32);
 
-/// Rounds of two users; what the listing of `ada` is to be.
+/// Creates rounds of two users. Returns the expected listing of `ada`.
 async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Place>)> {
     let desk = lab.desk().await?;
     let mut expected = Vec::new();
@@ -40,7 +40,7 @@ async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Place>)> {
             }
         }
     }
-    // Written in another order.
+    // Write them in another order.
     let mut written: Vec<_> = expected.clone();
     written.sort_by_key(|(session, agent, round)| {
         (*round, u32::MAX - agent, session.len(), session.clone())
@@ -126,7 +126,7 @@ async fn before_a_number(lab: &Lab) -> Checked {
         let seen: Vec<_> = seen.iter().map(|place| place.2).collect();
         same(format!("the rounds before {before}"), &seen, &rounds)?;
     }
-    // The round before one, as who goes on asks for it.
+    // The round before another one, which a continuing agent asks for.
     let last = desk.trajectories()?.rounds(&agent.clone().before(9).limit(1)).await?;
     let last: Vec<_> = last.items.iter().map(|head| head.round.round).collect();
     same("the last round before 9", &last, &vec![2])?;
@@ -159,7 +159,7 @@ async fn heads_say_what_rounds_are(lab: &Lab) -> Checked {
     )
 }
 
-/// Whoever reads on sees every round that was there all the time, once.
+/// Checks that each round that exists from the first page to the last is listed once.
 async fn pages_go_on_while_rounds_are_written(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     for round in 0..9 {
@@ -171,7 +171,7 @@ async fn pages_go_on_while_rounds_are_written(lab: &Lab) -> Checked {
         seen.extend(page.items.iter().map(|head| head.round.round));
         let Some(next) = page.next else { break };
         query = query.after(Some(next));
-        // Above and below the place where the page ended.
+        // New rounds above and below the end of the page.
         desk.asked("s", 31 + i).await?;
         desk.asked("s", 1 + 2 * i).await?;
     }

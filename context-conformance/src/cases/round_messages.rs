@@ -1,4 +1,4 @@
-//! Nodes that stand for messages: found by the message, among all rounds of the user.
+//! Cases about nodes that stand for messages, and are found by message in all rounds of the user.
 
 use context_core::store::{MessageNode, RoundPrune};
 use context_core::trajectory::AgentRef;
@@ -25,7 +25,7 @@ async fn found(desk: &Desk, user: &str, chat: &str, message: &str) -> Checked<Ve
     Ok(desk.trajectories()?.nodes_of_message(&user.into(), &chat.into(), &message.into()).await?)
 }
 
-/// A round in which a question and so many conclusions stand for the message.
+/// Creates a round in which a question and `more` conclusions stand for the message.
 async fn linked(
     desk: &Desk,
     agent: AgentRef,

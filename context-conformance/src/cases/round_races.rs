@@ -1,4 +1,5 @@
-//! Many tasks at one round: every revision once, nothing half, and a lost reply is found out.
+//! Cases about concurrent tasks on one round: each revision once, no partial commits, and lost
+//! replies are detected.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ cases!("round_races":
 );
 
 const RACERS: usize = 16;
-/// A store that needs more polls than this for one commit is not followed further.
+/// The maximum number of polls after which a commit is dropped.
 const MOST_POLLS: usize = 100;
 
 async fn race_for_revisions(desks: &[Desk]) -> Checked {
@@ -126,7 +127,7 @@ async fn the_same_commit_at_once_is_applied_once(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// Adds conclusions to a round, each behind a fresh look at it, from so many tasks.
+/// Adds conclusions to a round from several tasks, each after a fresh read.
 async fn record_until_applied(desks: &[Desk], recorders: usize, each: usize) -> Checked {
     let diary = desks[0].asked("s", 0).await?;
     race(recorders, |i| {
@@ -137,7 +138,7 @@ async fn record_until_applied(desks: &[Desk], recorders: usize, each: usize) -> 
     all_recorded(&diary, recorders, each).await
 }
 
-/// Of each recorder all conclusions are there, in order, and of each commit one revision.
+/// Expects all conclusions of each recorder, in order, and one revision per commit.
 async fn all_recorded(diary: &Diary, recorders: usize, each: usize) -> Checked {
     let record = diary.desk.load(diary.reference()).await?;
     let record = record.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
@@ -214,8 +215,8 @@ async fn agents_do_not_wait_for_each_other(lab: &Lab) -> Checked {
     )
 }
 
-/// Every commit is three conclusions, so a reader sees a multiple of three beside the question; and
-/// never a node without its edge, or a head of another commit.
+/// Checks that a reader sees a multiple of three conclusions besides the question, since every
+/// commit adds three. The reader never sees a node without its edge, or the head of another commit.
 async fn readers_see_whole_commits(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let diary = desk.asked("s", 0).await?;

@@ -1,4 +1,4 @@
-//! When rounds go: pruned, with their user; and what stays.
+//! Cases about removal of rounds: by pruning and with their user, and what must stay.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ cases!("round_removal":
     pruned_while_they_are_written if Trajectories,
 );
 
-/// A round of three nodes, last written to then.
+/// Creates a round of three nodes that was last written at `micros`.
 async fn old(desk: &Desk, agent: AgentRef, round: u32, micros: i64) -> Checked<Diary> {
     let at = Timestamp::from_micros(micros);
     let mut diary = Diary::new(desk, agent.round(round));
@@ -48,13 +48,13 @@ async fn old(desk: &Desk, agent: AgentRef, round: u32, micros: i64) -> Checked<D
     Ok(diary)
 }
 
-/// Removes rounds: how many, and how many nodes.
+/// Prunes rounds. Returns the numbers of removed rounds and nodes.
 async fn pruned(desk: &Desk, prune: &RoundPrune) -> Checked<(u64, u64)> {
     let pruned = desk.trajectories()?.prune_rounds(prune).await?;
     Ok((pruned.rounds, pruned.nodes))
 }
 
-/// The rounds that must be there of those that were, and no others.
+/// Expects exactly the rounds to remain that `stays` selects.
 async fn left(
     desk: &Desk,
     did: &str,
@@ -198,7 +198,7 @@ async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
     let seen = (erased.chats, erased.rounds, erased.remaining);
     same("chats and rounds erased, records remaining", &seen, &(1, 12, 0))?;
     left(&desk, "erasing a user", &diaries, |agent, _| agent.user != *"ada").await?;
-    // One who has rounds alone.
+    // A user who has rounds only.
     let erased = maintenance.erase_user(&"bob".into(), &CancelSignal::never()).await?;
     let seen = (erased.chats, erased.rounds, erased.remaining);
     same("of a user without chats", &seen, &(0, 3, 0))?;
@@ -242,7 +242,7 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
         return Err(Stop::Skip("no maintenance".into()));
     };
     let mut diary = old(&desk, desk.agent("s"), 0, 100).await?;
-    // A store in one process is nowhere, and has no backups.
+    // An in-process store has no location, and no backups.
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
         Err(error) if error.kind() == ErrorKind::Unsupported => {
@@ -258,7 +258,7 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
     same("what check() found in it", &copy.findings().await?, &Vec::new())
 }
 
-/// Whoever writes to a round that is gone is told so, and whoever reads sees a whole round or none.
+/// Checks that writing to a removed round is refused, and that a reader sees a whole round or none.
 async fn pruned_while_they_are_written(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.trajectories()?;

@@ -1,5 +1,5 @@
-//! What rounds hold comes back as it went in, and what is too much is refused before anything is
-//! written.
+//! Cases about the contents of rounds: they read back unchanged, and excess is refused before
+//! anything is written.
 
 use std::sync::Arc;
 
@@ -198,7 +198,8 @@ async fn large_values_come_back(lab: &Lab) -> Checked {
     same("the head", &heads, &vec![diary.round.head()])
 }
 
-/// As many changes as a commit may have, and more than a database takes values in one statement.
+/// Checks a commit with the maximum number of changes, which exceeds the parameters of one SQL
+/// statement.
 async fn the_largest_commit_is_accepted(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut diary = desk.diary("s", 0);
@@ -213,7 +214,7 @@ async fn the_largest_commit_is_accepted(lab: &Lab) -> Checked {
     diary.is_kept("the largest commit").await
 }
 
-/// A commit of one change that nobody checked.
+/// Builds a commit of one change without validation.
 fn unchecked(head: &RoundHead, change: Change) -> RoundCommit {
     let mut head = head.clone();
     (head.revision, head.next) = (head.revision + 1, head.next + 1);

@@ -1,4 +1,4 @@
-//! Rounds of trajectories: what is recorded is there, once, whole, and nobody else's.
+//! Cases about rounds of trajectories: commits are recorded once, whole, and per user.
 
 use context_core::Timestamp;
 use context_core::store::RecordOutcome;
@@ -44,7 +44,7 @@ async fn created_by_its_first_commit(lab: &Lab) -> Checked {
     diary.file(call, "found.csv")?;
     diary.record().await?;
     diary.is_kept("its first commit").await?;
-    // A first commit may also say only that the round has begun.
+    // A first commit may also just begin the round.
     let mut empty = desk.diary("s", 1).below(0, query);
     empty.record().await?;
     empty.is_kept("a commit without nodes").await?;
@@ -169,7 +169,7 @@ async fn versions_are_kept_in_order(lab: &Lab) -> Checked {
         if i % 3 == 0 {
             diary.change(query, &Changes::new().set("raw_user_query", format!("{i}")))?;
         }
-        // Several versions of one node in one commit, too.
+        // Includes several versions of one node in one commit.
         if i % 2 == 0 {
             diary.record().await?;
             diary.is_kept("changes of fields").await?;
@@ -199,7 +199,7 @@ async fn removed_nodes_take_their_edges(lab: &Lab) -> Checked {
         diary.is_kept(what).await?;
     }
     same("whether the branch went whole", &diary.round.node(file).is_none(), &true)?;
-    // Added and removed within one commit, with an edge.
+    // A node added and removed within one commit, with an edge.
     let gone = diary.conclude(below, "gone at once")?;
     diary.remove(gone, Removal::Leaf)?;
     diary.record().await?;
@@ -220,7 +220,7 @@ async fn edges_keep_their_order(lab: &Lab) -> Checked {
     let nodes: Vec<_> =
         (0..12).map(|i| diary.conclude(query, &format!("{i}"))).collect::<Checked<_>>()?;
     diary.record().await?;
-    // Neither by their ends nor by their names.
+    // Ordered neither by their ends nor by their names.
     for (from, to, name) in
         [(5, 9, "b"), (2, 11, "a"), (5, 9, "a"), (2, 3, "c"), (0, 10, "b"), (0, 2, "é")]
     {
@@ -255,7 +255,7 @@ async fn references_to_earlier_rounds_stay(lab: &Lab) -> Checked {
     second.refer(query, &data)?;
     second.record().await?;
     second.is_kept("references to an earlier round").await?;
-    // What a reference leads to may go; the reference says that it was there.
+    // The target of a reference may be removed. The reference still tells that it existed.
     first.remove(file, Removal::Leaf)?;
     first.record().await?;
     second.is_kept("what it refers to was removed").await?;

@@ -1,4 +1,4 @@
-//! Full-text search: what is found, and what is not.
+//! Cases about full-text search: what is found, and what is not.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn speaks(id: &str, role: Role, text: &str) -> Arc<Node> {
     Arc::new(Node::new(id, Message::text(role, text), Timestamp::from_micros(7)))
 }
 
-/// A chat in which each message says its text.
+/// Creates a chat of messages with these texts.
 pub(super) async fn said(lab: &Lab, texts: &[(&str, &str)]) -> Checked<Desk> {
     let desk = lab.desk().await?;
     let nodes = texts.iter().map(|(id, text)| says(id, text)).collect();
@@ -108,7 +108,7 @@ async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// What is typed has no syntax: signs part words and do nothing else.
+/// Checks that queries have no syntax: punctuation separates words and does nothing else.
 async fn anything_can_be_typed(lab: &Lab) -> Checked {
     let desk =
         said(lab, &[("a", "so what's up"), ("b", "a foo bar b"), ("c", "or and not near 1 1")])
@@ -144,7 +144,7 @@ async fn anything_can_be_typed(lab: &Lab) -> Checked {
             format!("{text:?} as a prefix: saw nothing")
         })?;
     }
-    // Every sign, alone and at both ends of a word.
+    // Every punctuation character, alone and at both ends of a word.
     for sign in (0u8..128).map(char::from).filter(|c| !c.is_ascii_alphanumeric()) {
         desk.finds(&sign.to_string(), &[]).await?;
         desk.finds(&format!("{sign}foo{sign}"), &["b"]).await?;
@@ -178,7 +178,7 @@ async fn all_words_are_needed(lab: &Lab) -> Checked {
     desk.finds("friday tickets lisbon", &["a"]).await?;
     desk.finds("friday tickets porto", &[]).await?;
     desk.finds("lisb", &[]).await?;
-    // A word is a word: its grammar is not looked into.
+    // Words are not stemmed.
     desk.finds("ticket", &[]).await
 }
 
@@ -398,7 +398,7 @@ async fn what_is_too_much_is_refused(lab: &Lab) -> Checked {
             &limit.map(|limit| limit.to_string()),
         )?;
     }
-    // The longest text is searched for: a word and signs, many words, one long word.
+    // The longest query is accepted: a word and punctuation, many words, one long word.
     let long = format!("apple{}", "?".repeat(MAX_SEARCH_BYTES - 5));
     desk.expect_found(&asks(long), &["a"]).await?;
     desk.expect_found(&asks("apple ".repeat(MAX_SEARCH_BYTES / 6)), &["a"]).await?;

@@ -1,4 +1,4 @@
-//! What a hit says, in which order hits come, and that they follow what is written.
+//! Cases about search hits: their contents, their order, and that they follow writes.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ async fn equally_good_ones_come_newest_first(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut head = String::new();
     for i in 0..12 {
-        // All of one time: what is newer, the order of writing says.
+        // All have the same timestamp. The newer one is the one that was written later.
         let id = format!("m{i}");
         desk.applied(Commit { nodes: vec![says(&id, "apple pie")], ..desk.extend(&head, []) })
             .await?;
@@ -127,7 +127,7 @@ async fn pages_give_each_hit_once(lab: &Lab) -> Checked {
         let there = desk.other("ada", chat);
         there.create().await?;
         let id = |i: usize| format!("{chat}-{i}");
-        // Some score alike, some do not.
+        // Some have equal scores.
         let nodes =
             (0..31).map(|i| says(&id(i), &format!("{} x{i}", "apple ".repeat(i % 4)))).collect();
         there.applied(Commit { nodes, ..there.extend("", []) }).await?;
@@ -184,7 +184,7 @@ async fn deleted_messages_are_not_found(lab: &Lab) -> Checked {
     let _deleted =
         history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
     desk.finds("apple", &["a", "b"]).await?;
-    // The id is free again, for other words.
+    // The id is free again, for other text.
     desk.applied(Commit { nodes: vec![says("x", "cherry")], ..desk.extend("b", []) }).await?;
     desk.finds("apple", &["a", "b"]).await?;
     desk.finds("cherry", &["x"]).await?;

@@ -1,5 +1,5 @@
-//! Streams among many tasks and handles: one writer wins, nothing is written twice, no reader sees
-//! a gap; also when the reply is lost.
+//! Cases about concurrent tasks and handles on streams: one writer wins, nothing is written twice,
+//! no reader sees a gap, even if replies are lost.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ cases!("stream_races":
 );
 
 const RACERS: usize = 16;
-/// A store that needs more polls than this for one call is not followed further.
+/// The maximum number of polls after which a call is dropped.
 const MOST_POLLS: usize = 60;
 
 fn at(micros: i64) -> Timestamp {
@@ -185,7 +185,7 @@ async fn the_same_append_at_once_is_written_once(lab: &Lab) -> Checked {
     desk.expect_stream("16 times the same append", "s", &["a", "", "bc"]).await
 }
 
-/// One writer, whose calls go through several handles, and who goes on wherever the stream is.
+/// Checks a single writer that calls through several handles and continues at the current offset.
 async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
     let desks = two_handles(lab).await?;
     desks[0].begin("s", "w").await?;
@@ -212,8 +212,9 @@ async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
     same("the chunks of four tasks", &seen, &expected)
 }
 
-/// Three chunks at a time, the end with the last ones: a reader must see numbers that follow each
-/// other, threes, and no end before it has seen all.
+/// Checks a concurrent reader. Each append has three chunks, and the last one ends the stream: the
+/// reader must see consecutive numbers, multiples of three, and no end before it has seen all
+/// chunks.
 async fn read_beside_a_writer(writer: &Desk, reader: &Desk) -> Checked {
     const APPENDS: u64 = 40;
     for round in 0..3 {
@@ -301,7 +302,7 @@ async fn cancelled_while_it_ends(lab: &Lab) -> Checked {
     Ok(())
 }
 
-/// The call does its work and its reply is lost; then it is made again as it was.
+/// Checks calls that take effect but whose replies are lost, and that are then repeated unchanged.
 async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     let mut plan = FaultPlan::default();
@@ -345,7 +346,8 @@ async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
     same("the run", &desk.known("s").await?.run, &1)
 }
 
-/// A claim, an append and a new beginning, dropped after every number of polls and then made again.
+/// Checks a creation, a claim, an append and a reopening that are dropped after each number of
+/// polls and then repeated.
 async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     for polls in 0..MOST_POLLS {

@@ -1,4 +1,4 @@
-//! Reading streams: from any chunk on, page by page, byte for byte; and what is refused.
+//! Cases about reading streams: from any chunk on, page by page, byte for byte, and refused reads.
 
 use bytes::Bytes;
 use context_core::base::limits::{
@@ -150,7 +150,7 @@ async fn what_is_too_large_is_refused(lab: &Lab) -> Checked {
     let error = StreamEnd::Failed("x".repeat(MAX_TITLE_BYTES + 1));
     refuses("a long error", append(1, many(1, 1)).end(error), MAX_TITLE_BYTES.to_string()).await?;
     same("the stream after that", &desk.known("s").await?, &before)?;
-    // Up to one byte less than what is allowed, four chunks at once.
+    // Fill the stream to one byte less than allowed, four chunks at a time.
     let mut next = 1;
     let fill = (MAX_STREAM_BYTES as usize / MAX_CHUNK_BYTES - 1) as u64;
     while next <= fill {
@@ -183,7 +183,7 @@ async fn listed_page_by_page(lab: &Lab) -> Checked {
     for limit in [1, 7, 22, 23, 24, MAX_PAGE] {
         same(format!("all streams, {limit} a page"), &desk.all_streams(limit).await?, &expected)?;
     }
-    // What is removed in between is not missed.
+    // Removals between two pages leave no gap.
     let page = desk.streams()?.streams(&desk.chat, 10, None).await?;
     for stream in &expected[..10] {
         let removed = desk.streams()?.remove_stream(&desk.chat, &stream.id).await?;
@@ -193,7 +193,7 @@ async fn listed_page_by_page(lab: &Lab) -> Checked {
     same("the rest after the first page was removed", &rest.items, &expected[10..].to_vec())
 }
 
-/// Every call on a chat and stream, and what kind of error it is.
+/// Makes every call on a chat and a stream, and expects this kind of error.
 async fn all_are(desk: &Desk, what: &str, kind: ErrorKind, changes_alone: bool) -> Checked {
     let (streams, chat, id) = (desk.streams()?, &desk.chat, &"absent".into());
     let claim = StreamClaim::new("w", desk.at());
@@ -225,7 +225,7 @@ async fn absent_chats_and_streams(lab: &Lab) -> Checked {
     same("a part of it", &streams.read_stream(&desk.chat, &id, 0, 10).await?, &None)?;
     same("removing it", &streams.remove_stream(&desk.chat, &id).await?, &false)?;
     all_are(&desk.other("ada", "absent"), "an absent chat", ErrorKind::NotFound, false).await?;
-    // Ada's chat, as it looks to another user: as one that does not exist.
+    // To another user, Ada's chat looks like one that does not exist.
     let mallory = desk.other("mallory", "chat");
     all_are(&mallory, "another user's chat", ErrorKind::NotFound, false).await?;
     mallory.create().await?;
@@ -296,7 +296,7 @@ async fn any_names_come_back(lab: &Lab) -> Checked {
     same("the same, one a page", &desk.all_streams(1).await?.len(), &names.len())
 }
 
-/// A stream is not part of what is said: a chat that is only written to in flight was not active.
+/// Checks that streams are not chat content: a chat with writes to a stream only was not active.
 async fn the_chat_does_not_change(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;

@@ -1,4 +1,5 @@
-//! When streams go: removed, pruned, with their chat, with their user; and what stays.
+//! Cases about removal of streams: directly, by pruning, with their chat and with their user, and
+//! what must stay.
 
 use std::path::Path;
 
@@ -40,7 +41,7 @@ async fn another(desk: &Desk, user: &str, chat: &str) -> Checked<Desk> {
     Ok(other)
 }
 
-/// What a check finds; nothing where there is none.
+/// Returns the findings of a maintenance check, or none for a store without maintenance.
 async fn problems(desk: &Desk) -> Checked<Vec<context_core::store::Finding>> {
     match desk.store.maintenance() {
         Some(maintenance) => Ok(maintenance.check(&CancelSignal::never()).await?.findings),
@@ -48,7 +49,8 @@ async fn problems(desk: &Desk) -> Checked<Vec<context_core::store::Finding>> {
     }
 }
 
-/// A stream of two chunks and three bytes, last written to at a time; ended then, if it has an end.
+/// Creates a stream of two chunks and three bytes that was last written, and ended if `end` is
+/// given, at `micros`.
 async fn old(desk: &Desk, id: &str, micros: i64, end: Option<StreamEnd>) -> Checked {
     let (streams, name) = (desk.streams()?, id.into());
     let _ = streams.create_stream(&desk.chat, &name, at(micros)).await?;
@@ -234,7 +236,7 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
         return Err(Stop::Skip("no maintenance".into()));
     };
     old(&desk, "s", 100, None).await?;
-    // A store in one process is nowhere, and has no backups.
+    // An in-process store has no location, and no backups.
     let location = lab.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
         Err(error) if error.kind() == ErrorKind::Unsupported => {
@@ -248,7 +250,7 @@ async fn a_backup_has_them(lab: &Lab) -> Checked {
     same("what check() found in it", &problems(&copy).await?, &Vec::new())
 }
 
-/// Whoever writes to a stream that is gone is told so, and whoever reads sees whole parts or
+/// Checks that writing to a removed stream is refused, and that a reader sees whole parts or
 /// nothing.
 async fn removed_while_it_is_written(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;

@@ -1,5 +1,5 @@
-//! Streams: answers in flight, by one writer at a time, chunk by chunk, from their beginning to
-//! their end.
+//! Cases about streams: answers in flight, with one writer at a time, chunk by chunk, from
+//! beginning to end.
 
 use context_core::Timestamp;
 use context_core::store::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState};
@@ -217,7 +217,7 @@ async fn cancelled_while_it_waits_runs_and_after_it_ended(lab: &Lab) -> Checked 
 
     desk.begin("running", "w").await?;
     let mut expected = desk.add("running", "w", 0, &["a"]).await?;
-    // Whoever asks is not the writer: its clock says nothing of it.
+    // The caller is not the writer, so its clock does not count as activity of the stream.
     expected.cancel_requested_at = Some(now);
     same("cancelling one that runs", &cancel("running", now).await?, &expected)?;
     same("cancelling it again", &cancel("running", desk.at()).await?, &expected)?;

@@ -1,4 +1,4 @@
-//! Windows: the end of a chain, and how much comes before it.
+//! Cases about windows: the end of a chain, and the number of messages before it.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn after(message: &str, edition: u64) -> Window {
     Window::After { message: message.into(), edition }
 }
 
-/// Every kind of window, with edges.
+/// Returns windows of every kind, with edge cases.
 fn windows() -> Vec<Window> {
     let mut windows = vec![Window::Whole, Window::Boundary];
     windows.extend([0, 1, 2, 15, 16, 17, 49, 50, 51, 99, 100, 101, usize::MAX].map(Window::Last));
@@ -38,8 +38,8 @@ fn windows() -> Vec<Window> {
     windows
 }
 
-/// 100 messages, every third counted, with boundaries among them, in commits of mixed sizes; and a
-/// fork.
+/// Creates a chat of 100 messages in commits of mixed sizes, every third with a token count, with
+/// boundaries among them and a fork.
 async fn filled(lab: &Lab) -> Checked<Desk> {
     let desk = lab.desk().await?;
     let mut head = String::new();
@@ -61,7 +61,7 @@ async fn filled(lab: &Lab) -> Checked<Desk> {
     Ok(desk)
 }
 
-/// The window that is read must be the window of the whole chain.
+/// Expects the window to be the window of the whole chain.
 fn check(what: &str, window: &Window, whole: &Chain, seen: &Chain) -> Checked {
     let expected = window.of(whole);
     let did = format!("{what} through {window:?}");
@@ -126,7 +126,7 @@ async fn newest_boundary_counts(lab: &Lab) -> Checked {
             expect("with a message behind it", 2, &["cut1", "c"]).await?;
         }
     }
-    // A branch that leaves before a boundary does not see it.
+    // A branch that was forked before a boundary does not see it.
     desk.applied(desk.fork("side", "c", ["d"])).await?;
     let seen = desk.read("side", Window::Boundary).await?;
     same("on a branch that left between two", &ids(&seen), &owned(&["cut1", "c", "d"]))?;
@@ -172,7 +172,7 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     same("on a fork, after a message behind its place", &(seen.skipped(), seen.len()), &(0, 6))
 }
 
-/// A reader that keeps a chain must find out that a message it has is no longer what is stored.
+/// Checks that a reader with a cached chain finds out that one of its messages is outdated.
 async fn after_reads_all_again_once_something_was_amended(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.fill(5, 3).await?;

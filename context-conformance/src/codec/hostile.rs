@@ -1,4 +1,4 @@
-//! Bodies and events that nobody should send: right keys, wrong values.
+//! Malformed bodies and events: known keys with wrong values.
 
 use context_core::Json;
 use proptest::collection::vec;
@@ -48,7 +48,7 @@ const KEYS: [&str; 40] = [
     "model",
     "partial_json",
 ];
-/// Values that mean something to some provider.
+/// Values that have a meaning for some provider.
 const WORDS: [&str; 36] = [
     "user",
     "assistant",
@@ -106,7 +106,7 @@ fn tree() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A body whose conversation is a list of some kind.
+/// Generates bodies whose conversation is a list under some key.
 pub(super) fn bodies() -> impl Strategy<Value = Json> {
     let list = prop::sample::select(vec![
         "messages",
@@ -144,7 +144,7 @@ pub(super) fn bodies() -> impl Strategy<Value = Json> {
     prop_oneof![9 => body, 3 => tree().prop_map(|tree| Json::from(&tree)), 1 => odd]
 }
 
-/// Data of events, some of it no JSON.
+/// Generates the data of events, some of it not JSON.
 pub(super) fn events() -> impl Strategy<Value = Vec<String>> {
     let odd =
         prop::sample::select(vec!["", "[DONE]", "{", "nul", "\u{feff}{}", "[[[[", "{\"type\":"])

@@ -1,10 +1,10 @@
-//! From the flat forms of chats to messages: what was said, called and answered.
+//! Conversion of the flat formats of recorded chats to messages: texts, calls and results.
 
 use context_core::message::{Media, MediaSource, Text, ToolInput};
 use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 
-/// The messages of a list. One that says nothing is left out.
+/// Returns the messages of a list. Messages without content are left out.
 pub(super) fn messages(list: &[Value]) -> Vec<Message> {
     let mut reader = Reader::default();
     list.iter().for_each(|message| reader.add(message));
@@ -14,7 +14,7 @@ pub(super) fn messages(list: &[Value]) -> Vec<Message> {
 #[derive(Default)]
 struct Reader {
     messages: Vec<Message>,
-    /// How many calls came without an id.
+    /// The number of calls without an id.
     unnamed: usize,
 }
 
@@ -57,7 +57,7 @@ impl Reader {
         self.push(Role::Tool, vec![result(id, name, output, false)]);
     }
 
-    /// The id of the newest call without one.
+    /// Returns the id of the newest call without one.
     fn newest_id(&self) -> String {
         format!("call_{}", self.unnamed)
     }
@@ -91,7 +91,7 @@ fn result(call_id: String, name: Option<String>, output: Vec<Part>, is_error: bo
     Part::ToolResult(ToolResult { call_id, name, output, is_error, metadata: Metadata::default() })
 }
 
-/// The parts of a text or of a list of blocks.
+/// Returns the parts of a text or of a list of blocks.
 fn content(content: Option<&Value>) -> Vec<Part> {
     match content {
         Some(Value::String(said)) => said_text(said).into_iter().collect(),
@@ -105,7 +105,7 @@ fn said_text(said: &str) -> Option<Part> {
     (!said.trim().is_empty()).then_some(Part::Text(text))
 }
 
-/// A block of a message. Results hold blocks that hold none themselves.
+/// Returns the part of a block of a message. The blocks within a result do not nest further.
 fn block(block: &Value) -> Option<Part> {
     match text(block, "type")? {
         "tool_result" => {

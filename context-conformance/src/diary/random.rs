@@ -1,4 +1,4 @@
-//! Random steps of a round, which come again with the same seed.
+//! Random steps of a round, reproducible by seed.
 
 use context_core::base::JsonMap;
 use context_core::trajectory::{
@@ -10,7 +10,7 @@ use context_core::{Json, Timestamp};
 use super::Diary;
 use crate::random::Random;
 
-/// Texts that stores have stumbled over.
+/// Texts that have caused bugs in stores.
 pub(crate) const TEXTS: &[&str] = &[
     "",
     "plain",
@@ -27,7 +27,7 @@ pub(crate) const TEXTS: &[&str] = &[
     "\u{2028}\u{ffff}\u{10ffff}",
 ];
 
-/// JSON of which nothing may be lost: neither digits nor the order of keys.
+/// JSON that must be preserved exactly, including digits and the order of keys.
 pub(crate) const JSONS: &[&str] = &[
     "null",
     "true",
@@ -77,12 +77,11 @@ fn measures(random: &mut Random) -> Measures {
     measures
 }
 
-/// What came of a step.
+/// The result of a step.
 type Done = Result<(), context_core::trajectory::TrajectoryError>;
 
 impl Diary {
-    /// One to four random things, as one commit would have them. What the round refuses is not
-    /// done.
+    /// Makes one to four random changes for one commit. Changes that the round refuses are dropped.
     pub(crate) fn live(&mut self, random: &mut Random) {
         for _ in 0..=random.below(4) {
             let _refused = self.step(random);
@@ -191,7 +190,7 @@ impl Diary {
         changes
     }
 
-    /// Says that a node of the main agent called this one, for a round that nothing is recorded of.
+    /// Sets the parent node, in the main agent, of a round without records.
     pub(crate) fn below(mut self, agent: u32, node: NodeId) -> Self {
         self.round = self.round.below(ParentNode { agent, node });
         self
@@ -209,7 +208,8 @@ mod tests {
     use super::*;
     use crate::desk::Desk;
 
-    /// A generator that the round refuses half the time would ask stores nothing.
+    /// Checks that the generator produces all kinds of changes. If most were refused, the suite
+    /// would test little.
     #[test]
     fn rounds_do_everything_and_stay_sound() {
         let desk = Desk::new(Arc::new(InMemoryStore::default()), "ada", "chat");

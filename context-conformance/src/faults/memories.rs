@@ -1,4 +1,4 @@
-//! Records of memories of a store that fails as it is told.
+//! The memory record calls of the fault-injecting store.
 
 use async_trait::async_trait;
 use context_core::base::MemoryId;

@@ -1,4 +1,4 @@
-//! What goes wrong and when, as data.
+//! The plan of a fault injection, as data.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// A call of the storage seam.
+/// A call of the store traits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -83,7 +83,7 @@ impl Operation {
         Self::PutFragments,
         Self::RemoveFragment,
     ];
-    /// The calls that only look.
+    /// The calls that only read.
     pub const READS: &[Self] = &[
         Self::Chat,
         Self::ListChats,
@@ -131,7 +131,7 @@ impl Operation {
         Self::PruneRounds,
     ];
 
-    /// The calls about records of memories.
+    /// The calls about memory records.
     pub const MEMORIES: &[Self] = &[
         Self::WriteMemories,
         Self::Memories,
@@ -142,7 +142,7 @@ impl Operation {
         Self::MemoryStats,
     ];
 
-    /// The name of the call, as errors have it.
+    /// Returns the name of the call, as errors have it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CreateChat => "create_chat",
@@ -203,35 +203,35 @@ impl Operation {
     }
 }
 
-/// What goes wrong with a call.
+/// A fault of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fault {
-    /// The store is not reached: nothing is done, and the call fails.
+    /// The call does nothing and fails, as if the store were unreachable.
     BeforeApply,
-    /// The reply is lost: the call does its work and then fails.
+    /// The call takes effect and then fails, as if the reply were lost.
     AfterApply,
-    /// The store is not reached, and nothing is heard.
+    /// The call does nothing and never returns.
     Hang,
-    /// The call does its work, and nothing is heard.
+    /// The call takes effect and never returns.
     HangAfterApply,
-    /// The call begins this many turns of the runtime later.
+    /// The call begins after this many yields to the runtime.
     Delay(u32),
 }
 
-/// A call and what goes wrong with it.
+/// A fault and the call that it affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlannedFault {
-    /// The call.
+    /// The kind of call.
     pub operation: Operation,
-    /// Which one of them: 0 is the first.
+    /// The index of the affected call among those of its kind, from 0.
     pub nth: u32,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What goes wrong, and when. Shown as JSON, which can be pasted into a test and parsed there.
+/// A list of faults. Displayed as JSON, which can be pasted into a test and parsed there.
 ///
 /// ```
 /// use context_conformance::{Fault, FaultPlan, Operation};
@@ -244,20 +244,21 @@ pub struct PlannedFault {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FaultPlan {
-    /// The faults; of two for one call the first counts.
+    /// The faults. If two affect the same call, the first counts.
     pub faults: Vec<PlannedFault>,
 }
 
 impl FaultPlan {
-    /// The plan with another fault.
+    /// Returns the plan with another fault.
     #[must_use]
     pub fn with(mut self, operation: Operation, nth: u32, fault: Fault) -> Self {
         self.faults.push(PlannedFault { operation, nth, fault });
         self
     }
 
-    /// This many faults among the first `calls` of each of these operations, the same for the same
-    /// seed: lost replies, calls that did not arrive, delays. Nothing hangs.
+    /// Returns a plan with `faults` faults among the first `calls` calls of each of these
+    /// operations: lost replies, calls that did not arrive, delays. No call hangs. The same seed
+    /// gives the same plan.
     pub fn random(seed: u64, operations: &[Operation], calls: u32, faults: usize) -> Self {
         let mut random = Random::new(seed);
         let mut plan = Self::default();

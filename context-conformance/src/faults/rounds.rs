@@ -1,4 +1,4 @@
-//! Trajectories of a store that fails as it is told.
+//! The trajectory calls of the fault-injecting store.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! The wrapper.
+//! The store wrapper that injects faults.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,11 +24,12 @@ use context_core::{
 
 use super::plan::{Fault, FaultPlan, Operation};
 
-/// A store of which some calls fail, as the plan says; all others are those of the store inside.
-/// For tests of what is done about a lost reply, a store that is away, or one that does not answer.
+/// A store wrapper that injects the faults of a plan and passes all other calls to the inner store.
+/// Use it to test how a caller handles a lost reply, an unreachable store, or a store that does not
+/// answer.
 ///
-/// Calls are counted by their kind, from all tasks together. A call that fails is
-/// [`Unavailable`](ErrorKind::Unavailable), and its context says which fault it was.
+/// Calls are counted by their kind, over all tasks. A failed call returns
+/// [`Unavailable`](ErrorKind::Unavailable), with the fault in its context.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,8 +53,8 @@ use super::plan::{Fault, FaultPlan, Operation};
 #[derive(Clone)]
 pub struct FaultStore(Arc<Faulty>);
 
-/// Implements the traits apart from [`FaultStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The implementation of the store traits. It is separate from [`FaultStore`], so that
+/// `store.fragments()` is not ambiguous.
 pub(super) struct Faulty {
     pub(super) inner: Arc<dyn Store>,
     plan: FaultPlan,
@@ -61,12 +62,12 @@ pub(super) struct Faulty {
 }
 
 impl FaultStore {
-    /// A store that behaves as `inner` except for what the plan says.
+    /// Creates a store that behaves like `inner` except for the faults of the plan.
     pub fn new(inner: Arc<dyn Store>, plan: FaultPlan) -> Self {
         Self(Arc::new(Faulty { inner, plan, calls: Mutex::default() }))
     }
 
-    /// How often this was called so far.
+    /// Returns the number of calls of this kind so far.
     pub fn calls(&self, operation: Operation) -> u32 {
         let calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.get(&operation).copied().unwrap_or(0)
@@ -126,7 +127,7 @@ impl Store for FaultStore {
 }
 
 impl Faulty {
-    /// Makes a call, or what the plan makes of it.
+    /// Makes a call, or injects the planned fault.
     pub(super) async fn call<T>(
         &self,
         operation: Operation,
@@ -157,7 +158,7 @@ impl Faulty {
         }
     }
 
-    /// Counts a call and says what goes wrong with it.
+    /// Counts a call and returns its fault, if any.
     fn next(&self, operation: Operation) -> Option<Fault> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let count = calls.entry(operation).or_default();
@@ -179,7 +180,7 @@ impl Faulty {
     }
 }
 
-/// Only reached by a store that has lost an ability it had.
+/// Returns an error for a store that lost an ability it had. Not reachable otherwise.
 pub(super) fn lacks(operation: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, operation, "the store inside has no such ability")
 }

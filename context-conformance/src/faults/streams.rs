@@ -1,4 +1,4 @@
-//! Streams of a store that fails as it is told.
+//! The stream calls of the fault-injecting store.
 
 use async_trait::async_trait;
 use context_core::base::StreamId;

@@ -1,4 +1,4 @@
-//! What goes wrong with conversations.
+//! Typical damage to conversations.
 
 use std::sync::Arc;
 
@@ -10,59 +10,59 @@ use proptest::sample::Index;
 
 use super::History;
 
-/// One thing that goes wrong. An [`Index`] picks among what there is; where there is nothing,
-/// nothing happens.
+/// One kind of damage. An [`Index`] picks among the candidates. Without a candidate, the damage
+/// does nothing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Damage {
     /// A message is lost.
     Drop(Index),
-    /// A message is there once more, somewhere.
+    /// A message is duplicated at any position.
     Duplicate(Index, Index),
-    /// Two messages change places.
+    /// Two messages are swapped.
     Swap(Index, Index),
-    /// The conversation breaks off within a message: so many of its parts are left, the last one
-    /// half.
+    /// The conversation breaks off within a message: this many of its parts remain, the last one
+    /// halved.
     Truncate(Index, Index),
-    /// What came before a message is gone.
+    /// Everything before a message is lost.
     CutFront(Index),
-    /// Two ids of calls or results change places.
+    /// Two ids of calls or results are swapped.
     CrossIds(Index, Index),
-    /// A call or result has another id.
+    /// The id of a call or result is replaced.
     SetId(Index, String),
-    /// A call and all that have its id get another one.
+    /// The id of a call is replaced, everywhere it occurs.
     Rename(Index, String),
-    /// A call has another name.
+    /// The name of a call is replaced.
     SetName(Index, String),
-    /// A text is blank.
+    /// A text becomes blank.
     Blank(Index, &'static str),
     /// A part is lost.
     DropPart(Index),
     /// All media of a message are lost.
     StripMedia(Index),
-    /// A message has no parts.
+    /// A message loses all its parts.
     Empty(Index),
-    /// Results stand before their calls.
+    /// Results are moved before their calls.
     ResultsFirst(Index),
-    /// Somebody speaks right behind a message.
+    /// A message of this role is inserted right after a message.
     Interrupt(Index, Role),
-    /// A call is without a valid input.
+    /// The input of a call becomes invalid.
     SetInput(Index, String),
-    /// Another speaks.
+    /// The role of a message is replaced.
     SetRole(Index, Role),
-    /// A message falls apart in two.
+    /// A message is split in two.
     Split(Index, Index),
-    /// A message and the next of its role are one.
+    /// A message is joined with the next one of its role.
     Join(Index),
-    /// A part stands in another message.
+    /// A part is moved to another message.
     MovePart(Index, Index),
-    /// There is a part of a kind of the future.
+    /// A part of an unknown kind is added.
     AddUnknown(Index),
-    /// A thought has lost its signature.
+    /// A thinking block loses its signature.
     Unsign(Index),
 }
 
-/// Up to six damages.
+/// Generates up to six damages.
 pub fn damages() -> impl Strategy<Value = Vec<Damage>> {
     let at = any::<Index>;
     let role = || prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
@@ -103,7 +103,7 @@ pub fn damages() -> impl Strategy<Value = Vec<Damage>> {
     vec(one, 0..=6)
 }
 
-/// Ids and names that some provider refuses, and that collide once they are made fit.
+/// Generates ids and names that some provider refuses, and that collide after sanitizing.
 fn odd() -> impl Strategy<Value = String> {
     prop_oneof![
         2 => Just(String::new()),
@@ -117,7 +117,7 @@ fn odd() -> impl Strategy<Value = String> {
 }
 
 impl Damage {
-    /// Does it.
+    /// Applies the damage to a history.
     pub fn apply(&self, history: &mut History) {
         if history.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Media: sound ones of every type, and what goes wrong with them.
+//! Media: valid ones of every type, and damaged ones.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{History, histories};
 
-/// The least that is an image of each type, a document and sounds, in Base64.
+/// The smallest valid file of each type (images, a document, sounds), in Base64.
 const SOUND: [(&str, &str); 10] = [
     (
         "image/png",
@@ -28,14 +28,13 @@ const SOUND: [(&str, &str); 10] = [
     ("audio/flac", "ZkxhQwAA"),
 ];
 
-/// The bytes of a file of this type in Base64; of an image where nothing is known of it.
+/// Returns a file of this type in Base64, or an image if the type is not known.
 pub(super) fn bytes_of(media_type: &str) -> &'static str {
     SOUND.iter().find(|(known, _)| *known == media_type).map_or(SOUND[0].1, |(_, data)| data)
 }
 
-/// Histories in which some media are damaged: bytes that are no Base64 or are cut off, types that
-/// are not those of the bytes or that nobody takes, addresses that hold other things, nothing at
-/// all.
+/// Generates histories in which some media are damaged: invalid or truncated Base64, types that do
+/// not match the bytes or that no provider accepts, URLs of other resources, missing sources.
 pub fn damaged_media() -> impl Strategy<Value = History> {
     (histories(), vec((any::<Index>(), any::<bool>(), damaged()), 1..5)).prop_map(
         |(mut history, media)| {
@@ -47,7 +46,7 @@ pub fn damaged_media() -> impl Strategy<Value = History> {
     )
 }
 
-/// Puts a part into a result, if there is one and it is asked for, or into a message of the user.
+/// Puts a part into a result, if there is one and `in_result` is set, or else into a user message.
 fn place(history: &mut History, at: &Index, in_result: bool, part: Part) {
     let role = if in_result { Role::Tool } else { Role::User };
     let fitting: Vec<usize> = (0..history.len()).filter(|i| history[*i].role == role).collect();
@@ -73,7 +72,7 @@ fn damaged() -> impl Strategy<Value = Part> {
             kind(Media { source, media_type, name, metadata: Metadata::default() })
         },
     );
-    // As moving pictures are kept, which no part is for.
+    // The form in which a video is stored, for which there is no kind of part.
     let block = (media_type(), data()).prop_map(|(media_type, data)| {
         let value = Json::from(&json!({"inlineData": {"mimeType": media_type, "data": data}}));
         Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value })
@@ -148,7 +147,7 @@ fn source() -> impl Strategy<Value = MediaSource> {
     ]
 }
 
-/// Base64 that was damaged, or bytes of any type.
+/// Generates damaged Base64, or bytes of any type.
 fn data() -> impl Strategy<Value = String> {
     let sound = || prop::sample::select(SOUND.map(|(_, data)| data).to_vec());
     let odd = prop::sample::select(vec![

@@ -9,10 +9,10 @@ use serde_json::json;
 use super::Holds;
 use super::media::bytes_of;
 
-/// The tools of random histories; [`requests`](super::requests) declare them.
+/// The tools of random histories. [`requests`](super::requests) declare them.
 pub const TOOLS: [&str; 4] = ["search", "read_file", "run-tests", "GetWeather2"];
 
-/// Text that is not blank.
+/// Generates text that is not blank.
 pub(super) fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-zA-Z][a-zA-Z ,.]{0,30}[a-z.]",
@@ -27,7 +27,7 @@ pub(super) fn tool_name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(TOOLS.to_vec())
 }
 
-/// How ids of calls begin.
+/// Generates the prefix of call ids.
 pub(super) fn id_style() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["call_", "toolu_01", "", "3f2a91c4-7b1e-4d5a-9c0f-"])
 }
@@ -42,7 +42,7 @@ pub(super) fn input() -> impl Strategy<Value = Json> {
     prop::sample::select(inputs.to_vec()).prop_map(|text| Json::from_text(text).expect("JSON"))
 }
 
-/// What a user says.
+/// Generates the parts of a user message.
 pub(super) fn user(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     let text = || words().prop_map(Part::text);
     match holds {
@@ -57,7 +57,7 @@ pub(super) fn user(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     }
 }
 
-/// What an assistant says in the end.
+/// Generates the parts of the last assistant message of a turn.
 pub(super) fn said(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     let text = words().prop_map(Part::text);
     match holds {
@@ -71,7 +71,7 @@ pub(super) fn said(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     }
 }
 
-/// What an assistant says and thinks before it calls or ends.
+/// Generates the text and thinking of an assistant before its calls or its end.
 pub(super) fn before_calls(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     let text = words().prop_map(|text| vec![Part::text(text)]);
     match holds {
@@ -85,7 +85,7 @@ pub(super) fn before_calls(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     }
 }
 
-/// What a tool answers.
+/// Generates the output of a tool.
 pub(super) fn output(holds: Holds) -> BoxedStrategy<Vec<Part>> {
     let text = words().prop_map(Part::text);
     match holds {
@@ -129,7 +129,7 @@ fn thinks(
     })
 }
 
-/// Blocks of one provider that belong together.
+/// Generates blocks of one provider that belong together.
 fn opaque() -> impl Strategy<Value = Vec<Part>> {
     let number = 0..1_000_000_000_u32;
     let which = prop::sample::select(vec!["anthropic", "openai-responses", "gemini", "elsewhere"]);

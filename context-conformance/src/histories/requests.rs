@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::{Damage, damaged, parts};
 
-/// Requests with a damaged history, and the damages. They name a model and how much it may write,
-/// as some provider demands.
+/// Generates requests with a damaged history, together with the damages. They name a model and an
+/// output limit, because some providers require them.
 pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
     let system = vec(prop_oneof![6 => parts::words(), 1 => Just(" ".to_owned())], 0..3);
     let marks = prop_oneof![
@@ -48,7 +48,7 @@ fn output() -> impl Strategy<Value = OutputSchema> {
     Just(OutputSchema::new("answer", Json::from(&schema)))
 }
 
-/// No tools, those of the histories, or some with names that are not taken or that repeat.
+/// Generates no tools, the tools of the histories, or tools whose names are invalid or repeat.
 fn tools() -> impl Strategy<Value = (Vec<Tool>, Option<ToolChoice>)> {
     let good = Just(parts::TOOLS.map(str::to_owned).to_vec());
     let odd = Just(vec![

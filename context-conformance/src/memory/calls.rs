@@ -1,4 +1,4 @@
-//! Calls that are given up, dropped or refused.
+//! Cancelled, dropped and refused calls.
 
 use context_core::base::CancelSource;
 use context_core::memory::{CapturedMessage, MemoryForget, MemoryScope, MemorySource, RecallQuery};
@@ -19,7 +19,7 @@ memory_cases!(
     nobody_sees_content_by_debugging,
 );
 
-/// A provider that needs more polls than this for one call is not followed further.
+/// The maximum number of polls after which a call is dropped.
 const MOST_POLLS: usize = 40;
 
 async fn a_cancelled_recall_ends(kit: &Kit<'_>) -> Checked {
@@ -45,7 +45,7 @@ async fn a_cancelled_recall_ends(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-/// An error says that nothing was taken.
+/// Checks that a cancelled capture is either complete or, with an error, has no effect.
 async fn a_cancelled_capture_is_taken_or_not(kit: &Kit<'_>) -> Checked {
     let mind = kit.capturing().await?;
     let cancelled = CancelSource::new();
@@ -111,7 +111,7 @@ async fn a_dropped_forgetting_is_done_again(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-/// Neither an error nor `Debug` shows what was said.
+/// Checks that neither errors nor `Debug` output contain captured content.
 async fn nobody_sees_content_by_debugging(kit: &Kit<'_>) -> Checked {
     const SECRET: &str = "swordfish77";
     let mind = kit.open().await;

@@ -1,4 +1,4 @@
-//! What is forgotten does not come back.
+//! Cases about forgetting: forgotten memories do not come back.
 
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
@@ -19,11 +19,11 @@ memory_cases!(
     other_users_are_not_forgotten,
 );
 
-/// A provider that was told six messages.
+/// Returns a provider that has captured six messages.
 async fn told(kit: &Kit<'_>) -> Checked<Mind> {
     let mind = kit.capturing().await?;
     if !kit.claims.forgets {
-        // Then it says so, and nothing is lost.
+        // A provider that cannot forget must refuse, and keeps everything.
         mind.told(&whole(), [0]).await?;
         let forget = MemoryForget::Scope(whole());
         let refused = mind
@@ -42,7 +42,7 @@ async fn told(kit: &Kit<'_>) -> Checked<Mind> {
     Ok(mind)
 }
 
-/// Forgets at least so much, and sees that it says so.
+/// Forgets, and expects at least `least` removals to be reported and none to remain.
 async fn forgotten(mind: &Mind, did: &str, forget: &MemoryForget, least: u64) -> Checked {
     let forgotten = mind.forget(forget).await?;
     ensure(forgotten.removed >= least, || {
@@ -67,7 +67,7 @@ async fn forgotten_by_its_name(kit: &Kit<'_>) -> Checked {
     mind.expect_gone("forgetting by name", &whole(), [2]).await?;
     mind.told(&whole(), [2, 3]).await?;
     mind.expect_gone("what was forgotten by name and told again", &whole(), [2]).await?;
-    // A provider may keep a turn as one; of the others nothing may be missing.
+    // A provider may store a turn as one memory. The other messages must all be there.
     mind.expect("forgetting another", &whole(), [0, 1, 4, 5]).await
 }
 
@@ -161,7 +161,7 @@ async fn forgetting_again(kit: &Kit<'_>) -> Checked {
 
 async fn other_users_are_not_forgotten(kit: &Kit<'_>) -> Checked {
     let mind = told(kit).await?;
-    // The same names, sessions and messages.
+    // Another user with the same names, sessions and messages.
     let bob = MemoryScope::new("bob").project("trip").agent("guide").session("s1");
     mind.told(&bob, 0..4).await?;
     for forget in [

@@ -1,4 +1,4 @@
-//! What was told comes back, once, and says where it comes from.
+//! Cases about capture: captured messages are recalled, once, with their source.
 
 use context_core::memory::{CapturedMessage, RecallQuery};
 use context_core::{Message, Role};
@@ -60,7 +60,7 @@ async fn overlapping_turns_count_once(kit: &Kit<'_>) -> Checked {
             mind.flush().await?;
         }
     }
-    // A message may also be told in another turn, at another time.
+    // A message may be captured again in another turn, at another time.
     let mut late = turn(&whole(), [2, 6]);
     (late.turn, late.at) = ("another".to_owned(), at(5000));
     mind.capture(&late).await?;
@@ -157,8 +157,7 @@ async fn a_budget_is_kept(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-/// Texts that were not written for people: each is kept or refused, and what stands beside it is
-/// kept.
+/// Checks hostile texts: each is captured or refused, and messages next to them are captured.
 async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Checked {
     let mind = kit.capturing().await?;
     let long = "word ".repeat(60_000);

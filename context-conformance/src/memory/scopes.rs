@@ -1,4 +1,4 @@
-//! Nothing is recalled from where it is not visible.
+//! Cases about scopes: nothing is recalled from a scope that must not see it.
 
 use context_core::memory::MemoryScope;
 use context_core::{CancelSignal, ErrorKind};
@@ -120,7 +120,7 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-/// A scope that cannot be kept apart is refused by that name; there is no wider answer.
+/// Checks that a scope that cannot be isolated is refused, instead of answered from a wider one.
 async fn scopes_are_kept_apart_or_refused(kit: &Kit<'_>) -> Checked {
     let mind = kit.open().await;
     for place in whole().visible() {

@@ -1,4 +1,4 @@
-//! What the cases work with: a provider, words of their own, and where they are seen from.
+//! The context of memory cases: a provider, unique words, and the scopes that see them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::checked::{Checked, Stop};
 use crate::expect::{ensure, fail};
 use crate::settings::Settings;
 
-/// Gives a fresh provider.
+/// A function that returns a fresh provider.
 pub(super) type Open<'a> =
     Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn MemoryProvider>> + 'a>> + 'a>;
 
@@ -25,7 +25,7 @@ pub(super) struct Kit<'a> {
     pub(super) settings: Settings,
 }
 
-/// A provider that is asked.
+/// A provider under test.
 #[derive(Clone)]
 pub(super) struct Mind {
     pub(super) provider: Arc<dyn MemoryProvider>,
@@ -40,7 +40,7 @@ impl<'a> Kit<'a> {
         Mind { provider: (self.open)().await }
     }
 
-    /// A fresh provider that keeps what it captures.
+    /// Returns a fresh provider that claims to capture, or skips the case.
     pub(super) async fn capturing(&self) -> Checked<Mind> {
         if !self.claims.captures {
             return Err(Stop::Skip("does not claim to keep what it captures".to_owned()));
@@ -49,12 +49,12 @@ impl<'a> Kit<'a> {
     }
 }
 
-/// A user's session in a project, with an agent.
+/// Returns a scope with all names: a user's session in a project, with an agent.
 pub(super) fn whole() -> MemoryScope {
     MemoryScope::new("ada").project("trip").agent("guide").session("s1")
 }
 
-/// A word that nobody else says.
+/// Returns a word that occurs in no other message.
 pub(super) fn word(n: usize) -> String {
     format!("quokka{n}zq")
 }
@@ -63,7 +63,7 @@ pub(super) fn at(n: usize) -> Timestamp {
     Timestamp::from_micros(1_700_000_000_000_000 + n as i64 * 60_000_000)
 }
 
-/// A message about the word of this number.
+/// Returns a message about the word with this number.
 pub(super) fn message(n: usize) -> CapturedMessage {
     says(n, &format!("The parcel {} lies in the hall of the old station.", word(n)))
 }
@@ -88,7 +88,7 @@ pub(super) fn query(scope: &MemoryScope, n: usize) -> RecallQuery {
     RecallQuery::new(scope.clone(), format!("Where is the parcel {}?", word(n))).at(at(2000))
 }
 
-/// What is refused because such a scope cannot be kept apart.
+/// Whether the error says that the scope cannot be isolated.
 pub(super) fn unsupported(error: &Error) -> bool {
     error.kind() == ErrorKind::Unsupported
 }
@@ -102,7 +102,7 @@ impl Mind {
         Ok(self.provider.flush(&CancelSignal::never()).await?)
     }
 
-    /// Captures the messages of these words in one turn, and waits until they are kept.
+    /// Captures the messages with these words in one turn and flushes.
     pub(super) async fn told(
         &self,
         scope: &MemoryScope,
@@ -125,7 +125,7 @@ impl Mind {
         }
     }
 
-    /// What comes back about the word of this number.
+    /// Returns the recalled memories that contain the word with this number.
     pub(super) async fn about(
         &self,
         scope: &MemoryScope,
@@ -135,13 +135,13 @@ impl Mind {
         Ok(recalled.memories.into_iter().filter(|memory| memory.text.contains(&word(n))).collect())
     }
 
-    /// How often the word of this number comes back.
+    /// Returns how often the recalled memories contain the word with this number.
     pub(super) async fn times(&self, scope: &MemoryScope, n: usize) -> Checked<usize> {
         let memories = self.about(scope, n).await?;
         Ok(memories.iter().map(|memory| memory.text.matches(&word(n)).count()).sum())
     }
 
-    /// Each of these words comes back once.
+    /// Expects each of these words to be recalled once.
     pub(super) async fn expect(
         &self,
         did: &str,
@@ -157,7 +157,7 @@ impl Mind {
         Ok(())
     }
 
-    /// None of these words comes back.
+    /// Expects none of these words to be recalled.
     pub(super) async fn expect_gone(
         &self,
         did: &str,
@@ -174,11 +174,11 @@ impl Mind {
     }
 }
 
-/// From which scopes a memory is seen, by which names of the scope it was captured in they name
-/// equally: of the project, the agent, the session.
+/// Whether a memory is visible from a scope, indexed by the names in which that scope agrees with
+/// the scope of the capture: bit 0 for the project, bit 1 for the agent, bit 2 for the session.
 pub(super) struct Sight([bool; 8]);
 
-/// The scope with only some of its names.
+/// Returns the scope with only the names in the bit set.
 fn part(of: &MemoryScope, names: usize) -> MemoryScope {
     let mut scope = MemoryScope::new(of.user.clone());
     scope.project = of.project.clone().filter(|_| names & 1 != 0);
@@ -188,7 +188,7 @@ fn part(of: &MemoryScope, names: usize) -> MemoryScope {
 }
 
 impl Sight {
-    /// Finds out by asking from everywhere.
+    /// Finds out the visibility by a recall from every part of a scope.
     pub(super) async fn of(mind: &Mind) -> Checked<Self> {
         mind.told(&whole(), [0]).await?;
         let mut seen = [false; 8];
@@ -220,7 +220,7 @@ impl Sight {
         Ok(Self(seen))
     }
 
-    /// Whether what was captured in a scope is seen from another.
+    /// Whether a capture in one scope is visible from another.
     pub(super) fn sees(&self, from: &MemoryScope, captured: &MemoryScope) -> bool {
         let same = |bit: usize, equal: bool, named: bool| if equal || !named { bit } else { 0 };
         let names = same(1, from.project == captured.project, captured.project.is_some())

@@ -1,4 +1,4 @@
-//! What a store must hold of memories: a small model of it.
+//! The expected memories of a store: a small model.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use context_core::store::{
 };
 use context_store_kit::MemoryWords;
 
-/// A record that is there.
+/// A stored record.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) write: MemoryWrite,
@@ -26,10 +26,10 @@ impl Entry {
     }
 }
 
-/// A record that is found, its score and its similarity.
+/// A found record, its score and its similarity.
 pub(crate) type Found<'a> = (&'a Entry, f64, Option<f32>);
 
-/// All that is remembered, in the order in which it was first written.
+/// All records, in the order in which they were first written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remembered {
     pub(crate) entries: Vec<Entry>,
@@ -55,7 +55,7 @@ impl Remembered {
             MemoryExpected::Version(expected) if expected == version => {
                 Some(MemoryWritten::Written(version + 1))
             }
-            // What a call wrote whose reply was lost.
+            // A retry after a lost reply: the record was written already.
             MemoryExpected::Version(expected) => entry
                 .filter(|entry| {
                     expected.checked_add(1) == Some(version) && *entry.record() == write.record
@@ -65,8 +65,8 @@ impl Remembered {
         }
     }
 
-    /// What becomes of each of the writes; or which of them are in conflict, and nothing is
-    /// written.
+    /// Returns the outcome of each write. If any of them conflict, returns their indices and writes
+    /// nothing.
     pub(crate) fn write(
         &mut self,
         writes: &[MemoryWrite],
@@ -95,7 +95,7 @@ impl Remembered {
         Ok(judged)
     }
 
-    /// How many records go.
+    /// Forgets, and returns the number of removed records.
     pub(crate) fn forget(&mut self, forget: &MemoryForget) -> u64 {
         let gone = self.entries.extract_if(.., |entry| forget.takes(&entry.write.record));
         let gone: Vec<_> =
@@ -113,7 +113,7 @@ impl Remembered {
         self.forget(&MemoryForget::Scope(MemoryScope::new(user.clone())))
     }
 
-    /// All of a listing, whatever its pages.
+    /// Returns a whole listing, without paging.
     pub(crate) fn list(&self, list: &MemoryList) -> Vec<&Entry> {
         self.entries.iter().rev().filter(|entry| list.takes(entry.record())).collect()
     }
@@ -145,7 +145,7 @@ impl Remembered {
                 (words.is_hit(), score, similarity, place, entry)
             })
             .collect();
-        // The newest first, and sorting keeps the order of equal ones.
+        // Newest first. The sorts below are stable.
         hits.reverse();
         let (mut fitting, mut others): (Vec<_>, Vec<_>) = hits.into_iter().partition(|hit| hit.0);
         fitting.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -158,7 +158,7 @@ impl Remembered {
         (hits.map(|(_, score, similarity, _, entry)| (entry, score, similarity)).collect(), bm25)
     }
 
-    /// Those next to a record, in their order.
+    /// Returns the records next to a record in its session, in order.
     pub(crate) fn beside(
         &self,
         scope: &MemoryScope,

@@ -1,4 +1,4 @@
-//! Random steps of a memory, which come again with the same seed.
+//! Random memory steps, reproducible by seed.
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 use context_core::memory::{MemoryRecord, MemoryVector};
@@ -8,7 +8,7 @@ use context_core::{Metadata, Timestamp};
 use super::model::Remembered;
 use crate::random::Random;
 
-/// What is done next.
+/// A random step.
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryStep {
     Write(Vec<MemoryWrite>),
@@ -22,7 +22,7 @@ fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.below(of.len())]
 }
 
-/// One of a few scopes of a user, some of them within others.
+/// Returns one of a few scopes of a user, some of them nested.
 pub(crate) fn scope(random: &mut Random, user: &str) -> MemoryScope {
     let mut scope = MemoryScope::new(user);
     if random.one_in(2) {
@@ -41,7 +41,7 @@ pub(crate) fn words(random: &mut Random, most: usize) -> Vec<String> {
     (0..random.below(most + 1)).map(|_| pick(random, WORDS).to_owned()).collect()
 }
 
-/// Words without repetition, as they are looked for.
+/// Returns distinct words to search for.
 pub(crate) fn looked_for(random: &mut Random) -> Vec<String> {
     let mut words = words(random, 3);
     words.sort();
@@ -87,7 +87,7 @@ fn write(random: &mut Random, user: &str, model: &Remembered) -> MemoryWrite {
 }
 
 impl MemoryStep {
-    /// A step that makes sense after what there is.
+    /// Returns a random step that makes sense in the state of the model.
     pub(crate) fn random(random: &mut Random, user: &str, model: &Remembered) -> Self {
         match random.below(10) {
             0 => Self::Forget(MemoryForget::Scope(scope(random, user))),
@@ -114,7 +114,7 @@ impl MemoryStep {
     }
 }
 
-/// Random steps of a user `ada`, of which each makes sense after those before.
+/// Random steps of user `ada`, each of which makes sense after the previous ones.
 pub(crate) struct MemoryLife {
     random: Random,
     pub(crate) model: Remembered,
@@ -125,7 +125,7 @@ impl MemoryLife {
         Self { random: Random::new(seed), model: Remembered::default() }
     }
 
-    /// The next step, which is done in the model.
+    /// Returns the next step and applies it to the model.
     pub(crate) fn next(&mut self) -> MemoryStep {
         let step = MemoryStep::random(&mut self.random, "ada", &self.model);
         match &step {

@@ -1,4 +1,4 @@
-//! What a plan may do to a conversation, written down a second time.
+//! The rules for applying a plan to a conversation, implemented independently of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use context_core::{Message, Part, Role};
 
 use super::QuarterCounter;
 
-/// What the plan leaves of the view, or why it may not be applied.
+/// Returns the messages after the plan is applied, or the reason why it must not be applied.
 pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Message>>, String> {
     let before = view.messages();
     if plan.what.trim().is_empty() {
@@ -55,8 +55,8 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
     Ok(after)
 }
 
-/// What is neither replaced nor put there is as it was, in order, and a shortened message is spoken
-/// by whom it was.
+/// Checks that messages that were neither replaced nor inserted are unchanged and in order, and
+/// that a shortened message keeps its role.
 fn kept(
     before: &[Arc<Message>],
     after: &[Arc<Message>],
@@ -79,7 +79,7 @@ fn kept(
         if !edited && message != &before[origin] {
             return Err(format!("message {origin} is another one"));
         }
-        // One checkpoint may be replaced by another; nobody else is.
+        // A checkpoint may replace another checkpoint. Other messages keep their role.
         if message.role != before[origin].role && !before[origin].is_checkpoint() {
             return Err(format!("message {origin} is spoken by {}", message.role));
         }
@@ -91,7 +91,7 @@ fn requests(messages: &[Arc<Message>]) -> impl Iterator<Item = usize> {
     messages.iter().enumerate().filter(|(_, message)| message.is_request()).map(|(at, _)| at)
 }
 
-/// How many calls have no result behind them, and results no call before them.
+/// Counts the calls without a later result, and the results without an earlier call.
 fn halves(messages: &[Arc<Message>]) -> u64 {
     let (mut open, mut halves) = (HashMap::<&str, u64>::new(), 0);
     for message in messages {

@@ -1,4 +1,4 @@
-//! Random conversations that are too long, and goals.
+//! Random conversations that are too long, with goals.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use super::QuarterCounter;
 use crate::histories::{History, damaged};
 
-/// A conversation and what is to become of it.
+/// A conversation with the goal of its compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Asked {
@@ -23,7 +23,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// To reach this many tokens of history.
+    /// Creates a case whose goal is this many tokens of history.
     pub(super) fn new(messages: History, history: u64) -> Self {
         let outside = 100;
         let budget = Budget::new(200_000, 8_000);
@@ -31,8 +31,8 @@ impl Asked {
     }
 }
 
-/// Conversations of several turns after damage, some of whose texts are long, with checkpoints and
-/// gaps in some, and goals that are met, can be met or cannot.
+/// Generates conversations of several turns after damage. Some have long texts, checkpoints and
+/// gaps. Their goals are met already, attainable or unattainable.
 pub fn conversations() -> impl Strategy<Value = Asked> {
     let histories = vec(damaged().prop_map(|(history, _)| history), 1..4);
     let long = vec((any::<Index>(), 1_000_usize..20_000), 0..6);
@@ -70,7 +70,7 @@ fn marked(text: &str, key: &str) -> Arc<Message> {
     Arc::new(Message::from(text).marked(Message::SYNTHETIC).marked(key))
 }
 
-/// A text of some part becomes as long, the text of a result before any other.
+/// Extends a text of a part of one message to this length, preferably the text of a result.
 fn lengthen(history: &mut History, at: &Index, bytes: usize) {
     if history.is_empty() {
         return;

@@ -2,8 +2,8 @@
 
 use context_core::model::{Framing, TokenCount, TokenCounter};
 
-/// A token for every four bytes begun, four around each message and each call: no vocabulary, the
-/// same on every machine.
+/// A counter of one token per four bytes or part of them, plus four per message and per call. It
+/// has no vocabulary and is the same on every machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuarterCounter;
 

@@ -1,4 +1,4 @@
-//! Conversations that nobody means well with.
+//! Hostile conversations.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::histories::History;
 
 type Make = fn() -> Vec<Message>;
 
-/// What each is, and it, to be cut to half, to nothing and not at all.
+/// Returns the cases with their names, each with the goals of half its tokens, none and all of
+/// them.
 pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
     let histories: [(&str, Make); 9] = [
         ("no message", Vec::new),
@@ -95,7 +96,7 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
     })
 }
 
-/// So many calls and their results, with a request of the user behind every tenth.
+/// Returns this many calls with their results, with a user message after every tenth.
 fn steps(count: usize, result: impl Fn(usize) -> String) -> impl Iterator<Item = Message> {
     (0..count).flat_map(move |n| {
         let call = Part::tool_call(format!("c{n}"), "read_file", json!({ "path": n }));

@@ -1,4 +1,4 @@
-//! What a proxy does to connections and when, as data; and what passed through it.
+//! The plan by which a proxy cuts connections, as data, and the traffic counters.
 
 use std::fmt;
 
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// Which way bytes go.
+/// A direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// Requests.
+    /// From client to server: requests.
     ToServer,
-    /// Replies.
+    /// From server to client: replies.
     ToClient,
 }
 
-/// What happens to a connection.
+/// The way in which a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CutHow {
-    /// It is closed, to both sides.
+    /// The connection is closed on both sides.
     Close,
-    /// It stays open, and nothing passes it any more, either way, until one side closes it.
+    /// The connection stays open, but nothing passes in either direction until one side closes it.
     Hang,
 }
 
-/// One connection is cut, once.
+/// A single cut of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cut {
-    /// The connection, counted from 0 since the proxy was started; the one that gets there first,
-    /// if there is none.
+    /// The number of the connection, counted from 0 since the start of the proxy. `None` cuts the
+    /// connection that reaches the limit first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u64>,
-    /// The way on which bytes are counted.
+    /// The direction in which bytes are counted.
     pub way: Way,
-    /// How many bytes still pass that way, on all connections that are meant together, since the
-    /// plan was set. The cut is when there is a further one: so 0 replies let the server do what it
-    /// was asked before its reply is lost.
+    /// The number of bytes that still pass in that direction since the plan was set, summed over
+    /// all connections that the cut applies to. The cut happens at the next byte. So a cut after 0
+    /// bytes to the client lets the server do its work before its reply is lost.
     pub after: u64,
-    /// What happens then.
+    /// The way in which the connection is cut.
     pub how: CutHow,
 }
 
 impl Cut {
-    /// Cuts the connection over which goes what follows so many bytes.
+    /// Cuts the connection that carries the first byte after `after` bytes.
     pub fn new(way: Way, after: u64, how: CutHow) -> Self {
         Self { connection: None, way, after, how }
     }
 
-    /// Counts and cuts this connection alone, counted from 0.
+    /// Counts and cuts only this connection, counted from 0.
     #[must_use]
     pub fn on_connection(mut self, connection: u64) -> Self {
         self.connection = Some(connection);
@@ -59,7 +59,7 @@ impl Cut {
     }
 }
 
-/// What is cut. Shown as JSON, which can be pasted into a test and parsed there.
+/// A list of cuts. Displayed as JSON, which can be pasted into a test and parsed there.
 ///
 /// ```
 /// use context_conformance::{Cut, CutHow, CutPlan, Way};
@@ -72,20 +72,20 @@ impl Cut {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CutPlan {
-    /// The cuts, each of which happens once.
+    /// The cuts. Each happens once.
     pub cuts: Vec<Cut>,
 }
 
 impl CutPlan {
-    /// The plan with another cut.
+    /// Returns the plan with another cut.
     #[must_use]
     pub fn with(mut self, cut: Cut) -> Self {
         self.cuts.push(cut);
         self
     }
 
-    /// So many closed connections, each after fewer than `bytes` bytes of either way, the same for
-    /// the same seed.
+    /// Returns a plan of `cuts` closed connections, each after fewer than `bytes` bytes in a random
+    /// direction. The same seed gives the same plan.
     pub fn random(seed: u64, cuts: usize, bytes: u64) -> Self {
         let mut random = Random::new(seed);
         let cut = |random: &mut Random| {
@@ -102,22 +102,22 @@ impl fmt::Display for CutPlan {
     }
 }
 
-/// What has passed a proxy.
+/// The traffic counters of a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// Connections that were made, those that were refused not among them.
+    /// The number of accepted connections, without the refused ones.
     pub connections: u64,
-    /// Connections that were refused.
+    /// The number of refused connections.
     pub refused: u64,
-    /// Bytes to the server.
+    /// The number of bytes sent to the server.
     pub to_server: u64,
-    /// Bytes to the client.
+    /// The number of bytes sent to the client.
     pub to_client: u64,
-    /// How often a connection was answered after it had been asked: round trips, if client and
-    /// server take turns.
+    /// The number of times that a reply followed a request on a connection: round trips, if client
+    /// and server take turns.
     pub turns: u64,
-    /// How many cuts of plans have happened.
+    /// The number of cuts that have happened.
     pub cuts: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One connection through a proxy, and what all of them share.
+//! A connection through the proxy, and the state that all connections share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,19 +9,19 @@ use tokio::sync::watch;
 
 use super::cuts::{Cut, CutHow, CutPlan, Traffic, Way};
 
-/// How much is read at once.
+/// The size of a read buffer, in bytes.
 const BUFFER: usize = 16 << 10;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Default)]
 pub(super) struct State(Mutex<Inner>);
 
 struct Inner {
-    /// The cuts that have not happened yet, and how many bytes each has counted.
+    /// The pending cuts, with the number of bytes that each has counted.
     armed: Vec<(Cut, u64)>,
     refused: bool,
     traffic: Traffic,
-    /// Tells connections to end: each change does.
+    /// Every change of this value tells the connections to end.
     ends: watch::Sender<u64>,
 }
 
@@ -53,7 +53,8 @@ impl State {
         self.lock().traffic
     }
 
-    /// The number of a new connection and what tells it to end; nothing if it is refused.
+    /// Returns the number of a new connection and its end signal, or `None` if the connection is
+    /// refused.
     pub(super) fn accepted(&self) -> Option<(u64, watch::Receiver<u64>)> {
         let mut inner = self.lock();
         if inner.refused {
@@ -64,7 +65,7 @@ impl State {
         Some((inner.traffic.connections - 1, inner.ends.subscribe()))
     }
 
-    /// How many of the next bytes pass, and whether the connection is cut behind them.
+    /// Returns how many of the next bytes pass, and the cut that follows them, if any.
     fn pass(&self, connection: u64, way: Way, bytes: usize) -> (usize, Option<CutHow>) {
         let mut inner = self.lock();
         let (mut passing, mut cut) = (bytes, None);
@@ -74,7 +75,7 @@ impl State {
             }
             let left = armed.after - *seen;
             if left < passing as u64 {
-                // It is less than a number of bytes that fits.
+                // The value is less than `passing`, so it fits.
                 (passing, cut) = (left as usize, Some(i));
             }
         }
@@ -93,16 +94,16 @@ impl State {
     }
 }
 
-/// One connection.
+/// A connection.
 pub(super) struct Relay {
     number: u64,
     state: Arc<State>,
     ends: watch::Receiver<u64>,
-    /// Whether the last bytes that passed were to the server.
+    /// Whether the last bytes that passed went to the server.
     asked: bool,
 }
 
-/// What a side had to say.
+/// The result of a read from one side.
 enum Heard {
     Bytes(Way, usize),
     Closed(Way),
@@ -114,9 +115,9 @@ impl Relay {
         Self { number, state, ends, asked: false }
     }
 
-    /// Forwards until both sides have closed, one of them is gone, or it is cut.
+    /// Forwards until both sides have closed, one of them is gone, or the connection is cut.
     pub(super) async fn run(mut self, client: TcpStream, server: TcpStream) {
-        // The two sides' own choice is not known; waiting for more would change what is measured.
+        // Disable Nagle's algorithm, since a delay would distort the measured traffic.
         let _without = (client.set_nodelay(true), server.set_nodelay(true));
         let (mut from_client, mut to_client) = client.into_split();
         let (mut from_server, mut to_server) = server.into_split();
@@ -173,7 +174,7 @@ impl Relay {
         self.asked = asked;
     }
 
-    /// Takes what comes and gives nothing, until one side closes.
+    /// Reads and discards all bytes until one side closes.
     async fn hang(
         mut self,
         (mut from_client, _to_client): (OwnedReadHalf, OwnedWriteHalf),

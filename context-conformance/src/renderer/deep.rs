@@ -1,14 +1,14 @@
-//! Trees that are deeper than a stack.
+//! Trees that are too deep for recursion.
 
 use std::thread;
 
 use context_core::{Fragment, FragmentData, Renderer};
 
-/// How deep a tree is that recursion does not survive on a stack of [`STACK`] bytes.
+/// The depth of a tree whose recursion overflows a stack of [`STACK`] bytes.
 const LEVELS: usize = 5_000;
-/// Too little for a frame a level, enough for everything else.
+/// Too little for one stack frame per level, enough for everything else.
 const STACK: usize = 256 << 10;
-/// Between which depths the growth is measured.
+/// The smaller of the two depths between which the growth is measured.
 const SHALLOW: usize = 1_000;
 
 type Around = fn(FragmentData) -> FragmentData;
@@ -22,12 +22,12 @@ const SHAPES: [(&str, Around); 4] = [
     }),
 ];
 
-/// Every shape needs no stack.
+/// Checks that trees of every shape need no stack.
 pub(super) fn without_recursion(renderer: &dyn Renderer) -> Result<(), String> {
     SHAPES.into_iter().try_for_each(|(what, around)| deep(renderer, what, LEVELS, around).map(drop))
 }
 
-/// Twice the depth is about twice the prompt.
+/// Checks that twice the depth gives about twice the prompt.
 pub(super) fn grows_with_the_depth(renderer: &dyn Renderer) -> Result<(), String> {
     for (what, around) in SHAPES {
         let once = deep(renderer, what, SHALLOW, around)?;
@@ -42,7 +42,7 @@ pub(super) fn grows_with_the_depth(renderer: &dyn Renderer) -> Result<(), String
     Ok(())
 }
 
-/// How many bytes the prompt of so many levels has.
+/// Returns the size in bytes of the prompt of this many levels.
 fn deep(
     renderer: &dyn Renderer,
     what: &str,
@@ -51,7 +51,7 @@ fn deep(
 ) -> Result<usize, String> {
     let tree = (0..levels).fold(FragmentData::from("w1q"), |inner, _| around(inner));
     let fragments = [Fragment::new("f", tree)];
-    // A stack that overflows ends the process, and all that is said is the name of its thread.
+    // A stack overflow aborts the process and reports only the name of the thread.
     let name = format!("{}: {levels} levels of {what}, walked by recursion", renderer.name());
     let prompt = thread::scope(|scope| {
         let thread = thread::Builder::new().name(name).stack_size(STACK);

@@ -1,5 +1,5 @@
-//! Trees in which every name and every text is a word that stands nowhere else: so what is missing,
-//! doubled or out of place in a prompt is seen without a parser.
+//! Trees in which every name and every text is a unique word. So words that are missing, duplicated
+//! or misplaced in a prompt are found without a parser.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use context_core::{Fragment, FragmentData};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Fragments of numbered words, and the words that must be seen, in order.
+/// Fragments of numbered words, and the words that the prompt must contain, in order.
 #[derive(Clone)]
 pub(super) struct Numbered {
     pub(super) fragments: Vec<Fragment>,
@@ -27,7 +27,7 @@ impl fmt::Debug for Numbered {
     }
 }
 
-/// The same fragments twice, the second time with one of them marked as untrusted.
+/// The same fragments twice. In the second copy, one of them is marked as untrusted.
 #[derive(Clone)]
 pub(super) struct Marked {
     pub(super) plain: Vec<Fragment>,
@@ -55,11 +55,12 @@ enum Shape {
     List(Vec<Shape>),
     Map(Vec<Shape>),
     Fragment(Box<Shape>),
-    /// An entry of a map whose value is a fragment of the same name: one name for both.
+    /// An entry of a map whose value is a fragment of the same name, which is printed once for
+    /// both.
     Same(Box<Shape>),
 }
 
-/// Fragments of any shape.
+/// Generates fragments of any shape.
 pub(super) fn shapes() -> impl Strategy<Value = Numbered> {
     shape_list().prop_map(|shapes| {
         let mut words = Words::default();
@@ -68,7 +69,7 @@ pub(super) fn shapes() -> impl Strategy<Value = Numbered> {
     })
 }
 
-/// Fragments of any shape, one of them marked.
+/// Generates fragments of any shape, one of them marked.
 pub(super) fn marked() -> impl Strategy<Value = Marked> {
     (shape_list(), any::<Index>()).prop_filter_map("a fragment to mark", |(shapes, which)| {
         let mut words = Words::default();
@@ -92,15 +93,15 @@ fn shape_list() -> impl Strategy<Value = Vec<Shape>> {
     prop::collection::vec(shape, 1..5)
 }
 
-/// Numbers words, and notes those that must be seen.
+/// A generator of numbered words, which records those that the prompt must contain.
 #[derive(Default)]
 struct Words {
     next: u32,
     names: Vec<String>,
     texts: Vec<String>,
-    /// How many fragments with content there were.
+    /// The number of fragments with content so far.
     fragments: usize,
-    /// Which of them is marked.
+    /// The index of the marked fragment.
     mark: Option<usize>,
 }
 
@@ -110,13 +111,13 @@ impl Words {
         shapes.iter().map(|shape| self.fragment(shape)).collect()
     }
 
-    /// A word like `n12q`: no other begins with it.
+    /// Returns a word like `n12q`, which is not a prefix of another word.
     fn word(&mut self, kind: char) -> String {
         self.next += 1;
         format!("{kind}{}q", self.next)
     }
 
-    /// The name of something, which is seen if that has content.
+    /// Returns a name for `of`. The prompt must contain it if `of` has content.
     fn name(&mut self, kind: char, of: &Shape) -> String {
         let name = self.word(kind);
         if has_content(of) {
@@ -174,7 +175,7 @@ impl Words {
     }
 }
 
-/// Whether there is a text or a number in it. The trees are small.
+/// Whether the shape contains a text or a number. Recursion is fine, since the trees are small.
 fn has_content(shape: &Shape) -> bool {
     match shape {
         Shape::Null => false,

@@ -1,4 +1,4 @@
-//! Hostile names and texts, written and read back.
+//! Hostile names and texts, rendered and read back.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use super::PromptReader;
 use super::sound::rendered;
 use super::trees;
 
-/// A text for people is at least as long, once in its life.
+/// A length that realistic texts reach.
 const LONG: usize = 100_000;
 
-/// Fragments that stand for themselves, whose numbers every format writes alike.
+/// Fragments whose texts read back unchanged and whose numbers every format prints in the same way.
 #[derive(Clone)]
 pub(super) struct Hostile(Vec<Fragment>);
 
@@ -28,19 +28,19 @@ impl fmt::Debug for Hostile {
     }
 }
 
-/// Nobody trusts what stands in them.
+/// Generates fragments that are all untrusted.
 pub(super) fn untrusted() -> impl Strategy<Value = Hostile> {
     trees::of(trees::whole_number())
         .prop_map(|fragments| Hostile(fragments.into_iter().map(Fragment::untrusted).collect()))
 }
 
-/// As it comes.
+/// Generates fragments with and without the untrusted mark.
 pub(super) fn trusted() -> impl Strategy<Value = Hostile> {
     trees::of(trees::whole_number()).prop_map(Hostile)
 }
 
-/// Every text comes back, whole and once. Which of two stands first is asked where every word is
-/// another one.
+/// Checks that every text reads back, whole and once. The order is not checked here, but with
+/// unique words.
 pub(super) fn reads_back(
     renderer: &dyn Renderer,
     reader: &dyn PromptReader,
@@ -69,7 +69,7 @@ pub(super) fn reads_back(
     }
 }
 
-/// A name and a text that are longer than parsers look ahead.
+/// Checks a name and a text that are longer than the lookahead of parsers.
 pub(super) fn long(renderer: &dyn Renderer, reader: &dyn PromptReader) -> Result<(), String> {
     let name = "long name ".repeat(500);
     let text = "A sentence like others. ".repeat(LONG / 24);
@@ -81,12 +81,12 @@ pub(super) fn long(renderer: &dyn Renderer, reader: &dyn PromptReader) -> Result
     ]);
     let list = FragmentData::list([FragmentData::from(text.trim_end()), map]);
     let fragments = Hostile(vec![Fragment::new(name.as_str(), list).untrusted()]);
-    // Texts of this size are not shown.
+    // Texts of this size are cut in the message.
     reads_back(renderer, reader, &fragments).map_err(|why| why.chars().take(400).collect())
 }
 
-/// The texts in a tree, in no certain order. Empty ones do not count: formats differ in whether
-/// they are seen.
+/// Collects the texts of a tree, in no particular order. Empty texts are ignored, since formats
+/// differ in whether they are visible.
 fn texts(data: &FragmentData, out: &mut Vec<String>) {
     match data {
         FragmentData::Text(text) => out.push(text.to_string()),

@@ -1,4 +1,4 @@
-//! What no renderer is to render: it is refused wherever it stands, and never shown in part.
+//! Content that a renderer must refuse, wherever it occurs, without rendering the rest.
 
 use std::convert::Infallible;
 
@@ -7,7 +7,7 @@ use context_core::fragment::{
 };
 use context_core::{Encoded, Fragment, FragmentData, Renderer, assistant, hint, user};
 
-/// Asks for each, in each place.
+/// Checks each kind of content at each position.
 pub(super) fn all(renderer: &dyn Renderer) -> Result<(), String> {
     let unknown = FragmentContent::Unknown(Encoded::new("chart", 1, "{}"));
     let unknown = Fragment::from_content("graph", FragmentKind::Context, unknown);
@@ -37,7 +37,7 @@ pub(super) fn all(renderer: &dyn Renderer) -> Result<(), String> {
     Ok(())
 }
 
-/// The places in which a fragment may stand.
+/// Returns the positions at which a fragment may occur.
 fn places(foreign: &FragmentData, alone: Option<Fragment>) -> Vec<(&'static str, Vec<Fragment>)> {
     let map = |key: &str| FragmentData::map([(key, foreign.clone())]);
     let within = |data: FragmentData| vec![Fragment::new("box", data)];
@@ -51,7 +51,7 @@ fn places(foreign: &FragmentData, alone: Option<Fragment>) -> Vec<(&'static str,
     ];
     let twice = FragmentData::list([foreign.clone(), foreign.clone()]);
     places.push(("twice in a list", within(twice)));
-    // Formats that write fragments of one name together look at the data of several.
+    // Formats that render fragments of one name as a table look at the data of several fragments.
     let tables = |names: [&str; 2]| {
         let [first, second] = names.map(ToOwned::to_owned);
         vec![

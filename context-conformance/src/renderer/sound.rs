@@ -1,22 +1,23 @@
-//! What can be seen of any format: nothing is missing, nothing moves, pieces may be kept.
+//! Properties that are visible in any format: nothing is missing, nothing moves, pieces may be
+//! cached.
 
 use context_core::fragment::{Arrangement, Piece, Pieces};
 use context_core::{Fragment, FragmentData, Renderer};
 
 use super::numbered::{Marked, Numbered};
 
-/// The prompt, or why there is none.
+/// Returns the prompt, or the reason why there is none.
 pub(super) fn rendered(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<String, String> {
     renderer
         .render(fragments)
         .map_err(|error| format!("`render` refused fragments of data alone: {error}"))
 }
 
-/// Every name stands behind the one before it, and every text likewise; a table may have its names
-/// in front. Capitals do not count, as titles may have some.
+/// Checks that the names appear in order, and the texts likewise. A table may print its names
+/// first. Case is ignored, since titles may be capitalized.
 pub(super) fn shows_all(renderer: &dyn Renderer, numbered: &Numbered) -> Result<(), String> {
     let prompt = rendered(renderer, &numbered.fragments)?.to_lowercase();
-    // None of these texts has one of its own, which a format may write as it is.
+    // None of these texts ends with a line break, so a trailing one comes from the format.
     if prompt.ends_with(['\n', '\r']) {
         return Err("a line break stands at the end of the prompt".to_owned());
     }
@@ -41,7 +42,7 @@ fn in_order(prompt: &str, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A mark is seen, and hides nothing.
+/// Checks that the untrusted mark changes the prompt but hides nothing.
 pub(super) fn shows_marks(
     renderer: &dyn Renderer,
     Marked { plain, marked }: &Marked,
@@ -54,7 +55,8 @@ pub(super) fn shows_marks(
     }
 }
 
-/// The same again is the same, and what an engine keeps of a prompt is what the prompt is made of.
+/// Checks that rendering is deterministic, and that the cached pieces of an engine make up the
+/// prompt.
 pub(super) fn pieces_are_kept(
     renderer: &dyn Renderer,
     fragments: &[Fragment],
@@ -77,7 +79,7 @@ pub(super) fn pieces_are_kept(
     same("the prompt, made of pieces that were rendered one by one", &joined, &prompt)
 }
 
-/// One piece for each fragment.
+/// Renders one piece for each fragment.
 fn render_pieces(renderer: &dyn Renderer, pieces: &[Piece<'_>]) -> Result<Vec<String>, String> {
     let mut out = Pieces::default();
     renderer
@@ -99,7 +101,7 @@ fn render_pieces(renderer: &dyn Renderer, pieces: &[Piece<'_>]) -> Result<Vec<St
     Ok(found)
 }
 
-/// What has no content leaves nothing.
+/// Checks that fragments without content leave nothing in the prompt.
 pub(super) fn nothing_is_empty(renderer: &dyn Renderer) -> Result<(), String> {
     let null = || Fragment::new("n1q", FragmentData::Null);
     for (what, fragments) in [("no fragment", vec![]), ("a fragment that holds null", vec![null()])]

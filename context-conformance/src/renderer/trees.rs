@@ -3,8 +3,8 @@
 use context_core::{Fragment, FragmentData};
 use proptest::prelude::*;
 
-/// What is structure in some format, if nothing prevents it: Markdown with its extensions first,
-/// then YAML, JSON, TOML and XML.
+/// Texts that are markup in some format unless they are escaped: Markdown with its extensions
+/// first, then YAML, JSON, TOML and XML.
 const STRUCTURE: &[&str] = &[
     "# Heading",
     "Heading\n===",
@@ -63,7 +63,7 @@ const STRUCTURE: &[&str] = &[
     "]]><!-- --><![CDATA[ &#0; &bad;",
 ];
 
-/// Ordinary and hostile texts: control characters, and what is structure in some format.
+/// Generates ordinary and hostile texts: control characters, and markup of some format.
 pub fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{1,8}",
@@ -76,12 +76,12 @@ pub fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Ordinary and hostile names, some of which meet in lists and maps.
+/// Generates ordinary and hostile names. Some of them are equal, in lists and maps.
 pub fn name() -> impl Strategy<Value = String> {
     prop_oneof![text(), "(hint|policies|s|ss|news|_|hint \\(untrusted\\))"]
 }
 
-/// Random fragments, ordinary and hostile, with numbers of all sizes.
+/// Generates ordinary and hostile fragments, with numbers of all sizes.
 pub fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
     let number = prop_oneof![
         any::<i64>().prop_map(FragmentData::from),
@@ -90,12 +90,12 @@ pub fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
     of(number)
 }
 
-/// Numbers that are written alike everywhere.
+/// Generates numbers that every format prints in the same way.
 pub(super) fn whole_number() -> impl Strategy<Value = FragmentData> {
     (-(1_i64 << 53)..1 << 53).prop_map(FragmentData::from)
 }
 
-/// Random fragments with such numbers.
+/// Generates fragments with numbers from this strategy.
 pub(super) fn of(
     number: impl Strategy<Value = FragmentData> + 'static,
 ) -> impl Strategy<Value = Vec<Fragment>> {

@@ -1,4 +1,4 @@
-//! Moves of memories, played to all stores at once.
+//! Memory moves, played to all stores.
 
 use context_core::ChatRef;
 use context_core::memory::StoredMemory;
@@ -11,12 +11,12 @@ use crate::desk::Desk;
 use crate::notebook::{MemoryStep, Remembered, looked_for, scope, vector};
 use crate::random::Random;
 
-/// What a move has to know of moves before it.
+/// The state that later moves need.
 #[derive(Default)]
 pub(super) struct Memories {
-    /// What there should be: a step makes sense after it.
+    /// The expected memories, from which valid steps are generated.
     model: Remembered,
-    /// What was last done, to do it again.
+    /// The last step, to be repeated.
     last: Option<MemoryStep>,
 }
 
@@ -96,13 +96,13 @@ impl Memories {
     }
 }
 
-/// Without the place, of which only the order is the same everywhere.
+/// Formats a record without its position, since positions are comparable within one store only.
 fn text(stored: &StoredMemory) -> String {
     let record = serde_json::to_string(&stored.record).unwrap_or_default();
     format!("version {} of {record}", stored.version)
 }
 
-/// Which of several conflicts is told, a store may choose.
+/// Formats an outcome. A store may choose which of several conflicts it reports.
 fn outcome(outcome: MemoryOutcome) -> String {
     match outcome {
         MemoryOutcome::Conflict { .. } => "a conflict".to_owned(),

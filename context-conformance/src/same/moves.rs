@@ -3,11 +3,11 @@
 use crate::random::Random;
 use crate::step::Step;
 
-/// How many chats there are: two of one user, one of another.
+/// The number of chats: two of one user, one of another.
 pub(crate) const CHATS: usize = 3;
 
-/// A move, by numbers that are taken modulo what there is: so it makes sense in any state, and a
-/// sequence without some of its moves is still one.
+/// A random move. Its numbers are taken modulo the available choices, so a move makes sense in any
+/// state, and a sequence without some of its moves is still valid.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Live(Step),
@@ -19,7 +19,7 @@ pub(crate) enum Move {
     Memory(MemoryMove),
 }
 
-/// A question about a chat.
+/// A read of a chat.
 #[derive(Clone, Debug)]
 pub(crate) enum Look {
     Window { branch: usize, kind: usize, n: usize },
@@ -66,7 +66,7 @@ pub(crate) enum MemoryMove {
 }
 
 impl Move {
-    /// A move, and the number of its chat.
+    /// Returns a random move and the number of its chat.
     pub(crate) fn random(random: &mut Random) -> (usize, Self) {
         let chat = random.below(CHATS);
         let what = match random.below(28) {

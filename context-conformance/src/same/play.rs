@@ -1,4 +1,4 @@
-//! One random sequence, played to all stores at once.
+//! One random sequence, played to all stores.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::shelf::noise;
 use crate::step::Step;
 use crate::visible::Visible;
 
-/// The chats of one sequence, and what is done to them next.
+/// The chats of a sequence, and the generators of their next moves.
 pub(super) struct Play<'a> {
     table: &'a Table,
     scripts: Vec<Script>,
@@ -35,7 +35,7 @@ pub(super) struct Play<'a> {
 }
 
 impl<'a> Play<'a> {
-    /// Chats of users that nobody has used before: `n` says whose.
+    /// Creates chats for new users. `n` makes their names unique.
     pub(super) async fn begin(table: &'a Table, n: u64) -> Checked<Self> {
         let users = ["ada", "ada", "bob"];
         let chat =
@@ -122,7 +122,7 @@ impl<'a> Play<'a> {
         self.look_at_all(chat, did).await
     }
 
-    /// Everything that can be seen of the chat.
+    /// Compares the complete visible state of a chat.
     async fn look_at_all(&self, chat: usize, did: &str) -> Checked {
         let did = format!("the chat after {did}");
         let all = async |desk: Desk| Ok(Asked::Answer(Visible::of(&desk).await?));
@@ -174,7 +174,7 @@ impl<'a> Play<'a> {
                 self.ask(chat, did, listing).await.map(drop)
             }
             Look::Size => {
-                // How many bytes it takes is the store's own affair.
+                // The size in bytes may differ between stores.
                 let size = async |desk: Desk| {
                     Ok(desk.history().chat_size(&desk.chat).await.map(|size| size.messages).into())
                 };
@@ -190,7 +190,7 @@ impl<'a> Play<'a> {
                     }
                     let mut query = desk.asks_chat(&text);
                     (query.prefix, query.scope) = (prefix, SearchScope::User);
-                    // In which order is another question, and the kit asks it.
+                    // The order of hits is checked by the suite, not here.
                     let hits = desk.hits(&query).await?;
                     let mut hits: Vec<_> =
                         hits.into_iter().map(|hit| (hit.chat, hit.message)).collect();
@@ -252,7 +252,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Erases the users, which is the end of them.
+    /// Erases the users at the end.
     async fn erase(&self) -> Checked {
         for chat in [0, CHATS - 1] {
             let erase = async |desk: Desk| {
@@ -260,7 +260,7 @@ impl<'a> Play<'a> {
                 let erased =
                     maintenance.erase_user(&desk.chat.user, &CancelSignal::never()).await?;
                 same("what was left of a user that was erased", &erased.remaining, &0)?;
-                // Blobs and streams are counted where they are kept, which not all stores do.
+                // Not all stores count blobs and streams, so they are not compared.
                 Ok(Asked::Answer((erased.chats, erased.messages)))
             };
             self.ask(chat, "erasing a user", erase).await?;

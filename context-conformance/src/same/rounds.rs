@@ -1,4 +1,4 @@
-//! Moves of rounds of trajectories, played to all stores at once.
+//! Round moves, played to all stores.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::desk::Desk;
 use crate::diary::Diary;
 use crate::random::Random;
 
-/// What a move has to know of moves before it.
+/// The state that later moves need.
 #[derive(Default)]
 pub(super) struct Rounds {
-    /// What was last recorded, to record it again.
+    /// The last commit, to be repeated.
     last: Option<RoundCommit>,
-    /// How many commits there were: each has a key of its own.
+    /// The number of commits so far, which makes their keys unique.
     made: u64,
 }
 
@@ -83,7 +83,7 @@ impl Rounds {
         table.same(user, name, &format!("the rounds after {did}"), heads).await.map(drop)
     }
 
-    /// The next commit of a random round, which need not be the next for the store.
+    /// Returns the next commit of a random round. The store need not expect it next.
     fn commit(
         &mut self,
         table: &Table,
@@ -128,12 +128,12 @@ impl Rounds {
     }
 }
 
-/// A time at which rounds are written: the clock of a desk begins with it.
+/// Returns a time at which rounds are written. The clock of a fixture begins there.
 fn written(ticks: usize) -> Timestamp {
     Timestamp::from_micros(1_700_000_000_000_000 + ticks as i64)
 }
 
-/// The round that all stores have.
+/// Loads a round, which must be the same in all stores.
 async fn load(
     table: &Table,
     chat: &ChatRef,
@@ -153,7 +153,7 @@ async fn load(
     Ok(texts.and_then(|mut texts| texts.pop()).map(read).transpose()?)
 }
 
-/// As JSON, so that a difference tells its story.
+/// Formats values as JSON, for a readable difference.
 fn texts(values: &[impl Serialize]) -> Vec<String> {
     values.iter().map(|value| serde_json::to_string(value).unwrap_or_default()).collect()
 }

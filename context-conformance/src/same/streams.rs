@@ -1,4 +1,4 @@
-//! Moves of streams, played to all stores at once.
+//! Stream moves, played to all stores.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use crate::checked::Checked;
 use crate::desk::Desk;
 use crate::shelf::noise;
 
-/// What a move has to know of moves before it.
+/// The state that later moves need.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// What was last added, to add it again.
+    /// The last append to each stream, to be repeated.
     last: HashMap<(ChatRef, usize), StreamAppend>,
 }
 
@@ -53,7 +53,7 @@ impl Streams {
         table.same(chat.user.as_str(), chat.chat.as_str(), &did, all).await.map(drop)
     }
 
-    /// What the move adds, if it adds something.
+    /// Returns the append of a move, if the move appends.
     fn append(
         &mut self,
         chat: &ChatRef,
@@ -95,7 +95,7 @@ async fn look(
     Ok(table.same(chat.user.as_str(), chat.chat.as_str(), did, stream).await?.flatten())
 }
 
-/// What came of a move, as text: the answers are of several types.
+/// Returns the result of a move as text, since the results have several types.
 async fn done(
     desk: &Desk,
     id: &StreamId,

@@ -1,4 +1,4 @@
-//! The stores that play, and one question to all of them.
+//! The stores that take part, and calls to all of them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::desk::Desk;
 use crate::expect::{fail, shown};
 use crate::subject::Subject;
 
-/// What a question to a store comes to.
+/// The result of a call to one store.
 pub(super) enum Asked<T> {
     Answer(T),
     Refused(ErrorKind),
-    /// The store has no such ability; it is not compared.
+    /// The store lacks the ability, so it is not compared.
     Unable,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Seat {
     pub(super) store: Arc<dyn Store>,
 }
 
-/// The stores, in the order they were given.
+/// The stores, in the given order.
 pub(super) struct Table(pub(super) Vec<Seat>);
 
 impl Table {
@@ -42,7 +42,8 @@ impl Table {
         Ok(Self(seats))
     }
 
-    /// Asks every store; those that are able must say the same as the first of them.
+    /// Makes a call to every store. All stores with the ability must give the same result as the
+    /// first of them.
     pub(super) async fn same<T: PartialEq + Debug>(
         &self,
         user: &str,

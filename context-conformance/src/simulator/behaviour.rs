@@ -1,4 +1,4 @@
-//! What the simulated model says.
+//! The replies of the simulated model.
 
 use context_core::model::Tool;
 use context_core::{Json, ModelRequest, Part, Role, ToolCall};
@@ -11,35 +11,35 @@ pub enum Say {
     Text(String),
     /// A call of a tool.
     Call {
-        /// Names the call. Without one, the simulator counts: `call_1`, `call_2`, and so on.
+        /// The id of the call. If `None`, the simulator counts: `call_1`, `call_2`, and so on.
         id: Option<String>,
         /// The name of the tool.
         name: String,
-        /// What it is called with, a JSON object.
+        /// The input of the call, a JSON object.
         input: Json,
     },
-    /// A thought. Where the provider signs thoughts, it is signed.
+    /// A thinking block. It is signed if the provider signs thinking.
     Thought(String),
 }
 
 impl Say {
-    /// A text.
+    /// Creates a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A call whose id the simulator chooses.
+    /// Creates a call whose id the simulator chooses.
     pub fn call(name: impl Into<String>, input: impl Into<Json>) -> Self {
         Self::Call { id: None, name: name.into(), input: input.into() }
     }
 
-    /// A thought.
+    /// Creates a thinking block.
     pub fn thought(text: impl Into<String>) -> Self {
         Self::Thought(text.into())
     }
 
-    /// What a message says, as far as a model says such things: texts, thoughts and calls. A call
-    /// keeps its id, and one whose input is no object is called with nothing.
+    /// Converts the texts, thinking blocks and calls of a message. Other parts are left out. A call
+    /// keeps its id. A call whose input is not an object gets an empty input.
     pub fn of_parts(parts: &[Part]) -> Vec<Self> {
         parts.iter().filter_map(Self::of_part).collect()
     }
@@ -63,13 +63,13 @@ impl Say {
     }
 }
 
-/// What a simulated model says to a request that its provider takes. Asked once for each such
-/// request; the same request should be answered alike, so that a call that is repeated after a
-/// fault goes on as if there had been none.
+/// The behaviour of a simulated model. It is asked once for each request that the provider accepts.
+/// The same request should get the same answer, so that a call that is retried after a fault
+/// continues as if there had been no fault.
 ///
-/// A function from a request to what is said is one.
+/// A function from a request to its answer is a behaviour.
 pub trait Behaviour: Send + Sync {
-    /// What is said. Nothing at all is an empty answer.
+    /// Returns the answer to a request. An empty list is an empty answer.
     fn answer(&self, request: &ModelRequest) -> Vec<Say>;
 }
 
@@ -79,23 +79,23 @@ impl<F: Fn(&ModelRequest) -> Vec<Say> + Send + Sync> Behaviour for F {
     }
 }
 
-/// An agent that calls the first function it is offered until the user's last message has so many
-/// results behind it, and then answers with a text that names how many messages it was sent.
-/// Without a function it answers at once.
+/// An agent that calls the first offered function until the last user message is followed by a
+/// given number of results. Then it answers with a text that contains the number of messages it was
+/// sent. Without a function it answers at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent {
     calls: usize,
 }
 
 impl Agent {
-    /// An agent that wants this many results before it answers.
+    /// Creates an agent that wants `calls` results before it answers.
     pub fn new(calls: usize) -> Self {
         Self { calls }
     }
 }
 
 impl Default for Agent {
-    /// Three results.
+    /// Wants three results.
     fn default() -> Self {
         Self::new(3)
     }
@@ -107,7 +107,7 @@ impl Behaviour for Agent {
         let mut results = 0;
         for message in request.messages.iter().rev() {
             let found = message.parts.iter().filter(is_result).count();
-            // Some providers hold results in the user's messages.
+            // Some providers put results into user messages.
             if message.role == Role::User && found == 0 {
                 break;
             }

@@ -1,27 +1,27 @@
-//! The provider's prompt cache: what of a request was sent before.
+//! The prompt cache of the provider: the prefixes of requests that were sent before.
 //!
-//! Whole blocks are compared: what changes in the middle of a text counts as all of it. Nothing is
-//! ever forgotten, so a loss is the doing of whoever sent the requests.
+//! Whole blocks are compared: a change in the middle of a text changes the whole text. Entries
+//! never expire, so a cache miss is always due to the requests.
 
 use std::collections::HashMap;
 
 use super::prompt::{Boundary, Place};
 
-/// The fewest tokens an entry has.
+/// The minimum size of an entry, in tokens.
 const LEAST: u64 = 1_024;
-/// How many blocks in front of a mark are looked at for an entry.
+/// The number of blocks before a cache breakpoint that are searched for an entry.
 const BEHIND_MARK: usize = 20;
-/// OpenAI tells what it has read in steps of so many tokens.
+/// The granularity in which OpenAI reports cached tokens.
 const STEP: u64 = 128;
 
-/// How a provider keeps entries.
+/// The caching strategy of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keeping {
-    /// Only where the request says so.
+    /// Only prefixes at cache breakpoints of the request.
     Marked,
-    /// All of a request, told in steps.
+    /// The whole request, reported in steps.
     InSteps,
-    /// All of a request.
+    /// The whole request.
     Everything,
 }
 
@@ -35,19 +35,20 @@ impl Keeping {
     }
 }
 
-/// What a request found in the cache and what it left there, in tokens.
+/// The tokens of a request that were read from the cache and written to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cached {
     pub(super) read: u64,
     pub(super) written: u64,
 }
 
-/// What was sent before: hashes of beginnings, with their tokens as far as they are known.
+/// Hashes of the prefixes that were sent before, with their token counts if known.
 #[derive(Debug, Default)]
 pub(super) struct PromptCache(HashMap<u64, Option<u64>>);
 
 impl PromptCache {
-    /// Looks a request of `total` tokens up and keeps it. `count` counts its tokens up to a place.
+    /// Looks up a request of `total` tokens and stores it. `count` returns its tokens up to a
+    /// place.
     pub(super) fn take(
         &mut self,
         keeping: Keeping,
@@ -93,7 +94,7 @@ impl PromptCache {
         Cached { read, written }
     }
 
-    /// The last boundary up to which the request was sent before.
+    /// Returns the last boundary up to which the request was sent before.
     fn find(&self, keeping: Keeping, boundaries: &[Boundary]) -> Option<usize> {
         let is_kept = |at: &usize| self.0.contains_key(&boundaries[*at].hash);
         if keeping != Keeping::Marked {
@@ -108,7 +109,7 @@ impl PromptCache {
 mod tests {
     use super::*;
 
-    /// A boundary each thousand tokens; hashes are the numbers, marks are told.
+    /// Returns a prompt with a boundary every thousand tokens. The numbers serve as hashes.
     fn prompt(hashes: &[u64], marks: &[usize]) -> Vec<Boundary> {
         let boundary = |(i, hash): (usize, &u64)| Boundary {
             hash: *hash,
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 3, 4], &[]), (3_000, 0));
         assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 9, 10], &[]), (2_000, 0));
         assert_eq!(take(&mut cache, Keeping::InSteps, &[1, 2, 8], &[]), (1_920, 0));
-        // Too little for an entry.
+        // The request is too small for an entry.
         assert_eq!(take(&mut cache, Keeping::Everything, &[1, 7], &[]), (0, 0));
         assert_eq!(take(&mut cache, Keeping::Everything, &[], &[]), (0, 0));
     }
@@ -153,7 +154,8 @@ mod tests {
         assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3, 4], &[3]), (3_000, 1_000));
         assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3, 4], &[]), (0, 0));
         assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 8], &[2]), (2_000, 1_000));
-        // A mark far behind the entry does not find it, a second one does.
+        // A cache breakpoint far behind the entry does not find it. A second breakpoint at the
+        // entry does.
         let long: Vec<u64> = [1, 2, 3, 4].into_iter().chain(100..130).collect();
         assert_eq!(take(&mut cache, Keeping::Marked, &long, &[33]).0, 0);
         let other: Vec<u64> = [1, 2, 3, 4].into_iter().chain(200..230).collect();

@@ -1,4 +1,5 @@
-//! From what a model says to an answer that fits: ids, tokens, where it is cut off.
+//! Builds an answer from the output of the behaviour: assigns ids, counts tokens, applies the
+//! output limit.
 
 use context_core::model::{TokenCounter, Usage};
 
@@ -6,7 +7,7 @@ use super::behaviour::Say;
 use super::cache::Cached;
 use super::said::{End, Piece, Said};
 
-/// What an answer is made of.
+/// The properties of an answer besides its pieces.
 pub(super) struct Draft<'a> {
     pub(super) counter: &'a dyn TokenCounter,
     pub(super) number: u64,
@@ -14,12 +15,12 @@ pub(super) struct Draft<'a> {
     pub(super) input: u64,
     pub(super) cached: Cached,
     pub(super) reports_usage: bool,
-    /// The most tokens it may have.
+    /// The maximum number of tokens of the answer.
     pub(super) most: Option<u64>,
 }
 
 impl Draft<'_> {
-    /// The answer that says this. What does not fit is cut off: a text somewhere, a call whole.
+    /// Returns the answer with these pieces. Excess is cut off: texts anywhere, calls as a whole.
     pub(super) fn answer(&self, says: Vec<Say>) -> Said {
         let (mut pieces, mut output, mut thinking) = (Vec::new(), 0_u64, 0_u64);
         let mut end = None;
@@ -68,7 +69,7 @@ impl Draft<'_> {
         said
     }
 
-    /// An answer that says nothing.
+    /// Returns an empty answer.
     pub(super) fn nothing(&self, end: End) -> Said {
         self.said(Vec::new(), end)
     }
@@ -81,12 +82,12 @@ impl Draft<'_> {
         Said { number: self.number, model, pieces, end, usage, reports_usage: self.reports_usage }
     }
 
-    /// An id that no other call of the simulator has.
+    /// Returns an id that no other call of the simulator has.
     fn call_id(&self, nth: u64) -> String {
         format!("call_{}_{nth}", self.number)
     }
 
-    /// The beginning of a text that has at most so many tokens.
+    /// Returns the longest prefix of a text that has at most this many tokens.
     fn cut(&self, text: &str, tokens: u64) -> String {
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         let fits = |end: &usize| self.counter.count(&text[..*end]).tokens() <= tokens;
@@ -95,7 +96,7 @@ impl Draft<'_> {
     }
 }
 
-/// What the model writes to say something.
+/// Returns the text whose tokens a piece costs.
 fn written(say: &Say) -> String {
     match say {
         Say::Text(text) | Say::Thought(text) => text.clone(),

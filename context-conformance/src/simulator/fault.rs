@@ -1,4 +1,4 @@
-//! What goes wrong at the provider, and when, as data.
+//! The faults of a simulated provider, and a script of them, as data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,62 +8,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// What goes wrong with a request, whatever it is.
+/// A fault of a request. It applies to any request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fault {
-    /// The provider counts more tokens than the caller: more than the window has.
+    /// The provider counts more tokens than the caller: more than the window holds.
     Overflow,
-    /// An image is too large in bytes.
+    /// An image has too many bytes.
     ImageTooLarge,
-    /// More output is asked for than the model writes.
+    /// The request asks for more output than the model writes.
     OutputTooLarge,
-    /// Too many requests. `retry_after` goes with the header of this name, and into the words where
-    /// the provider says it there.
+    /// There are too many requests. `retry_after` becomes the header of that name, and part of the
+    /// error text if the provider puts it there.
     RateLimit {
-        /// How long to wait.
+        /// The time to wait.
         retry_after: Option<Duration>,
     },
-    /// The provider has too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The provider fails.
+    /// The provider has an internal error.
     Server,
-    /// A signature of a thought is refused.
+    /// The provider refuses the signature of a thinking block.
     SignatureRefused,
-    /// The connection breaks behind this many events, or in the middle of an answer that comes at
-    /// once.
+    /// The connection breaks after this many events, or in the middle of an answer that is not
+    /// streamed.
     BrokenStream {
-        /// How many events arrive.
+        /// The number of events that arrive.
         after_events: usize,
     },
-    /// The provider fails behind this many events and says so in one; an answer that comes at once
-    /// is refused.
+    /// The provider fails after this many events and reports the error as an event. A request
+    /// without streaming is refused.
     FailsMidway {
-        /// How many events arrive before.
+        /// The number of events that arrive before the error.
         after_events: usize,
     },
-    /// The model says nothing.
+    /// The answer is empty.
     EmptyAnswer,
-    /// The answer ends at this many tokens, for want of room.
+    /// The answer ends after this many tokens, because the output limit is reached.
     CutOff {
-        /// How many tokens are written.
+        /// The number of tokens written.
         tokens: u64,
     },
-    /// The provider takes the answer back because of what it is about.
+    /// The provider withholds the answer because of its content.
     ContentFilter,
 }
 
 impl Fault {
-    /// Whether it stands in front of everything else: a provider that is busy does not read the
-    /// request.
+    /// Whether the fault precedes all other checks. A busy provider does not read the request.
     pub(super) fn comes_first(self) -> bool {
         matches!(self, Self::RateLimit { .. } | Self::Overloaded | Self::Server)
     }
 }
 
-/// What goes wrong with which request. Shown as JSON, which can be pasted into a test and parsed
-/// there.
+/// The faults of a series of requests. Displayed as JSON, which can be pasted into a test and
+/// parsed there.
 ///
 /// ```
 /// use context_conformance::simulator::{Fault, Script};
@@ -78,16 +77,16 @@ impl Fault {
 pub struct Script(BTreeMap<u64, Fault>);
 
 impl Script {
-    /// The script with a fault of this request; 0 is the first. Of two for one request the later
-    /// counts.
+    /// Returns the script with a fault for the request with this index, from 0. It replaces an
+    /// earlier fault for the same request.
     #[must_use]
     pub fn at(mut self, request: u64, fault: Fault) -> Self {
         self.0.insert(request, fault);
         self
     }
 
-    /// So many faults among the first `requests`, the same for the same seed: of all kinds that a
-    /// caller can do something about.
+    /// Returns a script of `faults` faults among the first `requests` requests, of all kinds that a
+    /// caller can handle. The same seed gives the same script.
     pub fn random(seed: u64, requests: u64, faults: usize) -> Self {
         let mut random = Random::new(seed);
         let mut script = Self::default();
@@ -126,7 +125,7 @@ fn any(random: &mut Random) -> Fault {
 }
 
 impl<const N: usize> From<[Fault; N]> for Script {
-    /// The faults of the first requests, one each.
+    /// Assigns one fault to each of the first requests.
     fn from(faults: [Fault; N]) -> Self {
         Self((0..).zip(faults).collect())
     }

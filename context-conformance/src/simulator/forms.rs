@@ -1,4 +1,5 @@
-//! How each provider writes answers and refusals. The words are theirs, as clients report them.
+//! The wire forms of answers and refusals, per provider. Error texts are those of the providers, as
+//! clients report them.
 
 mod anthropic;
 mod chat;
@@ -10,7 +11,7 @@ mod words;
 
 pub(super) use form::Form;
 
-/// The form of a provider, by the name of its codec.
+/// Returns the wire form of a provider, by the name of its codec.
 pub(super) fn of(provider: &str) -> Option<&'static dyn Form> {
     Some(match provider {
         "openai" => &chat::Chat,

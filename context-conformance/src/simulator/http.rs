@@ -1,9 +1,9 @@
-//! Providers at an address of HTTP on loopback: well-behaved ones, and others.
+//! Simulated providers over HTTP on loopback: well-behaved ones, and misbehaving ones.
 //!
 //! An [`HttpFace`] serves [simulators](super::Simulator) at the paths of their providers, with
-//! their headers, whole and as server-sent events; and embeddings, whose vectors are
-//! [hashed](hashed_vector) from the words. It checks a key if it is given one. A [`BadServer`] does
-//! one thing wrong, as [`Bad`] says, however often it is asked.
+//! their headers, whole and as server-sent events. It also serves embeddings, whose vectors are
+//! [hashed](hashed_vector) from the words. It checks a key if it is given one. A [`BadServer`]
+//! misbehaves in one way, chosen by [`Bad`], on every request.
 //!
 //! | path | simulator of |
 //! |---|---|
@@ -19,8 +19,8 @@
 //! assert_eq!(server.requests().len(), simulator.log().len());
 //! ```
 //!
-//! Both listen on a free port of 127.0.0.1, need a tokio runtime with IO and time, and close
-//! everything when they are dropped. They speak no TLS.
+//! Both listen on a free port of 127.0.0.1 and need a tokio runtime with IO and time. Dropping a
+//! server closes its port and connections. They do not speak TLS.
 
 mod bad;
 mod embeddings;

@@ -1,11 +1,11 @@
-//! Images in a body, whoever's form it has.
+//! The images in a body of any provider.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-/// Takes what others write: with and without padding, with anything in the last bits.
+/// Decodes Base64 with or without padding and with any trailing bits, as clients write it.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -13,35 +13,35 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// How much of an image is looked at for its size, in characters of Base64.
+/// The maximum number of Base64 characters of an image that are decoded to find its size.
 const HEAD: usize = 256 << 10;
 
 /// The keys that hold a conversation.
 const CONVERSATIONS: [&str; 3] = ["messages", "input", "contents"];
-/// The keys that hold what a tool is called with or answers, as data.
+/// The keys that hold the input or output of a tool as data.
 const DATA: [&str; 3] = ["args", "response", "arguments"];
 
-/// An image of a body.
+/// An image in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Image<'a> {
-    /// Where it stands.
+    /// The path in the body.
     pub(super) path: String,
-    /// Its Base64, if it is here and not at an address.
+    /// The Base64 of the image, unless it is given by URL.
     pub(super) data: Option<&'a str>,
 }
 
 impl Image<'_> {
-    /// How many characters its Base64 has.
+    /// Returns the length of the Base64.
     pub(super) fn written_bytes(&self) -> u64 {
         self.data.map_or(0, |data| data.len() as u64)
     }
 
-    /// How many bytes it has.
+    /// Returns the size of the image in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.data.map_or(0, |data| data.trim_end_matches('=').len() as u64 * 3 / 4)
     }
 
-    /// Its longest edge, in pixels, if its beginning says so.
+    /// Returns the longest edge in pixels, if the head of the file tells it.
     pub(super) fn longest_edge(&self) -> Option<u64> {
         let text = self.data?.as_bytes();
         let head = LENIENT.decode(&text[..text.len().min(HEAD)]).ok()?;
@@ -50,7 +50,7 @@ impl Image<'_> {
     }
 }
 
-/// All images of a body, in order.
+/// Returns all images of a body, in order.
 pub(super) fn images(body: &Value) -> Vec<Image<'_>> {
     let mut found = Vec::new();
     let roots = CONVERSATIONS.iter().filter_map(|key| Some((body.get(key)?, (*key).to_owned())));
@@ -83,7 +83,7 @@ pub(super) fn images(body: &Value) -> Vec<Image<'_>> {
     found
 }
 
-/// Whether an object is an image, and its Base64 if it has some.
+/// Returns `Some` if an object is an image, with its Base64 if it has any.
 fn image(value: &Value) -> Option<Option<&str>> {
     match text(value, "type") {
         Some("image") => Some(value.get("source").and_then(|source| text(source, "data"))),
@@ -107,7 +107,7 @@ fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-/// The Base64 of a `data:` address.
+/// Returns the Base64 of a `data:` URL.
 fn data_of(url: &str) -> Option<&str> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     head.ends_with(";base64").then_some(data)

@@ -1,4 +1,4 @@
-//! Whether a provider takes a request, by its rules and its limits.
+//! Decides whether a provider accepts a request, by its rules and its limits.
 
 use context_core::model::{ModelCodec, TokenCounter};
 use context_core::{Json, ModelRequest};
@@ -10,29 +10,29 @@ use super::refusal::Refusal;
 use super::signature;
 use crate::wire::{Rule, Violation, check_request};
 
-/// A request that keeps to the rules.
+/// A request that keeps the rules.
 pub(super) struct Judged {
     pub(super) request: ModelRequest,
-    /// Its tokens.
+    /// The tokens of the request.
     pub(super) input: u64,
 }
 
-/// Who judges.
+/// The rules and limits of a provider.
 pub(super) struct Judge<'a> {
     pub(super) codec: &'a dyn ModelCodec,
     pub(super) counter: &'a dyn TokenCounter,
     pub(super) limits: Limits,
-    /// Whether the output that is asked for must fit the window too.
+    /// Whether the requested output must fit the window too.
     pub(super) counts_output: bool,
 }
 
 impl Judge<'_> {
-    /// What the body breaks of the published rules.
+    /// Returns the published rules that the body breaks.
     pub(super) fn violations(&self, body: &Value) -> Vec<Violation> {
         check_request(self.codec.name(), body)
     }
 
-    /// Reads and counts a body that keeps to the rules.
+    /// Lifts a body that keeps the rules and counts its tokens.
     pub(super) fn read(&self, body: &Value) -> Result<Judged, Refusal> {
         let lifted = self.codec.lift(&Json::from(body)).map_err(|error| {
             let (path, message) = (error.path().to_owned(), error.to_string());
@@ -42,12 +42,12 @@ impl Judge<'_> {
         Ok(Judged { request: lifted.request, input })
     }
 
-    /// The tokens of a body; none if it cannot be read.
+    /// Returns the tokens of a body, or 0 if it cannot be lifted.
     pub(super) fn count(&self, body: &Value) -> u64 {
         self.read(body).map_or(0, |judged| judged.input)
     }
 
-    /// Why a request is refused that keeps to the rules, if it is.
+    /// Returns the refusal of a request that keeps the rules but exceeds a limit.
     pub(super) fn limits(&self, body: &Value, judged: &Judged) -> Option<Refusal> {
         let asked = judged.request.max_output_tokens;
         if let (Some(asked), Some(most)) = (asked, self.limits.max_output)
@@ -65,7 +65,7 @@ impl Judge<'_> {
         if let Some(most) = self.limits.images.filter(|most| count > *most) {
             return Some(Refusal::Images { count, most });
         }
-        // One provider measures what it is sent, the others what they make of it.
+        // Anthropic limits the Base64 that is sent, the other providers the decoded bytes.
         let written = self.codec.name() == "anthropic";
         let bytes = |image: &Image<'_>| if written { image.written_bytes() } else { image.bytes() };
         let pixels = self.limits.pixels(images.len());
@@ -88,19 +88,19 @@ impl Judge<'_> {
     }
 }
 
-/// Where the first thought stands, if there is one.
+/// Returns the path of the first thinking block.
 pub(super) fn first_thought(body: &Value) -> Option<String> {
     thoughts(body).next().map(|(path, ..)| path)
 }
 
-/// A thought whose signature is of another.
+/// Returns the refusal of a thinking block whose signature belongs to another text.
 fn foreign_signature(body: &Value) -> Option<Refusal> {
     let mut thoughts = thoughts(body);
     let (path, ..) = thoughts.find(|(_, signature, text)| !signature::is_of(signature, text))?;
     Some(Refusal::Signature { path })
 }
 
-/// The signed thoughts of a body: where they stand, their signatures and what they say.
+/// Returns the signed thinking blocks of a body: their paths, signatures and texts.
 fn thoughts(body: &Value) -> impl Iterator<Item = (String, &str, String)> {
     blocks(body).filter_map(|(path, block)| {
         let said = |key: &str| block.get(key).and_then(Value::as_str);
@@ -118,7 +118,7 @@ fn thoughts(body: &Value) -> impl Iterator<Item = (String, &str, String)> {
     })
 }
 
-/// The items of a conversation and the blocks of its messages.
+/// Returns the items of a conversation and the blocks of its messages.
 fn blocks(body: &Value) -> impl Iterator<Item = (String, &Value)> {
     fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (usize, &'v Value)> {
         value.get(key).and_then(Value::as_array).into_iter().flatten().enumerate()

@@ -1,9 +1,9 @@
-//! How much a simulated provider takes.
+//! The limits of a simulated provider.
 
-/// Behind how many images the limit of many images counts.
+/// The number of images above which the limit for many images applies.
 const MANY_IMAGES: usize = 20;
 
-/// How much is taken; what is not set is not limited.
+/// The limits of a provider. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Tokens of a request.
@@ -12,18 +12,19 @@ pub(super) struct Limits {
     pub(super) max_output: Option<u64>,
     /// Bytes of a body.
     pub(super) request_bytes: Option<u64>,
-    /// How many images.
+    /// The number of images.
     pub(super) images: Option<u64>,
     /// Bytes of an image.
     pub(super) image_bytes: Option<u64>,
-    /// The longest edge of an image.
+    /// The longest edge of an image, in pixels.
     pub(super) image_pixels: Option<u64>,
-    /// The longest edge of an image where there are many.
+    /// The longest edge of an image in a request with many images, in pixels.
     pub(super) many_images_pixels: Option<u64>,
 }
 
 impl Limits {
-    /// The longest edge of an image among so many, and whether that is because there are many.
+    /// Returns the longest allowed edge in a request of `images` images, and whether the limit for
+    /// many images is the one that applies.
     pub(super) fn pixels(&self, images: usize) -> Option<(u64, bool)> {
         let many = self.many_images_pixels.filter(|_| images > MANY_IMAGES);
         match (self.image_pixels, many) {

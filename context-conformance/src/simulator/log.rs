@@ -1,4 +1,4 @@
-//! What a simulated provider was asked and what came of it.
+//! The request log of a simulated provider.
 
 use context_core::model::ModelErrorCode;
 use serde::Serialize;
@@ -6,30 +6,30 @@ use serde::Serialize;
 use super::fault::Fault;
 use crate::wire::Violation;
 
-/// A request and what came of it.
+/// A request and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Served {
-    /// Which request it was; 0 is the first.
+    /// The index of the request, from 0.
     pub number: u64,
     /// The HTTP status of the reply.
     pub status: u16,
-    /// What the refusal is, if it was refused.
+    /// The error code, if the request was refused.
     pub refused: Option<ModelErrorCode>,
-    /// What the script said should go wrong.
+    /// The fault that the script has for this request.
     pub fault: Option<Fault>,
-    /// The bytes of the body.
+    /// The size of the body in bytes.
     pub bytes: usize,
-    /// The tokens of the request, read from a cache or not. None if it was refused before they were
-    /// counted.
+    /// The input tokens, whether read from the cache or not. `None` if the request was refused
+    /// before they were counted.
     pub input: Option<u64>,
-    /// Those of them that were read from the prompt cache.
+    /// The input tokens that were read from the prompt cache.
     pub cache_read: u64,
-    /// Those of them that were written to it, where the provider tells.
+    /// The input tokens that were written to the prompt cache, if the provider reports them.
     pub cache_write: u64,
     /// The tokens of the answer.
     pub output: u64,
-    /// The rules that the body breaks, even if it was refused for something else.
+    /// The rules that the body breaks, even if it was refused for another reason.
     pub violations: Vec<Violation>,
 }
 
@@ -49,7 +49,7 @@ impl Served {
         }
     }
 
-    /// Whether it was answered, whatever the answer.
+    /// Whether the request was answered, with any answer.
     pub fn is_answered(&self) -> bool {
         self.refused.is_none()
     }

@@ -1,14 +1,14 @@
-//! A request as a prompt cache sees it: tools, system prompt, messages, block by block.
+//! A request as the prompt cache sees it: tools, system prompt and messages, block by block.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value, json};
 
-/// Where a mark for the cache stands; it is no part of the prompt.
+/// The key of a cache breakpoint, which is not part of the prompt.
 const MARK: &str = "cache_control";
-/// What is shown to the model before everything else: the form of the answer.
+/// The keys of the output format, which the model sees before everything else.
 const FRONT: [&str; 3] = ["response_format", "text", "output_config"];
-/// What the model's reading of messages depends on, but not that of tools and system prompt.
+/// The keys of settings that affect messages, but not tools and system prompt.
 const SETTINGS: [&str; 2] = ["tool_choice", "thinking"];
 
 /// The keys of a provider's prompt.
@@ -28,28 +28,28 @@ fn layout(provider: &str) -> Layout {
     Layout { system, messages, blocks }
 }
 
-/// How far a prompt goes.
+/// The end of a prefix of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// So many tools.
+    /// After this many tools.
     Tools(usize),
-    /// All tools and so many blocks of the system prompt.
+    /// After all tools and this many blocks of the system prompt.
     System(usize),
-    /// All of that, so many messages, and of the next so many blocks.
+    /// After tools, system prompt, this many messages, and this many blocks of the next message.
     Messages(usize, usize),
 }
 
-/// A place where what a cache holds may end.
+/// A place where a cache entry may end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Boundary {
-    /// Of everything up to here.
+    /// The hash of the prefix up to this boundary.
     pub(super) hash: u64,
     pub(super) place: Place,
-    /// Whether the request marks it.
+    /// Whether the request has a cache breakpoint here.
     pub(super) marked: bool,
 }
 
-/// All boundaries of a request, in order.
+/// Returns all boundaries of a request, in order.
 pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Boundary> {
     let layout = layout(provider);
     let mut walk = Walk { hasher: DefaultHasher::new(), found: Vec::new() };
@@ -109,7 +109,7 @@ impl Walk {
         }
     }
 
-    /// Blocks, or a text, which is the same as a block of it.
+    /// Adds blocks. A plain text is the same as a single text block.
     fn blocks(&mut self, blocks: Option<&Value>, place: impl Fn(usize) -> Place) {
         match blocks {
             Some(Value::String(text)) => {
@@ -129,7 +129,8 @@ impl Walk {
         self.found.push(Boundary { hash: self.hasher.finish(), place, marked });
     }
 
-    /// Adds a value without its marks. Bodies are read with a limit of depth, so this ends soon.
+    /// Adds a value without its cache breakpoints. Recursion is bounded, since bodies are parsed
+    /// with a depth limit.
     fn feed(&mut self, value: &Value) {
         match value {
             Value::Array(items) => {
@@ -151,7 +152,7 @@ impl Walk {
     }
 }
 
-/// The body of the request up to a place.
+/// Returns the body of the request up to a place.
 pub(super) fn cut(provider: &str, body: &Value, place: Place) -> Value {
     let layout = layout(provider);
     let mut out = Map::new();
@@ -192,14 +193,14 @@ fn cut_messages(messages: &Value, whole: usize, blocks: usize, layout: &Layout) 
     Value::Array(kept)
 }
 
-/// An object with another value under a key.
+/// Returns an object with the value under a key replaced.
 fn within(object: &Value, key: &str, value: Value) -> Value {
     let mut object = object.clone();
     object[key] = value;
     object
 }
 
-/// The first items of a list; anything else as it is.
+/// Returns the first items of a list, or any other value unchanged.
 fn first(value: &Value, n: usize) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().take(n).cloned().collect()),

@@ -1,52 +1,52 @@
-//! Why a request is refused, before a provider puts it into its words.
+//! The reasons for which a request is refused, independent of the provider's error text.
 
 use std::time::Duration;
 
 use crate::wire::Violation;
 
-/// Why a request is refused.
+/// The reason for which a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The body is no JSON.
+    /// The body is not JSON.
     NoJson,
     /// The body breaks a rule.
     Rule(Violation),
     /// The body has too many bytes.
     Body { most: u64 },
-    /// The request does not fit the window. `output` is what was asked for, where the provider
+    /// The request does not fit the window. `output` is the requested output, if the provider
     /// counts it too.
     Window { input: u64, output: Option<u64>, window: u64 },
-    /// More output is asked for than the model writes.
+    /// The request asks for more output than the model writes.
     Output { asked: u64, most: u64 },
-    /// Too many images.
+    /// There are too many images.
     Images { count: u64, most: u64 },
     /// An image has too many bytes.
     ImageBytes { path: String, bytes: u64, most: u64 },
-    /// An image has too many pixels; `many` if only because it is one of many.
+    /// An image has too many pixels. `many` is set if the limit for many images applies.
     ImagePixels { path: String, most: u64, many: bool },
-    /// Too many requests.
+    /// There are too many requests.
     Rate { retry_after: Option<Duration> },
-    /// Too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The provider fails.
+    /// The provider has an internal error.
     Server,
-    /// The signature of the thought that stands there is not the provider's.
+    /// The signature of the thinking block at `path` is not the provider's.
     Signature { path: String },
 }
 
-/// What is wrong with pairs of calls and results, in a violation of the rule about them.
+/// The problem with a pair of call and result, from a violation of the pairing rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pair<'a> {
     /// Calls without results: their ids.
     Unanswered(&'a str),
     /// A result without a call: its id.
     Unasked(&'a str),
-    /// Something else.
+    /// Any other problem.
     Other,
 }
 
 impl<'a> Pair<'a> {
-    /// Reads the words of the checker.
+    /// Parses the message of a violation.
     pub(super) fn of(violation: &'a Violation) -> Self {
         let said = violation.message.as_str();
         let behind = |front| said.split_once(front).map(|(_, rest)| rest);

@@ -1,5 +1,4 @@
-//! A recorded conversation, played again: the model says what was recorded, and so do user and
-//! tools.
+//! Replay of a recorded conversation: the model, the user and the tools all repeat the recording.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +7,12 @@ use context_core::{Message, ModelRequest, Role};
 
 use super::behaviour::{Behaviour, Say};
 
-/// A recorded conversation as an agent meets it: something comes in, the model answers, something
-/// comes in again.
+/// A recorded conversation as the agent loop sees it: input arrives, the model answers, the next
+/// input arrives.
 ///
-/// It is the [`Behaviour`] of a model that says what was recorded, at the step that whoever drives
-/// it has reached: asked twice it says the same, so a call may be repeated. A clone plays together
-/// with the first.
+/// A replay is the [`Behaviour`] of a model that repeats the recorded answer of the current step.
+/// The caller moves to the next step. Asked twice in one step, the model gives the same answer, so
+/// a call may be retried. Clones share their position.
 ///
 /// ```
 /// use context_conformance::simulator::Replay;
@@ -34,7 +33,7 @@ use super::behaviour::{Behaviour, Say};
 pub struct Replay {
     system: Arc<[Arc<Message>]>,
     steps: Arc<[ReplayStep]>,
-    /// How many steps were begun.
+    /// The number of steps begun.
     begun: Arc<AtomicUsize>,
 }
 
@@ -42,16 +41,16 @@ pub struct Replay {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayStep {
-    /// What comes in before the model answers: messages of the user, results of tools. Empty where
-    /// the model spoke twice.
+    /// The input before the answer of the model: user messages and tool results. Empty if the
+    /// recording has two assistant messages in a row.
     pub input: Vec<Arc<Message>>,
-    /// What the model answered; nothing behind the last input of a recording that ends with it.
+    /// The answer of the model. `None` in the last step if the recording ends with input.
     pub answer: Option<Arc<Message>>,
 }
 
 impl Replay {
-    /// A recording of these messages, oldest first. System messages at its beginning are the
-    /// prompt.
+    /// Creates a replay of these messages, oldest first. System messages at the beginning are the
+    /// system prompt.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
         let mut messages = messages.into_iter().map(Into::into).peekable();
         let mut system: Vec<Arc<Message>> = Vec::new();
@@ -73,12 +72,12 @@ impl Replay {
         Self { system: system.into(), steps: steps.into(), begun: Arc::default() }
     }
 
-    /// The system messages it begins with.
+    /// Returns the system messages at the beginning.
     pub fn system(&self) -> &[Arc<Message>] {
         &self.system
     }
 
-    /// How many steps it has.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -88,14 +87,15 @@ impl Replay {
         self.steps.is_empty()
     }
 
-    /// Goes to the next step, if there is one. From now on the model says what it answers there.
+    /// Moves to the next step and returns it, or `None` at the end. From now on the model repeats
+    /// the answer of this step.
     pub fn advance(&self) -> Option<ReplayStep> {
         let next = |begun| (begun < self.steps.len()).then_some(begun + 1);
         let begun = self.begun.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).ok()?;
         self.steps.get(begun).cloned()
     }
 
-    /// The step that was begun last.
+    /// Returns the current step: the one that was begun last.
     pub fn current(&self) -> Option<&ReplayStep> {
         self.steps.get(self.begun.load(Ordering::SeqCst).checked_sub(1)?)
     }

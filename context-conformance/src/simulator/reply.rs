@@ -1,4 +1,4 @@
-//! What comes back from a simulated provider.
+//! The reply of a simulated provider.
 
 use std::time::Duration;
 
@@ -6,28 +6,28 @@ use context_core::model::{ModelCodec, ModelErrorCode};
 use context_core::{Answer, Json, ModelError};
 use serde_json::Value;
 
-/// What comes back: what an HTTP client would see of it.
+/// A reply as an HTTP client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// The header `retry-after`.
+    /// The `retry-after` header.
     pub retry_after: Option<Duration>,
-    /// What comes with it.
+    /// The body or the events.
     pub content: ReplyContent,
-    /// Whether the connection broke before everything had come.
+    /// Whether the connection broke before the reply was complete.
     pub is_broken: bool,
 }
 
-/// What comes with a [`Reply`].
+/// The content of a [`Reply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReplyContent {
     /// A body.
     Body(String),
-    /// The data of server-sent events.
+    /// Returns the data fields of server-sent events.
     Events(Vec<String>),
 }
 
@@ -36,9 +36,9 @@ impl Reply {
         Self { status, retry_after: None, content, is_broken: false }
     }
 
-    /// The same as a client of the provider reads it: the answer, or the error in its place. Of a
-    /// stream that broke off there is what was whole until then, and the answer says that it is not
-    /// [complete](Answer::complete).
+    /// Reads the reply as a client of the provider does: returns the answer, or the error of a
+    /// refusal. From a stream that broke off, returns the complete events up to there. Such an
+    /// answer is not [complete](Answer::complete).
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub fn read(&self, codec: &dyn ModelCodec) -> Result<Answer, ModelError> {
         let fault = |code, said: &str| ModelError::new(codec.name(), code, said);
@@ -73,8 +73,8 @@ impl Reply {
         }
     }
 
-    /// The body as it goes over the wire; events as server-sent events, with their names where the
-    /// provider names them.
+    /// Returns the body as it goes over the wire. Events are formatted as server-sent events, with
+    /// their names if the provider names them.
     pub fn to_text(&self) -> String {
         match &self.content {
             ReplyContent::Body(body) => body.clone(),

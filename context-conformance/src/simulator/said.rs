@@ -1,9 +1,9 @@
-//! An answer before a provider gives it its form.
+//! The content of an answer, independent of the wire form.
 
 use context_core::Json;
 use context_core::model::Usage;
 
-/// What an answer says.
+/// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -11,45 +11,45 @@ pub(super) enum Piece {
     Thought(String),
 }
 
-/// Why an answer ends.
+/// The reason why an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is done.
+    /// The answer is complete.
     Done,
-    /// It waits for results.
+    /// The answer waits for tool results.
     Calls,
     /// The output limit was reached.
     Length,
-    /// The provider takes it back.
+    /// The provider withholds the answer.
     Filtered,
 }
 
 /// An answer.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
-    /// Which request of the simulator it answers; ids are made of it.
+    /// The number of the request that the answer belongs to. Ids are derived from it.
     pub(super) number: u64,
     pub(super) model: String,
     pub(super) pieces: Vec<Piece>,
     pub(super) end: End,
     pub(super) usage: Usage,
-    /// Whether the caller asked for usage in events.
+    /// Whether the caller asked for usage in the stream.
     pub(super) reports_usage: bool,
 }
 
 impl Said {
-    /// The id of the answer, behind how this provider begins one.
+    /// Returns the id of the answer, with the prefix that the provider uses.
     pub(super) fn id(&self, start: &str) -> String {
         format!("{start}{:06}", self.number)
     }
 
-    /// The tokens of thoughts.
+    /// Returns the tokens of thinking.
     pub(super) fn thinking(&self) -> u64 {
         self.usage.reasoning.unwrap_or_default()
     }
 }
 
-/// A text as it comes in events: in pieces of a few words, never too many of them.
+/// Splits a text into the deltas of a stream: a few words each, at most 64.
 pub(super) fn in_pieces(text: &str) -> impl Iterator<Item = &str> {
     const LEAST: usize = 24;
     const MOST_PIECES: usize = 64;

@@ -1,4 +1,4 @@
-//! The simulator itself.
+//! The simulator.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,10 +22,9 @@ use super::refusal::Refusal;
 use super::reply::{Reply, ReplyContent};
 use super::said::{End, Said};
 
-/// A provider and its model, within the process. See the [module](super) for what it does.
+/// A provider and its model, in process. See the [module](super) for its rules.
 ///
-/// A clone is the same simulator: it counts requests, remembers prompts and keeps its log together
-/// with the first.
+/// Clones share their state: the number of requests, the prompt cache and the log.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -65,14 +64,14 @@ struct State {
 }
 
 impl Simulator {
-    /// A provider whose forms this codec reads and writes and whose tokens this counter counts. It
-    /// has the limits of images and bodies that the provider publishes, no window, and an [`Agent`]
-    /// for a model.
+    /// Creates a provider that uses the wire form of this codec and counts tokens with this
+    /// counter. It has the limits of images and bodies that the provider publishes, no window
+    /// limit, and an [`Agent`] as its model.
     ///
     /// # Panics
     ///
-    /// If the codec is of none of the [providers](crate::wire::PROVIDERS) whose rules are known:
-    /// this is for tests.
+    /// If the rules of the codec's [provider](crate::wire::PROVIDERS) are not known: the simulator
+    /// is for tests.
     pub fn new(codec: Arc<dyn ModelCodec>, counter: Arc<dyn TokenCounter>) -> Self {
         let name = codec.name();
         let form = forms::of(name).unwrap_or_else(|| panic!("the rules of {name:?} are not known"));
@@ -88,96 +87,96 @@ impl Simulator {
         }
     }
 
-    /// With a window of this many tokens.
+    /// Sets the window, in tokens.
     #[must_use]
     pub fn window(mut self, tokens: u64) -> Self {
         self.limits.window = Some(tokens);
         self
     }
 
-    /// With a model that writes at most this many tokens.
+    /// Sets the maximum number of tokens that the model writes.
     #[must_use]
     pub fn max_output(mut self, tokens: u64) -> Self {
         self.limits.max_output = Some(tokens);
         self
     }
 
-    /// With room for this many bytes in a body.
+    /// Sets the maximum size of a body, in bytes.
     #[must_use]
     pub fn max_request_bytes(mut self, bytes: u64) -> Self {
         self.limits.request_bytes = Some(bytes);
         self
     }
 
-    /// With room for this many images in a request.
+    /// Sets the maximum number of images in a request.
     #[must_use]
     pub fn max_images(mut self, count: u64) -> Self {
         self.limits.images = Some(count);
         self
     }
 
-    /// With images of at most this many bytes.
+    /// Sets the maximum size of an image, in bytes.
     #[must_use]
     pub fn max_image_bytes(mut self, bytes: u64) -> Self {
         self.limits.image_bytes = Some(bytes);
         self
     }
 
-    /// With images whose edges have at most this many pixels.
+    /// Sets the maximum length of an edge of an image, in pixels.
     #[must_use]
     pub fn max_image_pixels(mut self, pixels: u64) -> Self {
         self.limits.image_pixels = Some(pixels);
         self
     }
 
-    /// With these faults.
+    /// Sets the faults.
     #[must_use]
     pub fn script(mut self, script: impl Into<Script>) -> Self {
         self.script = script.into();
         self
     }
 
-    /// With a model that says something else.
+    /// Sets the behaviour of the model.
     #[must_use]
     pub fn behaviour(mut self, behaviour: impl Behaviour + 'static) -> Self {
         self.behaviour = Arc::new(behaviour);
         self
     }
 
-    /// With a model of this name, which counts where a body names none.
+    /// Sets the name of the model, for bodies that do not name one.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = name.into();
         self
     }
 
-    /// Takes a body and replies, in events if the body asks for them.
+    /// Accepts a body and replies, streamed if the body asks for it.
     pub fn send(&self, body: &str) -> Reply {
         self.serve(body, false)
     }
 
-    /// Takes a body and replies in events, as at an address that does.
+    /// Accepts a body and replies streamed, as an endpoint does that always streams.
     pub fn stream(&self, body: &str) -> Reply {
         self.serve(body, true)
     }
 
-    /// The provider whose forms it speaks: the name of its codec.
+    /// Returns the provider whose wire form the simulator uses: the name of its codec.
     pub fn provider(&self) -> &'static str {
         self.codec.name()
     }
 
-    /// What it was asked until now and what came of it, in the order of the replies.
+    /// Returns the requests so far and their outcomes, in the order of the replies.
     pub fn log(&self) -> Vec<Served> {
         self.state().log.clone()
     }
 
-    /// The body of the newest request.
+    /// Returns the body of the newest request.
     pub fn last_body(&self) -> Option<String> {
         self.state().last.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing can panic while the lock is held that leaves half of an entry.
+        // No panic under the lock can leave a partial entry.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,8 +213,8 @@ impl Simulator {
         reply
     }
 
-    /// The answer to a body, and whether it asks for events; or why it is refused, and the model it
-    /// names.
+    /// Returns the answer to a body and whether it is streamed, or the refusal and the model that
+    /// the body names.
     fn answer(&self, body: &str, served: &mut Served) -> Result<(Said, bool), (Refusal, String)> {
         let refused = |refusal| (refusal, self.model.clone());
         let fault = served.fault;
@@ -274,7 +273,7 @@ impl Simulator {
         Ok((said, asks_for_events))
     }
 
-    /// A refusal that the script asks for, whatever the request.
+    /// Returns the refusal that the script asks for, regardless of the request.
     fn scripted(&self, fault: Fault, body: &Value, judged: &Judged) -> Option<Refusal> {
         let somewhere = || "messages[0].content[0]".to_owned();
         Some(match fault {
@@ -337,7 +336,7 @@ impl Simulator {
     }
 }
 
-/// What a provider says before it reads anything.
+/// Returns the refusal of a provider that does not read the request.
 fn at_the_door(fault: Fault) -> Refusal {
     match fault {
         Fault::RateLimit { retry_after } => Refusal::Rate { retry_after },
@@ -346,7 +345,7 @@ fn at_the_door(fault: Fault) -> Refusal {
     }
 }
 
-/// Lets a connection break.
+/// Truncates a reply as if the connection had broken.
 fn broken_off(reply: &mut Reply, after_events: usize) {
     reply.is_broken = true;
     match &mut reply.content {
@@ -369,7 +368,7 @@ impl LanguageModel for Simulator {
         &self.model
     }
 
-    /// Lowers the request, sends it and reads the reply: in events if the request wants them so.
+    /// Lowers the request, sends it and reads the reply, streamed if the request asks for it.
     async fn complete(
         &self,
         request: &ModelRequest,

@@ -1,18 +1,18 @@
-//! Signatures of thoughts: enough to notice that one was changed.
+//! Signatures of thinking blocks: sufficient to detect a change.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How every signature of the simulator begins.
+/// The prefix of every signature of the simulator.
 const START: &str = "c2ltdWxhdGVk";
 
-/// The signature of a thought, in the alphabet of Base64.
+/// Returns the signature of a text, in the alphabet of Base64.
 pub(super) fn sign(thought: &str) -> String {
     let mut hasher = DefaultHasher::new();
     thought.hash(&mut hasher);
     format!("{START}{:016x}", hasher.finish())
 }
 
-/// Whether this may be the signature of a thought. Those that were made elsewhere are believed.
+/// Whether this may be the signature of the text. Signatures from elsewhere are accepted.
 pub(super) fn is_of(signature: &str, thought: &str) -> bool {
     !signature.starts_with(START) || signature == sign(thought)
 }

@@ -1,4 +1,4 @@
-//! Messages.
+//! The rules of Anthropic's Messages API.
 
 mod marks;
 
@@ -15,7 +15,7 @@ use super::{Rule, Violation};
 static FORMS: LazyLock<Forms> =
     LazyLock::new(|| Forms::read(include_str!("forms/anthropic.forms")));
 
-/// How long the name of a tool may be.
+/// The maximum length of a tool name.
 const MAX_NAME: usize = 128;
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
@@ -72,8 +72,8 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Who may have a block. Of everything else the types say that both may, the service that only one
-/// does.
+/// Returns the only role that may have a block of this kind. The published types allow both roles;
+/// the service does not.
 fn speaker(kind: &str) -> Option<&'static str> {
     match kind {
         "image" | "document" | "search_result" | "tool_result" | "container_upload" => Some("user"),
@@ -86,7 +86,7 @@ fn speaker(kind: &str) -> Option<&'static str> {
 fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
     let kind = kind(block);
     if let (Some(role), Some(speaker)) = (role, speaker(kind)) {
-        // Files that a provider's tool made come back in the model's turn.
+        // Files made by a provider's tool come back in the assistant message.
         let allowed = role == speaker || kind == "container_upload";
         found.ask(allowed, Rule::Place, at, "a block of another role");
     }
@@ -127,7 +127,7 @@ fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
             server_id(said("id"), &at.key("id"), found);
         }
         "tool_result" => result(block, at, found),
-        // Tools of other servers are called under ids of their own.
+        // Tools of MCP servers are called under ids of another form.
         kind if kind.ends_with("_tool_result") && kind != "mcp_tool_result" => {
             server_id(said("tool_use_id"), &at.key("tool_use_id"), found)
         }
@@ -188,14 +188,14 @@ fn block_of_result(block: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Neighbours of one role, joined as the service joins them. System messages between them are
-/// looked through.
+/// A run of adjacent messages of one role, joined as the service joins them. System messages in
+/// between are ignored.
 struct Turn<'a> {
     role: &'a str,
     blocks: Vec<(usize, &'a Value)>,
-    /// Whether one of its messages is a text that is no block.
+    /// Whether one of the messages has a plain text instead of blocks.
     plain: bool,
-    /// Where a system message stands within it.
+    /// Whether a system message lies within the turn.
     interrupted: bool,
 }
 
@@ -222,7 +222,7 @@ fn turns(messages: &[Value]) -> Vec<Turn<'_>> {
     turns
 }
 
-/// Every call is answered at the beginning of the user's next turn.
+/// Checks that every call has its result at the beginning of the next user turn.
 fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
     let mut seen = HashSet::new();
     let mut open: Vec<&str> = Vec::new();
@@ -276,9 +276,9 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// What a server's tool was asked stands before what it said, in one turn. The last turn may wait
-/// for it, and so may one in which that tool called others: it goes on when the user has answered
-/// those and said nothing else.
+/// Checks that each call of a server tool precedes its result in one turn. The last turn may still
+/// wait for the result. So may a turn in which the server tool called client tools: it continues
+/// after the user answered those calls and added nothing else.
 fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
     let mut seen = HashSet::new();
     let mut open: HashSet<&str> = HashSet::new();
@@ -316,7 +316,8 @@ fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// The model's last message is no thought, and does not end with spaces: it would go on from there.
+/// Checks that a trailing assistant message, which the model would continue, ends neither with a
+/// thinking block nor with white space.
 fn last_words(messages: &[Value], list: &At<'_>, found: &mut Findings) {
     let Some(last) = messages.last().filter(|last| text(last, "role") == Some("assistant")) else {
         return;
@@ -395,7 +396,8 @@ mod tests {
         let (answered, goes_on) = (user(json!([result])), model(json!([came])));
         assert_eq!(faults(json!([q, waits, answered])), []);
         assert_eq!(faults(json!([q, waits, answered, goes_on])), []);
-        // Not for calls of another, and not when the user says something else.
+        // Calls by another tool do not count, and neither does a turn in which the user adds a
+        // text.
         let [_, other] = asked("srvtoolu_2");
         assert_eq!(faults(json!([q, other, answered])), [Rule::Pairing]);
         assert_eq!(faults(json!([q, waits, answered, user(json!("and?"))])), [Rule::Pairing]);

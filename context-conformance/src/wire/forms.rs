@@ -1,4 +1,4 @@
-//! Forms of JSON values, read from a small language, and asking a value whether it has one.
+//! Schemas of JSON values, parsed from a small language, and their validation.
 //!
 //! ```text
 //! text = {type: "text", text: str, cache_control?: cache | null}     an object with these keys and no other
@@ -7,8 +7,8 @@
 //! tool = {type: "search", ...}                                      an object with other keys too
 //! ```
 //!
-//! Words of the language: `str`, `int`, `num`, `bool`, `null`, `any`, `base64`. A line that begins
-//! with `#` says something to people.
+//! Keywords of the language: `str`, `int`, `num`, `bool`, `null`, `any`, `base64`. A line that
+//! begins with `#` is a comment.
 
 mod read;
 
@@ -20,7 +20,7 @@ use super::Rule;
 use super::place::{At, Findings};
 use super::values::any_base64;
 
-/// Forms that name each other.
+/// Schemas that refer to each other by name.
 #[derive(Debug)]
 pub(super) struct Forms {
     forms: Vec<Form>,
@@ -52,12 +52,12 @@ struct Key {
 }
 
 impl Forms {
-    /// Reads a file of forms, which is part of this crate and so has no mistakes.
+    /// Parses a file of schemas. The file is part of this crate, so errors panic.
     pub(super) fn read(text: &str) -> Self {
         read::forms(text)
     }
 
-    /// Asks a value whether it has the form of this name.
+    /// Checks a value against the schema of this name.
     pub(super) fn check(&self, name: &str, value: &Value, at: &At<'_>, found: &mut Findings) {
         let form = self.names.get(name).expect("a form that the file has");
         self.walk(&self.forms[*form], value, at, found);
@@ -112,7 +112,7 @@ impl Forms {
         }
     }
 
-    /// If none of the forms fits, says what is wrong with the one that fits best.
+    /// Checks a value against alternatives. If none matches, reports the errors of the closest one.
     fn one_of(&self, forms: &[Form], value: &Value, at: &At<'_>, found: &mut Findings) {
         let mut meant: Vec<&Form> =
             forms.iter().filter(|form| self.may_be_meant(form, value)).collect();
@@ -137,8 +137,8 @@ impl Forms {
         }
     }
 
-    /// Whether a value looks as if this form was meant: it is of this type, and if it is an object
-    /// its `type` and `role` are right.
+    /// Whether a value looks like this schema was intended: its JSON type matches, and the `type`
+    /// and `role` of an object match.
     fn may_be_meant(&self, form: &Form, value: &Value) -> bool {
         match form {
             Form::Named(index) => self.may_be_meant(&self.forms[*index], value),

@@ -1,4 +1,4 @@
-//! generateContent.
+//! The rules of Gemini's `generateContent`.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,11 +12,11 @@ use super::{Rule, Violation};
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| Forms::read(include_str!("forms/gemini.forms")));
 
-/// How long the name of a function may be.
+/// The maximum length of a function name.
 const MAX_NAME: usize = 128;
-/// What a name may have beside letters and digits.
+/// The characters of a name besides letters and digits.
 const NAME_SIGNS: &str = "_.:-";
-/// A part is one of these; everything else says something about it.
+/// The keys of data, of which a part has exactly one. All other keys describe it.
 const DATA: [&str; 9] = [
     "text",
     "inlineData",
@@ -51,7 +51,7 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     found.into_violations()
 }
 
-/// The user begins, user and model take turns, the user ends.
+/// Checks that the user begins, that user and model alternate, and that the user ends.
 fn roles(contents: &[Value], at: &At<'_>, found: &mut Findings) {
     let mut expected = "user";
     for (i, content) in contents.iter().enumerate() {
@@ -101,7 +101,7 @@ fn part(part: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
     if let Some(called) = part.get("functionCall") {
         let at = at.key("functionCall");
         function(called, &at, found);
-        // Whoever streams the input of a call does so in an answer.
+        // Partial inputs occur only in streamed answers.
         let whole = called.get("partialArgs").is_none() && called.get("willContinue").is_none();
         found.ask(whole, Rule::ToolInput, &at, "an input in pieces");
     }
@@ -143,7 +143,7 @@ fn media(part: &Value, at: &At<'_>, found: &mut Findings) {
         let taken =
             text(blob, "mimeType").is_some_and(|named| is_media_type(named) && is_taken(named));
         found.ask(taken, Rule::Media, &at, "no media type that is taken");
-        // Both alphabets are read; the form asked for one of them.
+        // The service reads both alphabets. The published types require one of them.
         let read = text(blob, "data").is_some_and(|data| !data.is_empty() && any_base64(data));
         found.ask(read, Rule::Media, &at, "not Base64, or nothing");
     }
@@ -156,7 +156,7 @@ fn media(part: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Whether the documents name media of this type: not every image is one.
+/// Whether the documentation names media of this type. It does not name every image type.
 fn is_taken(media_type: &str) -> bool {
     const NOT: [&str; 7] = ["gif", "bmp", "tiff", "svg+xml", "avif", "*", "x-icon"];
     let Some((kind, sub)) = media_type.split_once('/') else { return false };
@@ -173,7 +173,7 @@ fn is_media_type(text: &str) -> bool {
     plain.split_once('/').is_some_and(|(kind, sub)| letters(kind) && letters(sub))
 }
 
-/// A turn that calls is followed by one with as many results, of the same names.
+/// Checks that a turn with calls is followed by one with as many results, of the same names.
 fn pairs(contents: &[Value], at: &At<'_>, found: &mut Findings) {
     let of = |content: &Value, key: &str| -> Vec<(String, Option<String>)> {
         let held =

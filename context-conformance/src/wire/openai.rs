@@ -1,4 +1,4 @@
-//! Chat Completions.
+//! The rules of OpenAI's Chat Completions API.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,9 +12,9 @@ use super::{Rule, Violation};
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| Forms::read(include_str!("forms/openai.forms")));
 
-/// How long the id of a call may be.
+/// The maximum length of the id of a call.
 const MAX_ID: usize = 40;
-/// How long a name may be: of a tool, of a speaker, of the form of an answer.
+/// The maximum length of the name of a tool, of a speaker or of an output schema.
 const MAX_NAME: usize = 64;
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
@@ -43,7 +43,7 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
     }
     let content = at.key("content");
     match message.get("content") {
-        // A tool may answer nothing; everybody else says something.
+        // The result of a tool may be empty. The content of other roles may not.
         Some(Value::String(said)) if blank(said) => match text(message, "role") {
             Some("tool" | "function") => {}
             Some("assistant") if has_calls(message) || text(message, "refusal").is_some() => {}
@@ -133,7 +133,7 @@ fn has_calls(message: &Value) -> bool {
     !items(message.get("tool_calls")).is_empty()
 }
 
-/// Results stand right behind the message with their calls: each of them, once.
+/// Checks that the results directly follow the message with their calls, exactly one per call.
 fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
     let mut open: Vec<&str> = Vec::new();
     for (i, message) in messages.iter().enumerate() {
@@ -191,7 +191,7 @@ fn unanswered(open: &mut Vec<&str>, at: &At<'_>, found: &mut Findings) {
     open.clear();
 }
 
-/// Whether there is something in it: no null, no empty text, list or object.
+/// Whether a value has content: it is not null, and not an empty text, list or object.
 fn is_there(value: Option<&Value>) -> bool {
     value.is_some_and(|value| match value {
         Value::Null => false,

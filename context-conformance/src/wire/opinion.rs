@@ -1,5 +1,4 @@
-//! The opinion of another checker, written in another language over the official clients' own
-//! types.
+//! A second checker of wire bodies, written in Python over the types of the official clients.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +10,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// Reads bodies line by line and answers each with a list of complaints. A checker that falls over
-/// a body refuses it.
+/// The Python program that reads bodies line by line and answers each with a list of complaints. A
+/// body that makes the checker raise is refused.
 const LOOP: &str = "
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -26,24 +25,25 @@ for line in sys.stdin:
     print(json.dumps(said), flush=True)
 ";
 
-/// Why there is no second opinion.
+/// The reason why there is no second opinion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoOpinion {
-    /// No interpreter is named.
+    /// No Python is configured.
     #[error("CONTEXT_PYTHON names no Python with the packages openai, anthropic and google-genai")]
     NoPython,
-    /// The checker's file is not where test data is.
+    /// The checker is missing from the test data.
     #[error("there is no {}", .0.display())]
     NoChecker(PathBuf),
-    /// It could not be run, or did not answer every body.
+    /// The checker could not be run, or did not answer every body.
     #[error("the checker gave no answer to every body")]
     Failed(#[source] io::Error),
 }
 
-/// What `tools/validate_wire.py` in the folder of test data says of bodies: a list of complaints
-/// for each, empty if it would be taken. Needs the environment variable `CONTEXT_PYTHON`, a Python
-/// that has the providers' packages. Providers go by the names of [`PROVIDERS`](super::PROVIDERS).
+/// Runs `tools/validate_wire.py` in the folder of test data on bodies. Returns the complaints about
+/// each body, an empty list if the body is accepted. Needs the environment variable
+/// `CONTEXT_PYTHON`: a Python that has the providers' packages. Providers have the names in
+/// [`PROVIDERS`](super::PROVIDERS).
 pub fn second_opinion(
     data: &Path,
     bodies: &[(&str, &Value)],
@@ -75,7 +75,7 @@ fn ask(python: &OsString, tools: &Path, bodies: &[(&str, &Value)]) -> io::Result
     let (Some(mut input), Some(output)) = (input, output) else {
         return Err(io::Error::other("no pipes"));
     };
-    // Both at once: pipes hold little.
+    // Write and read concurrently, since pipes have small buffers.
     let said = thread::scope(|scope| {
         let writer = scope.spawn(move || -> io::Result<()> {
             for (provider, body) in bodies {
@@ -95,7 +95,7 @@ fn ask(python: &OsString, tools: &Path, bodies: &[(&str, &Value)]) -> io::Result
 }
 
 impl NoOpinion {
-    /// Whether nothing is wrong, only absent.
+    /// Whether the checker is merely absent, not broken.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::NoPython | Self::NoChecker(_))
     }

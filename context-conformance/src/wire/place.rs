@@ -1,4 +1,4 @@
-//! Where in a body the checker is, and what it found until now.
+//! The position of the checker in a body, and its findings.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Rule, Violation};
 
-/// What was found.
+/// The violations found so far.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<Violation>);
 
@@ -15,7 +15,7 @@ impl Findings {
         self.0.push(Violation { path: at.to_string(), rule, message: message.into() });
     }
 
-    /// Adds a finding unless it holds.
+    /// Adds a violation unless `holds` is true.
     pub(super) fn ask(&mut self, holds: bool, rule: Rule, at: &At<'_>, message: &str) {
         if !holds {
             self.add(rule, at, message);
@@ -35,7 +35,7 @@ impl Findings {
     }
 }
 
-/// A place in a body. Written out only when there is something to say about it.
+/// A position in a body. It is formatted only for a violation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At<'a> {
     Body,
@@ -82,17 +82,17 @@ impl std::fmt::Display for At<'_> {
     }
 }
 
-/// The items of a list, none of anything else.
+/// Returns the items of a list, or none for any other value.
 pub(super) fn items(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The text under a key, if there is one.
+/// Returns the text under a key, if there is one.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-/// The `type` of a block.
+/// Returns the `type` of a block.
 pub(super) fn kind(value: &Value) -> &str {
     text(value, "type").unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Responses.
+//! The rules of OpenAI's Responses API.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -13,12 +13,12 @@ use super::{Rule, Violation};
 static FORMS: LazyLock<Forms> =
     LazyLock::new(|| Forms::read(include_str!("forms/responses.forms")));
 
-/// How long an id may be, of an item or of a call.
+/// The maximum length of the id of an item or a call.
 const MAX_ID: usize = 64;
-/// How long the name of a tool may be.
+/// The maximum length of a tool name.
 const MAX_NAME: usize = 64;
-/// Items that hold a call, with the one that answers it. Providers' own tools answer within their
-/// item.
+/// Item types with a call, and the item types with its output. The provider's own tools hold their
+/// output in the same item.
 const PAIRS: [(&str, &str); 7] = [
     ("function_call", "function_call_output"),
     ("custom_tool_call", "custom_tool_call_output"),
@@ -28,7 +28,7 @@ const PAIRS: [(&str, &str); 7] = [
     ("apply_patch_call", "apply_patch_call_output"),
     ("program", "program_output"),
 ];
-/// How ids of items begin.
+/// The prefixes of item ids.
 const ID_STARTS: [(&str, &str); 4] =
     [("message", "msg"), ("function_call", "fc"), ("reasoning", "rs"), ("custom_tool_call", "ctc")];
 
@@ -55,7 +55,7 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     found.into_violations()
 }
 
-/// The type of an item; a message may go without.
+/// Returns the type of an item. A message may omit it.
 fn item_kind(item: &Value) -> &str {
     match kind(item) {
         "" if item.get("role").is_some() => "message",
@@ -106,7 +106,7 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
             found.ask(!parts.is_empty(), Rule::Empty, &content, "a list without parts");
             for (i, each) in parts.iter().enumerate() {
                 let at = content.item(i);
-                // The types let the model speak in the user's blocks; the service does not.
+                // The types allow output blocks in user messages. The service does not.
                 let of_model = matches!(kind(each), "output_text" | "refusal");
                 found.ask(of_model == by_model, Rule::Place, &at, "a block of another role");
                 part(each, &at, found);
@@ -149,7 +149,7 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Items have ids of their own, which begin with what they are.
+/// Checks that items have unique ids with the prefix of their type.
 fn ids(list: &[Value], at: &At<'_>, found: &mut Findings) {
     let mut seen = HashSet::new();
     for (i, item) in list.iter().enumerate() {
@@ -166,12 +166,12 @@ fn ids(list: &[Value], at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// Every call has one output, somewhere behind it.
+/// Checks that every call has exactly one output, anywhere after it.
 fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
     for (call_kind, output_kind) in PAIRS {
         let mut open: HashMap<&str, bool> = HashMap::new();
         for (i, item) in list.iter().enumerate() {
-            // An old kind of item is answered by its own id.
+            // An old item type refers to its call by `id`.
             let key = if output_kind == "local_shell_call_output" && kind(item) == output_kind {
                 "id"
             } else {
@@ -210,7 +210,7 @@ fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
     }
 }
 
-/// A thought is followed by what it led to.
+/// Checks that a reasoning item is followed by the item it led to.
 fn thoughts(list: &[Value], at: &At<'_>, found: &mut Findings) {
     let mut behind: Option<&Value> = None;
     for (i, item) in list.iter().enumerate().rev() {

@@ -1,5 +1,5 @@
-//! Servers that behave badly: what a careful client sees of them is in the tests of
-//! `context-http`'s users; here is that they do what they are said to do.
+//! Misbehaving servers do what their docs say. How a careful client reacts to them is tested by the
+//! users of `context-http`.
 
 use context_conformance::simulator::http::{Bad, BadServer};
 use context_http::Request;
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::ask;
 
-/// The first so many bytes of what is said to a short request.
+/// Returns the first bytes of the reply to a short request.
 async fn heard(bad: Bad, most: u64) -> String {
     let server = BadServer::start(bad).await.unwrap();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -19,7 +19,7 @@ async fn heard(bad: Bad, most: u64) -> String {
         .await
         .unwrap();
     let mut said = Vec::new();
-    // An error is one of a connection that was closed with something left to say.
+    // An error means that the connection was closed before the reply was complete.
     let _ = stream.take(most).read_to_end(&mut said).await;
     assert_eq!(server.requests().len(), 1);
     String::from_utf8_lossy(&said).into_owned()

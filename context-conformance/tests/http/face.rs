@@ -1,4 +1,4 @@
-//! The face of simulators.
+//! The HTTP server of simulators.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn every_provider_answers_at_its_path_as_its_simulator_does() {
         let answer = codec.lift_answer(&Json::from_text(reply.text()).unwrap()).unwrap();
         assert!(answer.message.plain_text().contains("I was sent"), "{path}");
 
-        // In events where the body or the path says so.
+        // Streamed if the body or the path asks for it.
         let (path, sent) = match path {
             "v1beta/models/m:generateContent" => ("v1beta/models/m:streamGenerateContent", sent),
             _ => (path, body(&*codec, true)),

@@ -1,5 +1,5 @@
-//! The simulator's face of HTTP says what its provider would say, and badly behaved servers behave
-//! badly.
+//! Checks that the simulator's HTTP server replies like its provider, and that misbehaving servers
+//! do misbehave.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail and say why")]
 
@@ -14,7 +14,7 @@ use context_core::model::{MediaKind, ModelCodec, TokenCount, TokenCounter};
 use context_core::{CancelSignal, Json, Message, ModelRequest};
 use context_http::{Client, ClientOptions, HttpError, Reply, Request, Retries};
 
-/// A token for every four bytes.
+/// A counter of one token per four bytes.
 #[derive(Debug)]
 struct Quarters;
 
@@ -32,7 +32,7 @@ impl TokenCounter for Quarters {
     }
 }
 
-/// The codecs, each with the path at which its provider is asked.
+/// Returns the codecs, each with the path of its provider's endpoint.
 fn codecs() -> [(Arc<dyn ModelCodec>, &'static str); 4] {
     [
         (Arc::new(context_codec_openai::chat::ChatCodec), "v1/chat/completions"),
@@ -55,7 +55,7 @@ fn body(codec: &dyn ModelCodec, in_events: bool) -> Json {
     codec.lower(&request).unwrap().body
 }
 
-/// Asks once, with these headers.
+/// Sends a request once, with these headers.
 async fn ask(url: &str, request: Request, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
     let mut options = ClientOptions::default().retries(Retries::none());
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! Commits that are broken in many ways.
+//! Mutants of commits.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::mutant::{Broken, lock};
 
 impl Broken {
-    /// Writes at the head, wherever that is.
+    /// Commits at the head, wherever that is.
     async fn force(&self, mut commit: Commit) -> Result<CommitOutcome> {
         loop {
             let outcome = self.history().commit(commit.clone()).await?;

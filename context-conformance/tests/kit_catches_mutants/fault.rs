@@ -1,4 +1,4 @@
-//! What can be wrong with a store, and the subject that opens stores with that wrong.
+//! The faults of mutants, and the subject that opens stores with a fault.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,89 +9,89 @@ use context_core::{Result, Store};
 
 use crate::mutant::Mutant;
 
-/// How a store is broken.
+/// The fault of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Appends wherever the head is.
+    /// Appends at any head.
     IgnoresExpected,
-    /// Says that there was a conflict, but not where the branch is.
+    /// Reports a conflict without the actual head.
     HidesTheActualHead,
-    /// Writes the fragments of a commit before it looks at the head.
+    /// Writes the fragments of a commit before it checks the head.
     WritesBeforeChecking,
     ForgetsKeys,
-    /// A known key is enough for a replay.
+    /// Takes a known key as sufficient for a replay.
     ReplaysWithoutComparing,
-    /// Returns the messages it has instead of one slot per id.
+    /// Returns the existing messages instead of one slot per id.
     DropsHoles,
-    /// Follows at most 1,000 parents and says nothing.
+    /// Follows at most 1,000 parents, silently.
     BoundsTheDepth,
-    /// Reads the head, awaits, writes: right in every sequence, wrong in a race.
+    /// Reads the head, awaits, writes: correct in any sequence, wrong in a race.
     ChecksAwaitsActs,
     ClaimsDurability,
     ForgetsOnReopen,
     SecondHandleIsAnotherStore,
     /// Looks messages up by chat alone.
     LeaksOtherUsers,
-    /// The branch ends at the amended message.
+    /// Moves the head of the branch to the amended message.
     MovesHeadOnAmend,
     /// Keeps only the newest earlier revision.
     LosesRevisions,
-    /// Numbers a version by how many branches begin with its name.
+    /// Numbers a version by the number of branches whose names begin with its name.
     CountsVersions,
     TruncatesWindows,
-    /// Passes the end of a chain for the whole.
+    /// Returns the end of a chain as the whole chain.
     HidesWhatWasSkipped,
-    /// Gives only what is new, whatever was amended.
+    /// Returns new messages only, even if others were amended.
     HidesAmendments,
     TruncatesBodies,
     EndsBodiesAtNul,
     MovesReplacedFragments,
     KeepsFragmentsTwice,
-    /// Forgets the chat, but not what was in it.
+    /// Deletes the chat, but not its messages.
     DeleteLeavesMessages,
     /// Writes a commit in two steps.
     AwaitsBetweenWrites,
-    /// Counts by reading and setting.
+    /// Increments a counter by reading and setting it.
     ReadsThenPatches,
     /// Amends instead of redacting.
     RedactingKeepsRevisions,
-    /// Deletes a branch wherever it is.
+    /// Deletes a branch at any head.
     DeletesBranchesThatMoved,
     /// Deletes the whole chain of a branch.
     DeletingTakesSharedMessages,
-    /// Deletes a branch and none of its messages.
+    /// Deletes a branch but none of its messages.
     DeletingLeavesOrphans,
-    /// A renamed branch goes to the end of the list.
+    /// Moves a renamed branch to the end of the list.
     RenamingMovesBranches,
-    /// Finds whatever the stored form holds.
+    /// Searches the stored form instead of the text.
     SearchesJson,
     SearchesAllUsers,
     SearchesAllBranches,
-    /// Gives what was typed a meaning.
+    /// Interprets the query as syntax.
     SearchesAsSyntax,
     SearchSkipsBetweenPages,
-    /// Fragments come back with a chat of the same name.
+    /// Brings fragments back with a new chat of the same name.
     ErasingLeavesFragments,
-    /// Whoever claims a stream is told to have won.
+    /// Reports success to every caller that claims a stream.
     HasTwoWriters,
     TakesChunksBehindGaps,
     WritesReplaysTwice,
-    /// Chunks where there are some already are taken for a repetition, whatever they are.
+    /// Takes chunks at an existing offset for a replay, whatever their content.
     ReplaysOtherChunks,
-    /// A stream that was taken over is still written to by the writer before.
+    /// Accepts chunks of the previous writer after a stream was taken over.
     LetsOldWritersGoOn,
-    /// Says how a stream ended, and then writes what stands before the end.
+    /// Records the end of a stream before its last chunks.
     EndsBeforeTheLastChunks,
     CancellingEndsWhatRuns,
-    /// Takes no notice of the run that the caller has seen.
+    /// Ignores the run that the caller has seen.
     BeginsAnyRunAnew,
     CreatingBeginsAnew,
     LosesEmptyChunks,
     PrunesWhatRuns,
-    /// Writes to a round wherever it is.
+    /// Writes to a round at any revision.
     IgnoresRevisions,
-    /// Says that there was a conflict, but not where the round is.
+    /// Reports a conflict without the actual revision.
     HidesTheActualRevision,
     /// Reads the revision, awaits, writes.
     ChecksRevisionsThenWrites,
@@ -105,38 +105,38 @@ pub(crate) enum Fault {
     LosesLinksOfChangedNodes,
     DropsReferencesToEarlierRounds,
     SortsEdges,
-    /// Nodes of a round that were removed stay.
+    /// Keeps removed nodes of a round.
     ForgetsRemovals,
-    /// A reader sees a round without its last node while it is written.
+    /// Shows a round without its last node while the round is written.
     WritesHalfRounds,
     ListingSkipsBetweenPages,
     ListsLowestFirst,
-    /// Takes `before` for `until`.
+    /// Takes `before` as inclusive.
     ListsRoundsAtTheEndToo,
-    /// The tenth node before the second.
+    /// Lists the tenth node before the second.
     SortsNodesAsText,
     PrunesWhateverItsTime,
     PrunesAllAgents,
-    /// Looks in the user's own scope, too.
+    /// Searches the scope of the user, too.
     WidensScopes,
-    /// Files under the names of a scope with a sign between them.
+    /// Joins the names of a scope with a separator.
     JoinsScopes,
     KeepsWordsOfRewritten,
-    /// What was forgotten comes back with the next absent write.
+    /// Brings forgotten records back with the next conditional write.
     LosesMarks,
-    /// What was forgotten stays so, whatever is forgotten or erased later.
+    /// Keeps marks of forgotten records after their scope is forgotten or erased.
     MarksOutliveScopes,
-    /// Vectors stay when their record is forgotten or written over.
+    /// Keeps the vectors of forgotten or overwritten records.
     KeepsVectors,
-    /// Words are as common as they are among the kinds that are looked for.
+    /// Counts the frequency of words only among the requested kinds.
     CountsAskedKinds,
     FindsAllKinds,
     FoldsWords,
     OldestOfEqualFirst,
     ComparesEmbedders,
-    /// Of many records only the newest are looked at, whatever words they have.
+    /// Considers only the newest of many records, whatever their words.
     LooksAtTheNewest,
-    /// What stands before a conflict is written.
+    /// Writes the records before a conflict.
     WritesHalfBatches,
     IgnoresVersions,
     /// Reads the version, awaits, writes.
@@ -148,16 +148,16 @@ pub(crate) enum Fault {
     EndsMemoriesAtNul,
     ListsSkipMemories,
     StatsOfAllUsers,
-    /// What is filed more narrowly stays.
+    /// Keeps records of narrower scopes.
     ForgetsTheScopeAlone,
-    /// A message is forgotten with its session.
+    /// Forgets the whole session of a message.
     ForgetsWholeSessions,
-    /// `Debug` prints a title.
+    /// Prints a title in its `Debug` output.
     ShowsContent,
     Panics,
 }
 
-/// Stores with a fault, by namespace.
+/// A subject that opens mutants. Keeps them by namespace.
 pub(crate) struct Mutants {
     fault: Fault,
     open: Mutex<HashMap<String, Mutant>>,

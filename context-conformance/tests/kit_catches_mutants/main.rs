@@ -1,8 +1,8 @@
-//! The kit proves itself: broken stores must fail the case that is there for them, and a sound one
-//! none.
+//! Tests of the suite itself: a mutant must fail the case that is meant to catch it, and a sound
+//! store must fail none.
 //!
 //! Each [`Fault`] is a bug that a real store has had or could have. A fault that no case notices is
-//! a hole in the suite.
+//! a gap in the suite.
 
 mod commit;
 mod fault;
@@ -148,9 +148,9 @@ caught! {
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
 
-/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be
-/// reopened. It lives in one process and in memory, so it is not asked about several processes and
-/// files.
+/// Checks that the wrapper itself changes nothing, so a failure of a mutant is due to its fault.
+/// This store can be reopened, too. It lives in the memory of one process, so cases about several
+/// processes and files are skipped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sound_store_passes_every_case() {
     let report = run(Mutants::of(Fault::None)).await;
@@ -182,7 +182,7 @@ async fn assertion_shows_every_failure() {
     }
 }
 
-/// The model alone finds bugs of many kinds, and says how to see them again.
+/// Checks that the model case alone finds many kinds of faults, and tells how to reproduce them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn model_finds_faults_of_many_kinds() {
     for fault in [
@@ -219,7 +219,7 @@ fn cases_have_names_of_their_own() {
     assert_eq!(names.len(), all);
 }
 
-/// A table that is not in the list of groups would run nowhere.
+/// A table that is missing in the list of groups would never run.
 #[test]
 fn every_module_of_cases_is_in_the_table() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cases");

@@ -1,4 +1,4 @@
-//! Memories that are broken.
+//! Mutants of memories.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use crate::mutant::{Broken, lock};
 
 type Name = (MemoryScope, MemoryId);
 
-/// What is kept that should be gone.
+/// Data that should have been removed.
 #[derive(Default)]
 pub(crate) struct Stale {
     words: HashMap<Name, String>,
@@ -34,7 +34,7 @@ impl Broken {
         self.inner.memories().expect("the reference store keeps memories")
     }
 
-    /// Where the fault puts the records of a scope.
+    /// Returns the scope in which the fault files the records of a scope.
     fn filed(&self, scope: &MemoryScope) -> MemoryScope {
         if !self.is(Fault::JoinsScopes) {
             return scope.clone();
@@ -53,7 +53,7 @@ impl Broken {
         filed
     }
 
-    /// A write as the fault makes it.
+    /// Returns a write as the fault changes it.
     fn spoiled(&self, mut write: MemoryWrite) -> MemoryWrite {
         let mut stale = lock(&self.stale);
         let name = name(&write.record);
@@ -87,7 +87,7 @@ impl Broken {
         write
     }
 
-    /// What is read, as the fault makes it.
+    /// Returns a record as the fault shows it.
     fn shown(&self, mut stored: StoredMemory) -> StoredMemory {
         match self.fault {
             Fault::EndsMemoriesAtNul => {
@@ -109,13 +109,13 @@ impl Broken {
         stored.into_iter().map(|stored| self.shown(stored)).collect()
     }
 
-    /// What is there of the name of a write.
+    /// Returns the stored record with the name of a write.
     async fn there(&self, write: &MemoryWrite) -> Result<Option<StoredMemory>> {
         let ids = std::slice::from_ref(&write.record.id);
         Ok(self.memory().memories(&write.record.scope, ids).await?.pop())
     }
 
-    /// All records of a scope, the oldest first.
+    /// Returns all records of a scope, oldest first.
     async fn of_scope(&self, scope: &MemoryScope) -> Result<Vec<StoredMemory>> {
         let list = MemoryList::new(vec![scope.clone()], limits::MAX_PAGE);
         let mut items = self.memory().list_memories(&list).await?.items;

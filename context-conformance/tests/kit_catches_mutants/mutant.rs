@@ -1,4 +1,4 @@
-//! One wrapper around the reference store that can be broken in many ways.
+//! A wrapper around the in-memory store that injects the faults.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -32,7 +32,7 @@ impl Mutant {
     }
 }
 
-/// Ends of streams that are shown, and whether somebody has seen it.
+/// The visible ends of streams, and whether a reader has seen them.
 type Ending = HashMap<(ChatRef, StreamId), (Option<StreamEnd>, bool)>;
 
 pub(crate) struct Broken {
@@ -42,16 +42,16 @@ pub(crate) struct Broken {
     pub(crate) owners: Mutex<HashMap<ChatId, UserId>>,
     pub(crate) amended: Mutex<HashMap<ChatRef, MessageId>>,
     deleted: Mutex<HashSet<ChatRef>>,
-    /// Messages that are shown no more, though they are there.
+    /// Stored messages that are hidden.
     gone: Mutex<HashSet<(ChatRef, MessageId)>>,
-    /// Branches that were renamed.
+    /// Renamed branches.
     renamed: Mutex<HashSet<(ChatRef, BranchName)>>,
-    /// Fragments of chats that were erased.
+    /// Fragments of erased chats.
     pub(crate) kept: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
     pub(crate) ending: Mutex<Ending>,
     /// Rounds that are being written.
     pub(crate) half: Mutex<HashSet<RoundRef>>,
-    /// What is kept of memories that should be gone.
+    /// Data of memories that should have been removed.
     pub(crate) stale: Mutex<Stale>,
     title: Mutex<Option<String>>,
     counter: AtomicUsize,

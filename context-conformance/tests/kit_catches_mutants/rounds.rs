@@ -1,4 +1,4 @@
-//! Trajectories that are broken.
+//! Mutants of trajectories.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Broken {
         self.inner.trajectories().expect("the reference store keeps trajectories")
     }
 
-    /// Where the fault puts the rounds of an agent.
+    /// Returns the agent under which the fault files the rounds of an agent.
     fn place(&self, agent: &AgentRef) -> AgentRef {
         let mut place = agent.clone();
         match self.fault {

@@ -1,4 +1,4 @@
-//! Searches and upkeep that are broken.
+//! Mutants of search and maintenance.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl Broken {
         self.inner.maintenance().expect("the reference store has it")
     }
 
-    /// Hits in the stored form, whatever of it the words are in.
+    /// Searches the stored form of messages.
     async fn in_json(&self, query: &SearchQuery) -> Result<Vec<SearchHit>> {
         let mut hits = Vec::new();
         for item in self.inner.history().list_chats(&ChatQuery::new(&query.user)).await?.items {

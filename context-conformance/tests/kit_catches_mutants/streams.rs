@@ -1,4 +1,4 @@
-//! Streams that are broken.
+//! Mutants of streams.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ impl Broken {
         self.inner.streams().expect("the reference store keeps streams")
     }
 
-    /// What the caller would have written, had the store looked.
+    /// Changes an append into one that the store accepts.
     async fn bent(&self, chat: &ChatRef, id: &StreamId, append: &mut StreamAppend) -> Result<()> {
         let Some(stream) = self.flow().stream(chat, id).await? else { return Ok(()) };
         match self.fault {
@@ -81,7 +81,7 @@ impl StreamStore for Broken {
         if self.is(Fault::EndsBeforeTheLastChunks) && append.end.is_some() {
             let place = (chat.clone(), id.clone());
             lock(&self.ending).insert(place.clone(), (append.end.clone(), false));
-            // Until a reader has looked, if there is one.
+            // Wait until a reader has seen the end, if there is a reader.
             for _ in 0..MOST_TURNS {
                 if lock(&self.ending).get(&place).is_none_or(|(_, seen)| *seen) {
                     break;

@@ -1,9 +1,9 @@
-//! The kit proves itself, with processes that are killed: a store of one file that forgets, tears
-//! or takes back what it has acknowledged must fail the case that is there for it, and a sound one
+//! Tests of the suite itself with killed processes: a file store that loses, tears or reverts
+//! acknowledged writes must fail the case that is meant to catch it, and a sound one must fail
 //! none.
 //!
-//! The program is the test, and with a fault in its environment the test program of a store with
-//! that fault, which then runs itself as the child that is killed.
+//! The program is the test. With a fault in its environment, it is the test program of a store with
+//! that fault, which then runs itself as the child to be killed.
 
 mod store;
 
@@ -18,7 +18,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::store::{Fault, FileStore};
 
-/// The fault, and the folder of the files: a child has no folder of its own.
+/// The environment variables with the fault and with the folder of the files. A child has no folder
+/// of its own.
 const FAULT: &str = "CONTEXT_TORN_FAULT";
 const FOLDER: &str = "CONTEXT_TORN_FOLDER";
 

@@ -1,4 +1,4 @@
-//! A store of one file, which is written anew with each change: soundly, or not.
+//! A store of one file that is rewritten on each change, correctly or not.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
 use context_store_kit::ChatState;
 use context_store_kit::{StateBacked, StateStore};
 
-/// What is wrong with how it is written.
+/// A fault in the way the file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing: a new file takes the place of the old one.
+    /// No fault: a new file replaces the old one.
     None,
-    /// Writes over the old file, in two parts.
+    /// Overwrites the old file, in two parts.
     WritesInPlace,
-    /// Acknowledges three writes before it makes one.
+    /// Acknowledges every change, but writes only every third one.
     AcknowledgesTooEarly,
-    /// Writes the chat as it was with each second change, and as it is with the next.
+    /// Writes an old state of the chat on every second change, and the current one on the next.
     LagsBehind,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct FileStore(StateBacked<ChatFile>);
 struct ChatFile {
     file: PathBuf,
     fault: Fault,
-    /// What was read, once something was asked.
+    /// The contents of the file, once they were read.
     chats: Mutex<Option<Chats>>,
 }
 
@@ -100,7 +100,7 @@ impl ChatFile {
             let (one, two) = bytes.split_at(bytes.len() / 2);
             let mut file = File::create(&self.file)?;
             file.write_all(one)?;
-            // As long as a larger file takes.
+            // The time that writing a larger file takes.
             (0..20_000).for_each(|_| std::hint::spin_loop());
             return file.write_all(two);
         }

@@ -1,4 +1,5 @@
-//! The kit takes a memory that keeps the contract and catches those that break one promise each.
+//! Checks that the suite passes a correct memory provider, and catches those that break one promise
+//! each.
 
 mod plain;
 
@@ -18,7 +19,7 @@ async fn a_good_memory_passes() {
     assert!(asked.skipped.is_empty() && asked.passed.len() > 20, "{asked:?}");
 }
 
-/// Where it files things is its own business.
+/// A provider may choose the scope under which it files memories.
 #[tokio::test]
 async fn a_memory_that_files_under_the_user_passes() {
     asked(Wrong::FilesUnderTheUser, &MemoryClaims::default()).await;

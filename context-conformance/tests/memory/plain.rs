@@ -1,5 +1,5 @@
-//! A memory of whole messages in memory, found by the words they share with a query; and how it can
-//! be broken.
+//! An in-memory provider of whole messages, found by the words they share with a query, with
+//! optional faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,13 +15,13 @@ use context_core::memory::{
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result};
 use context_store_kit::search;
 
-/// What is wrong with a memory.
+/// The fault of a provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wrong {
     Nothing,
-    /// Nothing wrong: all is filed under the user.
+    /// Not a fault: files everything under the user.
     FilesUnderTheUser,
-    /// Nothing wrong: it keeps no agents apart, and says so.
+    /// Not a fault: refuses scopes with an agent, as it must if it cannot isolate agents.
     RefusesSomeScopes,
     CapturesNothing,
     CrossesSessions,
@@ -31,11 +31,11 @@ pub(crate) enum Wrong {
     ForgetsWithoutMarks,
     ForgetsOnlyWhatIsKept,
     ForgetsAllUsers,
-    /// Says that something was removed, whenever it is asked.
+    /// Reports a removal on every call.
     Miscounts,
     KeepsTwice,
     KeepsTwiceBehindAFlush,
-    /// A message has another name in each turn.
+    /// Derives the id of a message from its turn.
     NamesByTurn,
     IgnoresFlush,
     IgnoresBudgets,
@@ -43,9 +43,9 @@ pub(crate) enum Wrong {
     NoSources,
     ForgetsTimes,
     RefusesStrangeTexts,
-    /// A message is known as soon as it is told, whether it is kept or not.
+    /// Marks a message as known as soon as it is captured, even if it is not stored.
     LosesDropped,
-    /// Takes a turn and says that it did not.
+    /// Captures a turn and returns an error.
     TakesWhatItRefuses,
     ShowsContent,
 }
@@ -127,7 +127,7 @@ impl Plain {
             Wrong::CrossesSessions => {
                 let (mut from, mut filed) = (from.clone(), filed.clone());
                 (from.session, filed.session) = (None, None);
-                // From no session, as it must be.
+                // Recalls without a session must stay correct.
                 from.sees(&filed) && from.project.is_some()
             }
             _ => self.filed(from).sees(filed),

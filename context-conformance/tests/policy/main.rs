@@ -1,4 +1,4 @@
-//! The kit takes a policy that keeps the contract and catches those that break one promise each.
+//! Checks that the suite passes a correct policy, and catches those that break one promise each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,28 +7,29 @@ use context_conformance::policy::assert_policy_conforms;
 use context_core::history::{BoundaryKind, Edit, Goal, HistoryView, Plan, Proposal};
 use context_core::{CompactionPolicy, Message, Part, Role};
 
-/// What is wrong with a policy.
+/// The fault of a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wrong {
     Nothing,
-    /// It counts how often it is asked.
+    /// Counts its calls, which makes it impure.
     Impure,
-    /// It goes on when the goal is met.
+    /// Continues after the goal is met.
     Endless,
-    /// Its numbers are made up.
+    /// Reports made-up numbers.
     Boasts,
-    /// A shortened message is spoken by another.
+    /// Changes the role of a shortened message.
     ChangesRoles,
-    /// What it leaves out is said by the user.
+    /// Puts a note about removed messages into a user message.
     SpeaksForTheUser,
-    /// It says nothing about why it does nothing.
+    /// Gives no reason for proposing nothing.
     Silent,
-    /// It is somebody else.
+    /// Reports another name.
     OtherName,
     Panics,
 }
 
-/// Shortens every long text to its first sixteen bytes, oldest first, until the goal is met.
+/// A policy that shortens every long text to its first sixteen bytes, oldest first, until the goal
+/// is met.
 #[derive(Debug)]
 struct Shorten(Wrong, AtomicU64);
 

@@ -1,4 +1,4 @@
-//! The cutting proxy in front of a plain echo: what passes, what is cut, what is counted.
+//! The cutting proxy in front of an echo server: what passes, what is cut, what is counted.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -8,7 +8,7 @@ use context_conformance::{Cut, CutHow, CutPlan, CuttingProxy, Way};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that says back what it hears, on every connection.
+/// Starts a server that echoes every connection.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -31,7 +31,7 @@ async fn connect(proxy: &CuttingProxy) -> TcpStream {
     TcpStream::connect(proxy.address()).await.unwrap()
 }
 
-/// Says something and waits for as much; what came back before the connection ended.
+/// Sends a text and reads as many bytes. Returns what came back before the connection ended.
 async fn ask(client: &mut TcpStream, text: &str) -> String {
     let mut heard = Vec::new();
     if client.write_all(text.as_bytes()).await.is_ok() {
@@ -90,7 +90,7 @@ async fn a_request_is_cut_after_so_many_bytes_and_once() {
     proxy.set_plan(CutPlan::default().with(Cut::new(Way::ToServer, 7, CutHow::Close)));
     let mut client = connect(&proxy).await;
     assert_eq!(ask(&mut client, "hello").await, "hello");
-    // Two bytes more get to the server, of which the reply is lost with the connection.
+    // Two more bytes reach the server. Their reply is lost with the connection.
     let heard = ask(&mut client, "world").await;
     assert!("wo".starts_with(&heard), "{heard:?}");
     assert_eq!((proxy.traffic().to_server, proxy.traffic().cuts), (7, 1));
@@ -127,7 +127,7 @@ async fn a_connection_that_hangs_is_open_and_silent() {
     let (mut client, mut other) = (connect(&proxy).await, connect(&proxy).await);
     assert_eq!(ask(&mut client, "hello").await, "hello");
     client.write_all(b"is anybody there").await.unwrap();
-    // Another connection is served meanwhile, so what would have come back has had its chance.
+    // Another connection is served in the meantime, so a reply would have had time to arrive.
     assert_eq!(ask(&mut other, "yes").await, "yes");
     let mut buffer = [0; 8];
     assert_eq!(client.try_read(&mut buffer).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);

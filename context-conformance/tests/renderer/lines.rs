@@ -1,5 +1,4 @@
-//! A format of a line for each value: a JSON array of the names that lead to it, and of it. And how
-//! it can be broken.
+//! A format of one JSON array per line, of names and values, with optional faults.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +6,7 @@ use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
 use context_core::{Fragment, FragmentData, Renderer};
 use serde_json::{Value, json};
 
-/// What is wrong with a renderer.
+/// The fault of a renderer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wrong {
     Nothing,
@@ -16,20 +15,20 @@ pub(crate) enum Wrong {
     SortsKeys,
     HidesMarks,
     MarksOnlyAtTheTop,
-    /// It counts how often it is asked.
+    /// Counts its calls.
     Counts,
-    /// A piece says how many others there are.
+    /// Puts the number of other pieces into a piece.
     LooksAround,
-    /// The whole is put together in another way than its pieces are.
+    /// Joins the whole prompt differently from its pieces.
     JoinsOtherwise,
     SkipsEmptyPieces,
     EndsLines,
     ShowsNothing,
     ShowsMessages,
-    /// An error does not say which fragment it is about.
+    /// Returns an error that does not name the fragment.
     NamesNobody,
     RefusesAsNotData,
-    /// Every level is a little longer than the one around it.
+    /// Makes every level a little longer than the one around it.
     Indents,
     Recurses,
     DoesNotEscape,
@@ -43,9 +42,9 @@ pub(crate) struct Lines {
     asked: AtomicU32,
 }
 
-/// A value that is still to be written, behind a name.
+/// A pending value after a name.
 struct Open<'a> {
-    /// The name in front of it, if it has one.
+    /// The name before the value, if it has one.
     name: Option<(&'a str, bool)>,
     data: &'a FragmentData,
     depth: usize,
@@ -60,7 +59,7 @@ impl Lines {
         self.wrong == wrong
     }
 
-    /// Names on lines of their own, then values: `["rule",1,null]`, `["Ask."]`. Linear in the
+    /// Writes names on their own lines, then values: `["rule",1,null]`, `["Ask."]`. Linear in the
     /// depth, since no path is repeated.
     fn write(&self, fragment: &Fragment, out: &mut String) -> Result<(), RenderError> {
         let mut open = vec![self.child(fragment, 0)?];
@@ -106,7 +105,7 @@ impl Lines {
                     let name = fragment.name().to_owned();
                     return Err(match self.is(Wrong::RefusesAsNotData) {
                         true => RenderError::NotData { name },
-                        // What is loaded stands alone in its fragment here.
+                        // Data that is not loaded is the only value of its fragment here.
                         false => RenderError::NotLoaded { name: self.loading(fragment) },
                     });
                 }
@@ -131,7 +130,7 @@ impl Lines {
         Ok(Open { name, data, depth })
     }
 
-    /// The name of the fragment in a tree whose data is still to be loaded. Such trees are small.
+    /// Returns the name of the fragment in a tree whose data is not loaded. Such trees are small.
     fn loading(&self, fragment: &Fragment) -> String {
         let mut open: Vec<(&str, &FragmentData)> =
             fragment.data().map(|data| (fragment.name(), data)).into_iter().collect();
@@ -191,7 +190,7 @@ impl Lines {
     }
 }
 
-/// Down to the bottom, a frame for each level.
+/// Recurses to the bottom, with a stack frame per level.
 fn descend(data: Option<&FragmentData>) -> usize {
     1 + match data {
         Some(FragmentData::List(list)) => {

@@ -1,4 +1,4 @@
-//! The kit takes a renderer that keeps the contract and catches those that break one promise each.
+//! Checks that the suite passes a correct renderer, and catches those that break one promise each.
 
 mod lines;
 
@@ -9,7 +9,7 @@ use context_conformance::renderer::{
 
 use crate::lines::{Lines, Wrong};
 
-/// All values of all lines: of each, what stands behind the last name.
+/// Returns the values of all lines: the last element of each array.
 fn read(prompt: &str) -> Result<Vec<String>, BoxError> {
     let value = |line: &str| -> Result<Option<String>, BoxError> {
         let mut path: Vec<serde_json::Value> = serde_json::from_str(line)?;
@@ -85,7 +85,7 @@ fn a_failure_shows_the_fragments() {
     assert_renders_soundly(&Lines::new(Wrong::DropsNumbers));
 }
 
-/// Ends the process that runs it.
+/// Aborts the process that runs it.
 #[test]
 #[ignore = "overflows its stack; run by the test below"]
 fn recursion() {

@@ -1,5 +1,5 @@
-//! Playing the same to several stores: like ones do not come apart, unlike ones do, and the
-//! shortest way there is told.
+//! Tests of differential testing: equal stores have no difference, different ones do, and the
+//! difference is shown with the shortest sequence.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use context_core::store::{
 use context_core::{Result, Store};
 use context_store_inmem::InMemoryStore;
 
-/// A store whose parts are of two stores, as far as they are said to be.
+/// A store that delegates to two stores, which are separate if `parted` is set.
 #[derive(Debug, Default)]
 struct Split {
     one: InMemoryStore,

@@ -1,4 +1,4 @@
-//! Recorded requests of others, as the checker wants them.
+//! Recorded requests of other programs, in the form that the checker expects.
 
 use context_conformance::recordings::{exchanges, folder};
 use serde_json::Value;
@@ -7,11 +7,11 @@ use serde_json::Value;
 pub(crate) struct Recorded {
     pub(crate) provider: &'static str,
     pub(crate) body: Value,
-    /// The file and the place in it.
+    /// The file and the index in the file.
     pub(crate) name: String,
 }
 
-/// Every request that asks a model; none if there is no data.
+/// Returns every request that asks a model, or none without test data.
 pub(crate) fn recorded() -> Vec<Recorded> {
     let Some(folder) = folder() else { return Vec::new() };
     let providers = ["openai", "openai-responses", "anthropic", "gemini"];
@@ -26,7 +26,7 @@ pub(crate) fn recorded() -> Vec<Recorded> {
     .collect()
 }
 
-/// The service reads both spellings of a key, the checker asks for the one of its documents.
+/// Normalizes keys. The service reads both spellings, the checker only the documented one.
 fn one_spelling(value: &mut Value) {
     const OTHER: [(&str, &str); 5] = [
         ("parameters_json_schema", "parametersJsonSchema"),

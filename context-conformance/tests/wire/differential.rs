@@ -1,4 +1,5 @@
-//! Ours is never laxer: whatever the checker over the official types refuses, ours refuses too.
+//! Checks that our rules are never laxer: whatever the checker over the official types refuses, our
+//! rules refuse too.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use serde_json::Value;
 use crate::data::recorded;
 use crate::mutate::mutations;
 
-/// Random changes are few in an ordinary run and many where `PROPTEST_CASES` says so.
+/// Returns the number of random changes. It is small in an ordinary run, and large if
+/// `PROPTEST_CASES` says so.
 fn cases() -> usize {
     10 * usize::try_from(Config::default().cases).unwrap()
 }
@@ -19,7 +21,7 @@ fn cases() -> usize {
 #[test]
 fn what_the_official_types_refuse_is_refused() {
     let Some(folder) = folder() else { return };
-    // A body that ours refuses says nothing about what else it would refuse.
+    // A body that our rules refuse already does not show what else they would refuse.
     let recorded: Vec<_> = recorded()
         .into_iter()
         .filter(|each| check_request(each.provider, &each.body).is_empty())

@@ -4,16 +4,16 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
 
-/// One thing done to a body. An [`Index`] picks among what there is.
+/// A change of a body. An [`Index`] picks among the candidates.
 #[derive(Clone, Debug)]
 pub(crate) enum Mutation {
     DeleteKey(Index),
     RenameKey(Index, &'static str),
     AddKey(Index, &'static str, Value),
     Replace(Index, Value),
-    /// Another value of the body in its place.
+    /// Replaces a value by another value of the body.
     Graft(Index, Index),
-    /// Two values of one key change places.
+    /// Swaps two values of one key.
     Swap(Index, Index),
     Retype(Index, &'static str),
     SetRole(Index, &'static str),
@@ -142,7 +142,7 @@ fn blanks() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["", " ", "\n\t", "\u{1c}\u{1f}", "\u{3000}", "\u{200b}"])
 }
 
-/// Messages and items of every provider.
+/// Generates messages and items of every provider.
 fn items() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!({"role": "user", "content": "Hello"}),
@@ -163,11 +163,11 @@ fn items() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// The keys of a body under which the conversation stands.
+/// The keys of a body that hold the conversation.
 const CONVERSATION: [&str; 4] = ["messages", "input", "contents", "system"];
 
 impl Mutation {
-    /// Does it, if the body has something it can be done to.
+    /// Applies the change, if the body has a candidate for it.
     pub(crate) fn apply(&self, body: &mut Value) {
         match self {
             Self::DeleteKey(at) => {
@@ -244,7 +244,7 @@ fn swap(body: &mut Value, at: &Index, other: &Index) {
     *body.pointer_mut(&second).unwrap() = a;
 }
 
-/// Does something to a list at the place of one of its items.
+/// Changes a list at the index of one of its items.
 fn with_item(body: &mut Value, at: &Index, act: impl FnOnce(&mut Vec<Value>, usize)) {
     let full = |value: &Value| value.as_array().is_some_and(|list| !list.is_empty());
     let lists: Vec<(String, usize)> = places(body, full)
@@ -272,7 +272,7 @@ fn entries(body: &Value) -> Vec<(String, String)> {
     places(body, Value::is_object).into_iter().flat_map(keys).collect()
 }
 
-/// Pointers to all values of the conversation for which it holds.
+/// Returns pointers to all values of the conversation that satisfy `holds`.
 fn places(body: &Value, holds: fn(&Value) -> bool) -> Vec<String> {
     let mut all = Vec::new();
     for key in CONVERSATION {

@@ -1,4 +1,4 @@
-//! Recorded requests, which their providers took.
+//! Recorded requests that their providers accepted.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use context_conformance::wire::{Rule, check_request};
 
 use crate::data::recorded;
 
-/// Where the checker is stricter than the service was, by rule, with how many recorded bodies show
-/// it.
+/// The rules in which the checker is stricter than the service, with the number of recorded bodies
+/// that show it.
 const STRICTER: [(&str, Rule, usize, &str); 7] = [
     (
         "anthropic",

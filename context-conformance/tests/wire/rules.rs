@@ -1,4 +1,4 @@
-//! The rules, one by one: a valid body of each provider, and what a single change of it breaks.
+//! The rules one by one: a valid body of each provider, and the rule that a single change breaks.
 
 use context_conformance::wire::{PROVIDERS, Rule, check_request};
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ fn valid_bodies_are_taken() {
     assert_eq!(check_request("elsewhere", &chat())[0].rule, Rule::Provider);
 }
 
-/// Sets the value at a pointer, whose key may be new; an index that is one too far adds an item.
+/// Sets the value at a pointer, whose key may be new. An index equal to the length appends an item.
 fn set(body: &mut Value, pointer: &str, value: Value) {
     let (above, key) = pointer.rsplit_once('/').unwrap();
     match body.pointer_mut(above).unwrap() {

@@ -1,4 +1,4 @@
-//! The program that libFuzzer drives. `cargo xtask fuzz` builds it, with instrumentation, and names
+//! The program that libFuzzer drives. `cargo xtask fuzz` builds it with instrumentation and names
 //! the target in `CONTEXT_FUZZ_TARGET`.
 #![cfg_attr(fuzzing, no_main)]
 
@@ -22,8 +22,8 @@ fn chosen() -> &'static context_fuzz::Target {
     &CHOSEN
 }
 
-/// Without instrumentation it writes the documents that a run begins with: `libfuzzer FOLDER`, a
-/// folder for each target.
+/// Writes the initial documents of a run, when built without instrumentation: `libfuzzer FOLDER`
+/// creates a folder for each target.
 #[cfg(not(fuzzing))]
 fn main() -> std::io::Result<()> {
     let root = std::env::args_os().nth(1).ok_or_else(|| std::io::Error::other("name a folder"))?;

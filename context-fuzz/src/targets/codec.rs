@@ -1,4 +1,4 @@
-//! What providers and clients send: bodies, answers, events, refusals.
+//! Input from providers and clients: bodies, answers, events, refusals.
 
 use context_codec_kit::JsonPatch;
 use context_core::model::ModelCodec;
@@ -10,8 +10,7 @@ use context_runtime::openai::chat::ChatCodec;
 use context_runtime::openai::responses::ResponsesCodec;
 use context_runtime::uimessage::ui::UiMessageCodec;
 
-/// A body, an answer, and the lines of an answer in events, all at once: the bytes are read as each
-/// of them.
+/// Checks a codec with bytes that are read as a body, as an answer, and as the events of an answer.
 fn model(codec: &dyn ModelCodec, bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let mut stream = codec.answer_stream();
@@ -33,8 +32,8 @@ fn model(codec: &dyn ModelCodec, bytes: &[u8]) -> bool {
     taken
 }
 
-/// What is read of a body is the same value when it is written as its source; what can be sent can
-/// be read.
+/// Checks that a lifted body is the same value when it is lowered as its source, and that a lowered
+/// body can be lifted.
 fn body(codec: &dyn MessageCodec, json: &Json) -> bool {
     let Ok(lifted) = codec.lift(json) else { return false };
     let source = codec.lower_source(&lifted.request);
@@ -70,7 +69,7 @@ pub(crate) fn uimessage(bytes: &[u8]) -> bool {
     Json::from_text(text).is_ok_and(|json| body(&UiMessageCodec, &json))
 }
 
-/// A body that came in place of an answer. The first byte says with which status, if with one.
+/// Checks an error body. The first byte determines the status, if any.
 pub(crate) fn refusal(bytes: &[u8]) -> bool {
     let Some((&status, body)) = bytes.split_first() else { return false };
     let body = String::from_utf8_lossy(body);

@@ -1,5 +1,4 @@
-//! Files that are read from a folder: skills, instructions, logs of messages, rounds of
-//! trajectories.
+//! Files in folders: skills, instructions, message logs, rounds of trajectories.
 
 use context_core::Timestamp;
 use context_core::store::{RecordOutcome, RoundCommit, RoundQuery, TrajectoryStore};
@@ -11,7 +10,7 @@ use context_trajectory::messages::{MessageLog, MessageRecord};
 
 use crate::scratch::{in_folder, wait};
 
-/// A skill has a name and a description, and its instructions can be read.
+/// Checks that a skill has a name and a description, and that its instructions can be read.
 pub(crate) fn skill(bytes: &[u8]) -> bool {
     in_folder(|folder| {
         let path = folder.join("SKILL.md");
@@ -32,7 +31,7 @@ pub(crate) fn skill_seeds() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Whatever is in a file, what is shown of it keeps its limit.
+/// Checks that the shown part of any file keeps its limit.
 pub(crate) fn instructions(bytes: &[u8]) -> bool {
     const MOST: usize = 512;
     in_folder(|folder| {
@@ -55,7 +54,7 @@ pub(crate) fn instructions_seeds() -> Vec<Vec<u8>> {
     ])
 }
 
-/// A log that can be opened goes on: what is appended is read behind what was there.
+/// Checks that a log that can be opened can be extended: appended records follow the existing ones.
 pub(crate) fn message_log(bytes: &[u8]) -> bool {
     in_folder(|folder| {
         let path = folder.join("messages.jsonl");
@@ -95,7 +94,8 @@ pub(crate) fn message_log_seeds() -> Vec<Vec<u8>> {
 
 const ROUND_FILE: &str = "ada/s/agent-0.round-0.jsonl";
 
-/// A round that can be read from its file is sound, and the same the second time.
+/// Checks that a round that can be read from its file is sound, and is the same when it is read
+/// again.
 pub(crate) fn trajectory(bytes: &[u8]) -> bool {
     in_folder(|folder| {
         let root = folder.join("rounds");
@@ -138,7 +138,7 @@ pub(crate) fn trajectory_seeds() -> Vec<Vec<u8>> {
     vec![std::fs::read(root.path().join(ROUND_FILE)).expect("a file")]
 }
 
-/// A round as it grows: what changed, and what it was then.
+/// Returns the commits of a round, each with its changes and the round after it.
 pub(crate) fn commits() -> Vec<(Vec<Change>, Round)> {
     let at = Timestamp::from_micros;
     let mut round = Round::new(AgentRef::main("ada", "s").round(0), at(1));

@@ -1,11 +1,11 @@
-//! Messages as another tool writes them.
+//! Messages in the format of another tool.
 
 use context_trajectory::messages::{
     Cleaning, MessageRecord, clean, format_context, import_messages, to_messages,
 };
 
-/// Records are the same when they are written and read again; cleaning what is clean changes
-/// nothing.
+/// Checks that records are the same when they are written and read again, and that cleaning is
+/// idempotent.
 pub(crate) fn peer_messages(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let Ok(imported) = import_messages(text) else { return false };

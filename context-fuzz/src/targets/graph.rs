@@ -11,7 +11,7 @@ use context_trajectory::peer::{Generation, export_round, import_round};
 
 use super::file::commits;
 
-/// A stored round that is sound is the same when it is written and read again.
+/// Checks that a sound stored round is the same when it is written and read again.
 pub(crate) fn round(bytes: &[u8]) -> bool {
     let Ok(record) = serde_json::from_slice::<RoundRecord>(bytes) else { return false };
     let text = serde_json::to_string(&record).expect("what was read can be written");
@@ -30,7 +30,8 @@ pub(crate) fn round_seeds() -> Vec<Vec<u8>> {
     records.map(|record| serde_json::to_vec(&record).expect("a record")).collect()
 }
 
-/// Rounds of a document are sound; written, they are read as the same rounds.
+/// Checks that the rounds of a document are sound, and the same when they are written and read
+/// again.
 pub(crate) fn atif(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let Ok(rounds) = read_atif(text, "ada", "s") else { return false };
@@ -67,8 +68,8 @@ pub(crate) fn atif_seeds() -> Vec<Vec<u8>> {
     vec![include_bytes!("../../seeds/atif.json").to_vec(), ours.into_bytes()]
 }
 
-/// A graph of the peer's and, behind a byte 0, its pointers: what is read of them is a sound round,
-/// and one that can be written for it.
+/// Checks a graph in the peer's format, followed by a byte 0 and its pointers. An imported round is
+/// sound and can be exported in that format.
 pub(crate) fn peer(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let (graph, pointers) =

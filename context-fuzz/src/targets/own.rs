@@ -1,4 +1,4 @@
-//! The library's own forms: packed nodes, messages, fragments, chats as JSON Lines.
+//! The library's own formats: packed nodes, messages, fragments, chats as JSON Lines.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use context_store_kit::pack;
 
 use crate::scratch::wait;
 
-/// Nodes are the same when they are packed again, and a run can be cut before each of them. Bytes
-/// that are a run without checksums are given them, since a mutation hardly ever hits on the right
-/// ones.
+/// Checks that nodes are the same when they are packed again, and that a run can be cut before each
+/// of them. Runs without checksums are upgraded first, since a mutation hardly ever produces the
+/// right checksums.
 pub(crate) fn packed(bytes: &[u8]) -> bool {
     let run = pack::upgrade(bytes).map_or_else(|_| Bytes::copy_from_slice(bytes), Bytes::from);
     let Ok(nodes) = pack::unpack(&run) else {
@@ -57,7 +57,7 @@ pub(crate) fn packed_seeds() -> Vec<Vec<u8>> {
     vec![pack::pack_all(&nodes), bare]
 }
 
-/// A message is the same when it is written and read again; so is its hash.
+/// Checks that a message and its hash are the same when it is written and read again.
 pub(crate) fn message(bytes: &[u8]) -> bool {
     let Ok(message) = serde_json::from_slice::<Message>(bytes) else { return false };
     let text = serde_json::to_string(&message).expect("what was read can be written");
@@ -85,7 +85,8 @@ pub(crate) fn message_seeds() -> Vec<Vec<u8>> {
     vec![one, other.to_vec()]
 }
 
-/// A fragment is the same when it is written and read again, and is rendered in every format.
+/// Checks that a fragment is the same when it is written and read again, and renders in every
+/// format.
 pub(crate) fn fragment(bytes: &[u8]) -> bool {
     let Ok(fragment) = serde_json::from_slice::<Fragment>(bytes) else { return false };
     let text = serde_json::to_string(&fragment).expect("what was read can be written");
@@ -111,7 +112,7 @@ pub(crate) fn fragment_seeds() -> Vec<Vec<u8>> {
     own.into_iter().chain([raw.to_vec(), nested.to_vec()]).collect()
 }
 
-/// What is imported of a file of chats is the same when it is exported and imported again.
+/// Checks that imported chats are the same when they are exported and imported again.
 pub(crate) fn chats(bytes: &[u8]) -> bool {
     let Some((chats, first)) = through(bytes) else { return false };
     let (again, second) = through(&first).expect("what was exported can be imported");
@@ -119,7 +120,7 @@ pub(crate) fn chats(bytes: &[u8]) -> bool {
     !first.is_empty()
 }
 
-/// Into an empty store and out again: how many chats, and the file.
+/// Imports into an empty store and exports again. Returns the number of chats and the file.
 fn through(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let never = CancelSignal::never();
     wait(async {

@@ -1,8 +1,8 @@
-//! What a person types to search, and the texts it is looked for in.
+//! Search queries, and the texts that are searched.
 
 use context_store_kit::search::Terms;
 
-/// The first line is typed, the rest is searched.
+/// Checks a query in the first line, on the text in the rest.
 pub(crate) fn search(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let (typed, text) = text.split_once('\n').unwrap_or((&text, ""));
@@ -22,7 +22,7 @@ pub(crate) fn search(bytes: &[u8]) -> bool {
             !count.is_hit() || !terms.is_empty(),
             "nothing is found where nothing is looked for"
         );
-        // Each phrase, typed again, is itself.
+        // Every phrase has words.
         for phrase in terms.phrases() {
             assert!(!phrase.words.is_empty());
         }

@@ -47,7 +47,7 @@ impl Drop for Server {
     }
 }
 
-/// Head and body of a request that says how long it is.
+/// Reads head and body of a request that has a content length.
 async fn request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     loop {

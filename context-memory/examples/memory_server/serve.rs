@@ -29,7 +29,8 @@ pub(crate) async fn serve(listener: TcpListener, service: Arc<MemoryService>) {
     loop {
         while connections.try_join_next().is_some() {}
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        // A connection that is gone again, or too many open files, which others close.
+        // The connection is gone already, or too many files are open. Files are closed
+        // by other tasks.
         let Ok((stream, _)) = listener.accept().await else {
             tokio::task::yield_now().await;
             continue;

@@ -10,7 +10,7 @@ use context_core::memory::MemoryScope;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Block {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The text of the memory.
     pub text: String,

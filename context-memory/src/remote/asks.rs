@@ -37,7 +37,7 @@ pub struct RemoteMemory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 

@@ -39,7 +39,7 @@ pub(crate) const KEY: &str = "hush-0123456789";
 /// The wire forms, by the names of their codecs.
 pub(crate) const FORMS: [&str; 3] = ["openai", "openai-responses", "anthropic"];
 
-/// A token for every four bytes.
+/// A counter of one token per four bytes.
 #[derive(Debug)]
 struct Quarters;
 

@@ -91,7 +91,7 @@ impl Worker {
 
     pub(crate) fn go(&mut self) -> io::Result<()> {
         match self.0.stdin.take() {
-            // A child that is gone already says so by what it has not written.
+            // A child that has exited already is noticed by its missing output.
             Some(mut stdin) => stdin.write_all(b"go\n").or(Ok(())),
             None => Ok(()),
         }

@@ -13,7 +13,7 @@ use context_runtime::{
     store::{MemoriesForgotten, MemoryForget},
 };
 
-/// What is wrong with a memory.
+/// The fault of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     Down,

@@ -13,7 +13,7 @@ use crate::script::Script;
 
 /// How many conversations are recorded by processes that are killed.
 const CONVERSATIONS: usize = 3;
-/// The longest idle loop between an acknowledgement and the kill.
+/// The maximum number of iterations between an acknowledgement and the kill.
 const SPINS: usize = 60_000;
 
 pub(crate) async fn a_process_that_is_killed_loses_no_step(all: Arc<Vec<Script>>) {

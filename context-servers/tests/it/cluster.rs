@@ -1,4 +1,4 @@
-//! Redis Cluster.
+//! Tests of Redis Cluster.
 
 use context_servers::RedisCluster;
 use redis::Commands;
@@ -15,7 +15,7 @@ fn a_cluster_takes_writes_on_all_slots() {
     let urls = cluster.urls();
     assert_eq!(urls.split(',').count(), 3);
     let mut connection = ClusterClient::new(urls.split(',')).unwrap().get_connection().unwrap();
-    // So many keys leave no node out.
+    // 300 keys reach every node.
     for n in 0..300 {
         let _: () = connection.set(format!("key-{n}"), n).unwrap();
     }

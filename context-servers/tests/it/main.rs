@@ -1,4 +1,5 @@
-//! Servers start, are killed, come back with what was committed, and leave nothing behind.
+//! Checks that servers start, are killed, come back with their committed data, and leave nothing
+//! behind.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -13,7 +14,7 @@ mod redis_server;
 
 use context_servers::{Postgres, Redis, ServerError};
 
-/// Whether a program is installed. Where servers are promised, nothing is skipped.
+/// Whether a program is installed. Panics if it is missing where servers are promised.
 fn there<T>(found: Result<T, ServerError>) -> bool {
     if let Err(missing) = &found {
         let required =
@@ -32,7 +33,7 @@ fn has_redis() -> bool {
     there(Redis::program())
 }
 
-/// Whether a process is there.
+/// Whether a process exists.
 fn exists(id: u32) -> bool {
     std::process::Command::new("sh")
         .args(["-c", &format!("kill -s 0 {id} 2>&-")])

@@ -1,7 +1,8 @@
-//! A server ends with the process that holds it, however that goes.
+//! Checks that a server ends with its owning process, in whatever way that process ends.
 //!
-//! The test program runs itself: the child starts servers, says where they are, and waits to be
-//! killed. Keepers write to the child's standard error, so its end is the end of the last of them.
+//! The test program runs itself: the child starts servers, prints their processes and folders, and
+//! waits to be killed. Keepers inherit the child's standard error, so end of file on it means that
+//! the last of them has exited.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::{exists, has_postgres, has_redis};
 
 const CHILD: &str = "CONTEXT_SERVERS_TEST_CHILD";
 
-/// What the child does; nothing when it is run as a test.
+/// Runs as the child process. Does nothing as a test.
 #[test]
 fn a_child_that_waits_to_be_killed() {
     if env::var_os(CHILD).is_none() {
@@ -22,7 +23,7 @@ fn a_child_that_waits_to_be_killed() {
     }
     let report =
         |folder: &Path, id: Option<u32>| println!("server {} {}", id.unwrap(), folder.display());
-    // In a thread that ends: its end is not the end of the process.
+    // The thread ends here, which must not end the server.
     let postgres = has_postgres().then(|| {
         thread::spawn(|| Postgres::start(PostgresOptions::new()).unwrap()).join().unwrap()
     });
@@ -35,7 +36,7 @@ fn a_child_that_waits_to_be_killed() {
     }
     println!("ready");
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
-    // Nothing is dropped.
+    // `exit` drops nothing.
     std::process::exit(0);
 }
 
@@ -74,7 +75,7 @@ fn check(end: &str) {
     }
 }
 
-/// Whether a process runs; the system may take its time to forget one that ended.
+/// Whether a process runs. The operating system may keep an exited process for a while.
 fn runs(id: u32) -> bool {
     let state = Command::new("sh")
         .args(["-c", &format!("grep -s '^State:' /proc/{id}/status")])

@@ -1,4 +1,4 @@
-//! PostgreSQL.
+//! Tests of PostgreSQL.
 
 use context_servers::{Postgres, PostgresOptions};
 use tokio_postgres::{Client, NoTls};
@@ -118,7 +118,7 @@ async fn the_socket_leads_to_the_same_server() {
     let server = start(false);
     let socket = server.socket_url("postgres");
     client(&server.url("postgres")).await.batch_execute("CREATE TABLE mine (n INT)").await.unwrap();
-    // The driver of this test reads no `host` behind a question mark.
+    // The driver of this test does not support `host` in the query of a URL.
     let (_, folder) = socket.split_once("?host=").unwrap();
     let port = server.address().port();
     let config =

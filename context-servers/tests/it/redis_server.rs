@@ -1,4 +1,4 @@
-//! Redis.
+//! Tests of Redis.
 
 use context_servers::{Fsync, Redis, RedisOptions};
 use redis::{Commands, Connection};

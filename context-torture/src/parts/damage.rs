@@ -1,5 +1,5 @@
-//! Copies of a sound store, and of its export, are damaged: every look says what it said before, or
-//! fails and says so.
+//! Damages copies of a sound store, and of its export. Every read command must print the same
+//! output as before, or fail with an error.
 
 use std::fs;
 use std::ops::Range;
@@ -15,13 +15,14 @@ use crate::settings::Settings;
 use crate::tally::Tally;
 use crate::worker;
 
-/// One look in so many damaged files is a process of its own.
+/// One in this many damaged files is read by one child process.
 const PROCESSES: u64 = 50;
-/// All looks are taken of one in so many; of the others those that read all content.
+/// One in this many stores is read by all commands. The others are read by those that read all
+/// content.
 const THOROUGH: u64 = 10;
-/// How many looks read all content.
+/// The number of commands that read all content.
 const READERS: usize = 8;
-/// One check in so many damages an export in place of a store, and another one files of rounds.
+/// One check in this many damages an export instead of a store, and another one files of rounds.
 const EXPORTS: u64 = 10;
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -67,7 +68,7 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// Removes a database and what stands beside it.
+/// Removes a database and the files next to it.
 fn clear(path: &Path) -> std::io::Result<()> {
     for end in ["", "-wal", "-shm", "-journal"] {
         match fs::remove_file(format!("{}{end}", path.display())) {
@@ -78,7 +79,7 @@ fn clear(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes looks at a damaged store.
+/// Runs read commands on a damaged store.
 fn check(
     path: &Path,
     sound: &[(Vec<String>, Ran)],
@@ -124,7 +125,8 @@ fn first_difference(before: &[u8], after: &[u8]) -> String {
     format!(" at byte {at}: {:?} became {:?}", cut(before), cut(after))
 }
 
-/// A damaged export is read into a new store, which is sound whatever came of it.
+/// Imports a damaged export into a new store, which must be sound whether or not the import
+/// succeeds.
 fn export(folder: &Path, scene: &Scene, random: &mut Random) -> Result<(), String> {
     let mut lines = scene.lines.clone();
     let how = text(&mut lines, random);
@@ -135,8 +137,8 @@ fn export(folder: &Path, scene: &Scene, random: &mut Random) -> Result<(), Strin
         .map_err(|why| format!("export, {how}: {why}"))
 }
 
-/// Files of rounds, one of which is damaged, are read into a new store, which is sound whatever
-/// came of it.
+/// Imports files of rounds, one of which is damaged, into a new store, which must be sound whether
+/// or not the import succeeds.
 fn rounds(folder: &Path, runs: &Path, random: &mut Random) -> Result<(), String> {
     let (copy, store) = (folder.join("damaged-runs"), folder.join("imported.db"));
     let how = damaged_copy(runs, &copy, random).and_then(|how| clear(&store).map(|()| how));
@@ -145,7 +147,7 @@ fn rounds(folder: &Path, runs: &Path, random: &mut Random) -> Result<(), String>
         .map_err(|why| format!("rounds, {how}: {why}"))
 }
 
-/// A copy of a folder in which one file is damaged; says which and how.
+/// Copies a folder and damages one file. Returns a description of the damage.
 fn damaged_copy(from: &Path, to: &Path, random: &mut Random) -> std::io::Result<String> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -168,7 +170,7 @@ fn damaged_copy(from: &Path, to: &Path, random: &mut Random) -> std::io::Result<
     Ok(format!("{}: {how}", name.display()))
 }
 
-/// Reads something into a new store, which is sound whatever came of it.
+/// Imports into a new store, which must be sound whether or not the import succeeds.
 fn taken(store: &Path, args: &[&str]) -> Result<(), String> {
     let ran = inside(on(store, args));
     ran.sound()?;

@@ -1,5 +1,5 @@
-//! A disk that is full: what was acknowledged is there, errors are errors, and the store is sound
-//! when there is space.
+//! A full disk: acknowledged writes are there, failed commands report errors, and the store is
+//! sound once there is space again.
 
 use std::fs;
 use std::path::Path;
@@ -12,17 +12,17 @@ use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
-/// How large the filesystem is, in MiB.
+/// The size of the filesystem, in MiB.
 const SIZE: u32 = 4;
-/// What is given back, in bytes.
+/// The space that is freed, in bytes.
 const BALLAST: usize = 1 << 20;
 
-/// A filesystem of its own. It is taken away at the end.
+/// A separate filesystem, which is unmounted on drop.
 struct Small<'a>(&'a Path);
 
 impl Drop for Small<'_> {
     fn drop(&mut self) {
-        // What cannot be taken away is said by the folder that stays.
+        // If unmounting fails, the remaining folder shows it.
         let _ = Command::new("umount").arg("-l").arg(self.0).stderr(Stdio::null()).status();
     }
 }

@@ -1,5 +1,4 @@
-//! Files that are not ours: every command there is leaves each byte as it was, makes no file and
-//! fails.
+//! Files of other programs: every command leaves them unchanged, creates no file and fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +13,7 @@ use crate::settings::Settings;
 use crate::table::{COMMANDS, Use, filled};
 use crate::tally::Tally;
 
-/// A few commands of each use, where there are seconds.
+/// A few commands of each kind, for a run of seconds.
 const FEW: [&str; 6] = ["chats", "verify", "vacuum", "export", "memory add", "import"];
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -25,7 +24,7 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     let few = settings.checks([1, 2, 2]) == 1;
     for (name, make) in FILES {
         for (command, usage, line) in COMMANDS {
-            // What makes a store may do so where there is none.
+            // A command that creates a store may do so where there is no file.
             if few && !FEW.contains(command) || name == "no file" && *usage == Use::Makes {
                 continue;
             }
@@ -58,11 +57,11 @@ fn judged(
             after.keys().filter(|name| before.get(*name) != after.get(*name)).collect();
         return Err(format!("changed or made {names:?}"));
     }
-    // What opens no store has nothing to refuse.
+    // A command that opens no store has nothing to refuse.
     if ran.succeeded && usage != Use::None { Err("exit 0".to_owned()) } else { Ok(()) }
 }
 
-/// What is in a folder.
+/// Returns the contents of a folder.
 fn bytes(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     let entries = fs::read_dir(folder)?;
     entries
@@ -80,7 +79,7 @@ fn bytes(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
 
 type Make = fn(&Path, &Scene) -> Result<()>;
 
-/// Files of others.
+/// Files of other programs.
 const FILES: [(&str, Make); 9] = [
     ("no file", |_, _| Ok(())),
     ("an empty file", |path, _| Ok(fs::write(path, b"")?)),

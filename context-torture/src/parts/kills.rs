@@ -1,5 +1,5 @@
-//! Writers are killed at any moment: the store is sound, what was acknowledged is there, and the
-//! next writer can write.
+//! Writers that are killed at any moment: the store is sound, acknowledged writes are there, and
+//! the next writer can write.
 
 use std::fs;
 use std::process::Stdio;
@@ -15,9 +15,9 @@ use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::tally::Tally;
 
-/// How long a writer lives at most, in microseconds: about twice what an import takes.
+/// The maximum lifetime of a writer in microseconds: about twice the duration of an import.
 const LONGEST: usize = 400_000;
-/// After how many kills the store is verified.
+/// The number of kills after which the store is verified.
 const VERIFIED: u64 = 5;
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -39,7 +39,7 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         thread::sleep(Duration::from_micros(random.below(LONGEST) as u64));
         let ended = child.try_wait()?;
-        // One that is done cannot be killed.
+        // A process that has exited cannot be killed.
         let _ = child.kill();
         let said = child.wait_with_output()?.stderr;
         let done = ended.is_some_and(|status| status.success());
@@ -68,7 +68,7 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Whether all these chats are there.
+/// Checks that all these chats are there.
 fn kept(scene: &Scene, chats: &[String]) -> Result<(), String> {
     let ran = inside(on(&scene.store, &["chats", "--json", "-n", "100000"]));
     ran.sound()?;

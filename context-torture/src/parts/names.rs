@@ -1,5 +1,5 @@
-//! Hostile names through every command: no line is forged, no sequence reaches a terminal, no
-//! secret place is written.
+//! Hostile names through every command: no forged lines, no control sequences on a terminal, no
+//! writes outside the folder.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::table::{COMMANDS, filled};
 use crate::tally::Tally;
 
-/// Names that lie. The first has some of everything.
+/// Hostile names. The first one combines all kinds.
 const NAMES: [&str; 19] = [
     "a\nerror: all is lost \u{1b}[31m\u{9b}2J\u{202e}x\u{2066}y",
     "a\nerror: all is lost",
@@ -34,9 +34,9 @@ const NAMES: [&str; 19] = [
     "'; DROP TABLE chats; --",
 ];
 
-/// The chat of the table's lines.
+/// The chat in the lines of the table.
 const CHAT: &str = "notes";
-/// Other names of a chat, a user or a memory in the table's lines.
+/// Other names of chats, users or memories in the lines of the table.
 const NAMED: [&str; 14] = [
     "main", "trunk", "other", "here", "m1", "m2", "tickets", "words", "answer", "3f2a91c0", "runs",
     "local", "user", "copy",
@@ -62,7 +62,7 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
             let ran = inside(on(&scene.store, &args));
             tally.count(format_args!("{args:?}"), judged(&ran, name, false));
         }
-        // The chat has the name, and then all that is in a chat that is there.
+        // First the chat has the name. Then the contents of an existing chat have it.
         for (command, _, line) in COMMANDS {
             for is_chat in [true, false] {
                 let named = |(at, word): (usize, String)| match word.as_str() {
@@ -90,11 +90,12 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Commands whose output is content: byte for byte what was put in, where it is no terminal.
+/// Commands that print content unchanged, byte for byte, if standard output is not a terminal.
 const CONTENT: [&str; 5] = ["export", "render", "prepare", "spill read", "trajectory export"];
 
-/// Errors and notes are for people wherever they go. JSON and other content that goes to a program
-/// may hold any letter; control characters below U+0020 are escaped there too, as JSON wants it.
+/// Checks the output of a command. Errors and notes are for people, wherever they go. JSON and
+/// other content for programs may contain any character. Control characters below U+0020 are
+/// escaped there too, as JSON requires.
 fn judged(ran: &Ran, name: &str, is_content: bool) -> Result<(), String> {
     ran.sound()?;
     let out = String::from_utf8_lossy(&ran.out);

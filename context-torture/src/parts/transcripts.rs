@@ -1,5 +1,5 @@
-//! Damaged transcripts are imported: whatever is taken of them, the store stays sound. What has no
-//! end is refused.
+//! Imports of damaged transcripts: the store stays sound, whatever is imported. Endless input is
+//! refused.
 
 use std::fs;
 use std::io::Write;
@@ -17,12 +17,12 @@ use crate::settings::Settings;
 use crate::tally::Tally;
 use crate::worker;
 
-/// The forms that a chat is written in, and read from again.
+/// The formats in which a chat is exported and imported again.
 const FORMS: [&str; 6] =
     ["source", "openai", "openai-responses", "anthropic", "gemini", "uimessage"];
-/// How many imports go into one store.
+/// The number of imports into one store.
 const TOGETHER: u64 = 16;
-/// How much of a line without end is written at most, in bytes.
+/// The maximum length of the endless line, in bytes.
 const ENDLESS: usize = 512 << 20;
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -40,7 +40,7 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Writes a line that does not end to the command, until it wants no more.
+/// Writes an endless line to the command until it stops reading.
 fn endless(store: &std::path::Path) -> Result<(), String> {
     let mut command = process(&on(store, &["import", "-"])).map_err(|error| error.to_string())?;
     let (reader, mut writer) = std::io::pipe().map_err(|error| error.to_string())?;
@@ -96,7 +96,7 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
         if verified.succeeded {
             return Ok(());
         }
-        // The next begins with another store.
+        // The next check begins with a new store.
         let _ = fs::remove_file(&store);
         Err(format!("{how:?}: an unsound store: {}", String::from_utf8_lossy(&verified.out)))
     })?)

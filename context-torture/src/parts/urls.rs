@@ -1,4 +1,4 @@
-//! Wrong URLs of stores: an error that says what is wrong, without the secret in them, and no file.
+//! Wrong URLs of stores: a clear error without the secrets of the URL, and no file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::tally::Tally;
 
 const SECRET: &str = "hunter2secret";
 
-/// URLs that no store is at. `PASSWORD` stands for the secret.
+/// URLs without a store. `PASSWORD` stands for the secret.
 const WRONG: [&str; 26] = [
     "",
     "x",
@@ -50,7 +50,7 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     for url in WRONG {
         let url = url.replace("PASSWORD", SECRET);
         if url.contains('\0') {
-            // No process can be told so.
+            // No argument of a process can contain NUL.
             continue;
         }
         for command in commands {

@@ -1,4 +1,4 @@
-//! Bodies of damaged histories and media, and what another checker says of them.
+//! Request bodies of damaged histories and media, checked by a second checker.
 
 use std::env;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::tally::Tally;
 const BODIES: &str = "CONTEXT_TORTURE_BODIES";
 /// A Python with the packages of the providers.
 const PYTHON: &str = "CONTEXT_PYTHON";
-/// Where data from outside the repository are.
+/// The folder of data from outside the repository.
 const DATA: &str = "CONTEXT_TEST_DATA";
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -56,7 +56,7 @@ fn data() -> PathBuf {
     env::var_os(DATA).map_or_else(beside, PathBuf::from)
 }
 
-/// What the other checker says.
+/// Runs the second checker and counts its results.
 fn second_opinion(tally: &mut Tally, command: &mut Command) -> Result<()> {
     let output = command.stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "the checker did not end well: {}", output.status);

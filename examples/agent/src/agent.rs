@@ -1,4 +1,4 @@
-//! The loop that every agent has: ask the model, run the tools it calls, until it answers.
+//! The agent loop: ask the model and run the tools that it calls, until it answers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use context_runtime::{
 
 use crate::{simulated, tools};
 
-/// An agent: a runtime, a provider to ask, and how that is spoken to.
+/// An agent: a runtime, a provider, and the codec for its wire form.
 pub struct Agent {
     /// Prepares every call.
     pub runtime: DefaultContextRuntime,
@@ -21,13 +21,14 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent that asks the simulated provider. The client of a real one goes in its place.
+    /// Creates an agent that asks the simulated provider. In a real program, the client of a
+    /// provider takes its place.
     pub fn new(runtime: DefaultContextRuntime) -> Result<Self> {
         let codec = provider("anthropic")?;
         Ok(Self { runtime, client: simulated::client(codec.clone()), codec })
     }
 
-    /// Answers a question of the user in a chat, and records how it came to the answer.
+    /// Answers a question of the user in a chat, and records the steps to the answer.
     pub async fn answer(
         &self,
         chat: &mut ContextEngine,
@@ -38,14 +39,14 @@ impl Agent {
         chat.set([user(question)]);
         round.ask(question).await?;
         loop {
-            // One call of the model: tried again in another form until it is answered, and a
+            // One call of the model. It is retried in another form until it is answered, for a
             // bounded number of times.
             let turn = chat.resolve().await?;
             let input = turn.prepare().tools(tools::offered()).max_output_tokens(1_000);
             let mut call = ModelCall::new(&self.runtime, self.codec.clone(), input);
             while let Some(request) = call.next(&turn).await? {
                 let reply = self.client.send(request.body().as_str());
-                // an overflow, a busy provider: decided here
+                // decides what to do about an overflow or a busy provider
                 call.received(reply.status, &reply.to_text());
             }
             for attempt in call.attempts() {
@@ -56,13 +57,13 @@ impl Agent {
                 ));
             }
 
-            // The answer joins the chat. What was cut on the way stays cut, and nothing of it is
-            // lost.
+            // The answer is appended to the chat. Content that was cut to fit the window stays cut
+            // for the model, but nothing is lost in the store.
             let answer = &chat.accept(&turn, &call).await?.message;
             round.record(answer).await?;
 
-            // The tools run. What is too large goes to the store, and its beginning and end stand
-            // in its place.
+            // The tools run. A result that is too large goes to the store, and a preview with its
+            // beginning and end replaces it.
             let mut results = Vec::new();
             for call in answer.tool_calls() {
                 say(&format!("  the model calls {} {}", call.name, call.input.as_written()));
@@ -70,7 +71,7 @@ impl Agent {
             }
             if results.is_empty() {
                 chat.save().await?; // one commit, or nothing
-                // the memory hears what was said
+                // the memory captures the turn
                 self.runtime.capture_turn(chat.resolve().await?.capture()).await?;
                 round.finish().await?;
                 return Ok(answer.plain_text().into_owned());

@@ -1,9 +1,9 @@
-//! A small agent, whole: it keeps its chats in a store, calls tools, survives a window that is too
-//! small, goes back and answers otherwise, remembers in a later chat, and leaves a page that shows
-//! what it did.
+//! A small but complete agent: it stores its chats, calls tools, survives a window that is too
+//! small, goes back and answers differently, remembers in a later chat, and writes a page that
+//! shows its steps.
 //!
-//! Read [`tour`] from top to bottom: each block brings one thing. [`agent`] is the loop that every
-//! agent has, [`tools`] are this agent's own, [`simulated`] stands where a provider would be.
+//! Read [`tour`] from top to bottom: each block introduces one feature. [`agent`] is the agent
+//! loop, [`tools`] are the tools of this agent, [`simulated`] takes the place of a provider.
 
 pub mod agent;
 pub mod simulated;
@@ -23,14 +23,14 @@ use context_runtime::{
 
 use crate::agent::Agent;
 
-/// The model. The runtime knows its window, its prices and how it counts.
+/// The model. The runtime knows its window, its prices and its tokenizer.
 pub const MODEL: &str = "claude-sonnet-4-5";
-/// Whose chats and memories they are.
+/// The owner of the chats and memories.
 pub const USER: &str = "ada-of-the-tour";
 
-/// Has the agent do its day's work in a store, writes a page of it, and says what happens.
+/// Runs the agent on a store, writes a page about it, and reports each step.
 pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str)) -> Result<()> {
-    // Each run begins anew: what an earlier one left is erased, and read back.
+    // Each run starts fresh: the data of an earlier run is erased, and the erasure is checked.
     if let Some(maintenance) = store.maintenance() {
         let erased = maintenance.erase_user(&USER.into(), &CancelSignal::never()).await?;
         if erased.remaining > 0 {
@@ -42,7 +42,7 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
         }
     }
 
-    // A chat: fragments become its prompt, messages its history. Nothing is written yet.
+    // A chat: its fragments become the prompt, its messages the history. Nothing is written yet.
     let mut chat = ContextEngine::builder(store.clone()).user(USER).chat("lisbon").open().await?;
     chat.set([
         role("You plan trips. Look things up before you answer."),
@@ -50,10 +50,11 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
     ]);
     say(&format!("the prompt:\n{}\n", chat.resolve().await?.system_prompt));
 
-    // A runtime: what every call of the model goes through. One serves all users and chats.
+    // A runtime, which every call of the model goes through. One runtime serves all users and
+    // chats.
     let runtime = DefaultContextRuntime::builder()
         .model(MODEL)
-        // gentle to harsh, when the window fills up
+        // from gentle to harsh, applied as the window fills up
         .compaction([microcompact(), snip(), truncate_head()])
         .spill(store.clone()) // outputs that are too large are kept here
         .memory(episodic(&store)?) // what was said comes back in later chats

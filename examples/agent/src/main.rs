@@ -1,11 +1,11 @@
-//! Runs the tour and prints what happens. Offline; the provider is a simulator.
+//! Runs the tour and prints its steps. Works offline, since the provider is a simulator.
 //!
 //! ```text
 //! cargo run                                                     # SQLite, in agent.db
 //! cargo run --features postgres -- postgres://localhost/agents  # the same on PostgreSQL
 //! ```
 //!
-//! The store is named by the first argument, else by `CONTEXT_STORE`, else it is `sqlite:agent.db`.
+//! The first argument names the store, else `CONTEXT_STORE` does, else it is `sqlite:agent.db`.
 
 use std::env;
 use std::path::Path;
@@ -16,7 +16,7 @@ async fn main() -> context_runtime::Result<()> {
     let store = context_runtime::open(named.as_deref().unwrap_or("sqlite:agent.db")).await?;
     let toured =
         agent::tour(store.clone(), Path::new("agent.html"), |line| println!("{line}")).await;
-    // Else the log of a file may stay beside it.
+    // Without closing, the log of a SQLite file may stay next to it.
     let closed = store.close().await;
     toured.and(closed)
 }

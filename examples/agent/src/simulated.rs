@@ -1,6 +1,6 @@
-//! The provider, within the process: it checks every request against the published rules, counts
-//! its tokens, refuses with the real words, and has a model that says what is written here. A
-//! program has its HTTP client in the place of it, or `model_http::HttpModel`.
+//! An in-process provider: it checks every request against the published rules, counts its tokens,
+//! refuses with real error texts, and has a model whose answers are written here. A real program
+//! uses its HTTP client instead, or `model_http::HttpModel`.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use context_runtime::tokens::ModelCounter;
 use context_runtime::{Message, READ_SPILLED};
 use serde_json::json;
 
-/// A provider whose window is far smaller than the runtime believes: a proxy, a trial account, a
-/// table that is out of date.
+/// Creates a provider whose window is far smaller than the runtime believes, as behind a proxy,
+/// with a trial account, or with an outdated table of models.
 pub fn client(codec: Arc<dyn ModelCodec>) -> Simulator {
     Simulator::new(codec, Arc::new(ModelCounter::for_model(crate::MODEL)))
         .window(5_000)
         .behaviour(says)
 }
 
-/// What the model says to a request: it goes by what was asked and by what it called last.
+/// Returns the answer of the model to a request, based on the questions and on the last call.
 fn says(request: &ModelRequest) -> Vec<Say> {
     let said: String = request.messages.iter().map(|message| message.plain_text() + "\n").collect();
     let calls = request.messages.iter().flat_map(|message| message.tool_calls());
@@ -54,7 +54,7 @@ fn says(request: &ModelRequest) -> Vec<Say> {
     }
 }
 
-/// What tools answered in a message.
+/// Returns the output of the tools in a message.
 fn results(message: &Message) -> String {
     let outputs = message.tool_results().flat_map(|result| result.output.clone());
     Message::from(outputs.collect::<Vec<_>>()).plain_text().into_owned()

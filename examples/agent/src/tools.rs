@@ -1,4 +1,4 @@
-//! This agent's tools: two that look into a folder of notes, and one that prints far too much.
+//! The tools of this agent: two that read a folder of notes, and one with far too much output.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,11 +8,10 @@ use context_runtime::{FunctionTool, ToolCall, ToolResult, spilled_output_tool};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Where the notes are.
+/// The folder of the notes.
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/notes");
 
-/// What the model may call. With the last one it reads back what was too long to show, a part at a
-/// time.
+/// Returns the tools that the model may call. The last one reads spilled output, a part at a time.
 pub fn offered() -> [FunctionTool; 4] {
     let named =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
@@ -35,7 +34,7 @@ struct Days {
     days: usize,
 }
 
-/// Runs a tool. What goes wrong is a result too: the model reads it and does better.
+/// Runs a tool. An error is a result too, which the model reads and can correct.
 pub fn run(call: &ToolCall) -> ToolResult {
     let answered = match &*call.name {
         "read_note" => call.input.parse().map_err(|error| error.to_string()).and_then(note),
@@ -52,7 +51,7 @@ pub fn run(call: &ToolCall) -> ToolResult {
 }
 
 fn note(Named { name }: Named) -> Result<String, String> {
-    // The model chooses the name: nothing outside the folder.
+    // The model chooses the name, so it must not lead outside the folder.
     let known = ["budget.md", "trip.md"];
     if !known.contains(&&*name) {
         return Err(format!("there is no note {name}; there are {}", known.join(" and ")));

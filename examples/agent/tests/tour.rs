@@ -1,4 +1,4 @@
-//! What a person sees of the tour: the same words on every store, and a page.
+//! Checks the output of the tour, which is the same on every store, and its page.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use context_runtime::Store;
 
 type Tested = Result<(), Box<dyn Error>>;
 
-/// Takes the tour twice in one store: the second time must not remember the first.
+/// Runs the tour twice on one store. The second run must not remember the first.
 async fn told(store: Arc<dyn Store>) -> Tested {
     let folder = tempfile::tempdir()?;
     let page = folder.path().join("agent.html");
@@ -35,7 +35,7 @@ async fn on_sqlite() -> Tested {
     told(context_runtime::open(&url).await?).await
 }
 
-/// In a schema of its own, which goes with the server that tests are given.
+/// Uses its own schema, which is removed with the test server.
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn on_postgres() -> Tested {

@@ -1,24 +1,25 @@
-//! A provider of memories of your own: what was said, word for word, kept in any store, on
+//! A custom memory provider: it remembers messages verbatim in any store, and depends on
 //! `context-core` alone.
 //!
-//! Copy this package and change what is worth keeping. [`MemoryProvider`] asks for three calls:
-//! recall before a turn, capture behind it, and forget. A store's [`MemoryRecordStore`] does the
-//! rest: it keeps records apart by scope, finds them by words, writes each once, and keeps
-//! forgotten what was forgotten. `tests/conformance.rs` proves the whole.
+//! Copy this package and change what it remembers. [`MemoryProvider`] requires three calls: recall
+//! before a turn, capture after it, and forget. The [`MemoryRecordStore`] of a store does the rest:
+//! it isolates records by scope, finds them by words, writes each once, and keeps forgotten records
+//! forgotten. `tests/conformance.rs` tests the provider.
 //!
-//! Four decisions are a provider's own, and each is a function here:
+//! A provider makes four decisions, and each is a function here:
 //!
-//! * [`filed`]: under which part of a turn's scope a memory stands, and so from where it comes
-//!   back. Here: from all sessions in the same project with the same agent.
-//! * [`words`]: by which words it is found. Both sides of a comparison have to be cut the same way.
-//! * [`id`]: the name of a memory. It depends on the message alone, so a message that is told twice
-//!   counts once.
-//! * [`Verbatim::recall`]: what is worth telling, the best first, within the budget.
+//! * [`filed`]: the part of a turn's scope that a memory belongs to, which determines where it is
+//!   recalled. Here: in all sessions of the same project with the same agent.
+//! * [`words`]: the words by which a memory is found. Queries and memories must be split in the
+//!   same way.
+//! * [`id`]: the id of a memory. It depends on the message alone, so a message that is captured
+//!   twice counts once.
+//! * [`Verbatim::recall`]: the memories to return, best first, within the budget.
 //!
-//! To use it, hand it to the runtime:
-//! `DefaultContextRuntime::builder().memory(Verbatim::new(store)?)`; `tests/runtime.rs` does. What
-//! it captures is written when the call returns; `context_memory::Queued` around it lets no turn
-//! wait for that.
+//! To use the provider, pass it to the runtime:
+//! `DefaultContextRuntime::builder().memory(Verbatim::new(store)?)`, as in `tests/runtime.rs`.
+//! Captures are written before the call returns. Wrap the provider in `context_memory::Queued` if
+//! turns must not wait for that.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -38,23 +39,24 @@ use context_core::{
 };
 use context_store_kit::search;
 
-/// The kind of its records, so that others may keep theirs in the same store.
+/// The kind of these records, so that other providers may share the store.
 const KIND: &str = "verbatim";
-/// The most memories of a recall.
+/// The maximum number of memories per recall.
 const MOST: usize = 8;
-/// The most bytes of a message that are kept.
+/// The maximum number of bytes of a message to remember.
 const LONGEST: usize = 16 << 10;
-/// How many bytes of text a token is, for budgets: on the safe side for most languages.
+/// The number of bytes per token, for budgets. A safe value for most languages.
 const BYTES_OF_TOKEN: u64 = 3;
 
-/// Remembers what was said, word for word.
+/// A memory provider that remembers messages verbatim.
 #[derive(Debug)]
 pub struct Verbatim {
     store: Arc<dyn Store>,
 }
 
 impl Verbatim {
-    /// Over a store. [`Unsupported`](ErrorKind::Unsupported) if that keeps no memories.
+    /// Creates a provider on a store. Returns [`Unsupported`](ErrorKind::Unsupported) if the store
+    /// has no memories.
     pub fn new(store: Arc<dyn Store>) -> Result<Self> {
         let verbatim = Self { store };
         verbatim.records("open")?;
@@ -67,27 +69,27 @@ impl Verbatim {
     }
 }
 
-/// Under which part of a scope memories are filed: all but the session.
+/// Returns the part of a scope that memories belong to: everything but the session.
 fn filed(scope: &MemoryScope) -> MemoryScope {
     let mut filed = scope.clone();
     filed.session = None;
     filed
 }
 
-/// The words of a text, as search cuts and folds them, each once.
+/// Returns the distinct words of a text, split and folded as in search.
 fn words(text: &str, most: usize) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let words = search::words(text).map(|word| word.folded).filter(|word| word.len() <= 64);
     words.filter(|word| seen.insert(word.clone())).take(most).collect()
 }
 
-/// The name of what a message of a session says: the same each time it is told.
+/// Returns the id of a message in a session. It is the same on each capture.
 fn id(session: &SessionId, said: &CapturedMessage) -> MemoryId {
     MemoryId::derived(KIND, &[session.as_str(), said.id.as_str()])
 }
 
-/// What is kept of a message; nothing if it is no talk, or was only shown because it was
-/// remembered.
+/// Returns the record of a message. Returns `None` for messages that are not part of the
+/// conversation, or that only show recalled memories.
 fn record(turn: &CapturedTurn, session: &SessionId, said: &CapturedMessage) -> Option<MemoryWrite> {
     let message = &said.message;
     if message.is_synthetic() || !matches!(message.role, Role::User | Role::Assistant) {
@@ -111,7 +113,7 @@ impl MemoryProvider for Verbatim {
         query.scope.check("recall")?;
         cancel.check("recall")?;
         let asked = words(&query.text, limits::MAX_MEMORY_TERMS);
-        // All scopes that are visible, each exactly: a store widens nothing.
+        // All visible scopes are listed exactly, since a store does not widen a scope.
         let mut find = MemoryFind::new(query.scope.visible(), asked, MOST);
         find.kinds = vec![KIND.to_owned()];
         if find.words.is_empty() {
@@ -144,8 +146,8 @@ impl MemoryProvider for Verbatim {
         self.check(turn)?;
         cancel.check("capture")?;
         let session = turn.scope.session.as_ref().ok_or_else(|| {
-            // Refused, and not filed under something wider: a message has its name within its
-            // session.
+            // The turn is refused instead of captured in a wider scope: a message id is unique only
+            // within its session.
             Error::new(ErrorKind::Unsupported, "capture", "the scope of the turn names no session")
         })?;
         let mut seen = BTreeSet::new();
@@ -153,8 +155,8 @@ impl MemoryProvider for Verbatim {
         let writes: Vec<MemoryWrite> =
             once.filter_map(|said| record(turn, session, said)).collect();
         for batch in writes.chunks(100) {
-            // What is there stays as it is, and what was forgotten stays so: `MemoryWrite::new`
-            // says so.
+            // Existing records stay unchanged, and forgotten ones stay forgotten: this is the
+            // default of `MemoryWrite::new`.
             let MemoryOutcome::Applied(_) = self.records("capture")?.write_memories(batch).await?
             else {
                 return Err(Error::new(

@@ -1,4 +1,4 @@
-//! Proves the provider, over the reference store.
+//! Contract tests of the provider, on the in-memory store.
 
 use std::sync::Arc;
 

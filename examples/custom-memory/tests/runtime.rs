@@ -1,4 +1,4 @@
-//! The provider in the runtime: what was said in one session comes back in another, as data.
+//! The provider in the runtime: messages of one session are recalled in another, as data.
 
 use std::sync::Arc;
 

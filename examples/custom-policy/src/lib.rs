@@ -1,23 +1,23 @@
-//! A compaction policy of your own: what was looked up again is shown once, on `context-core`
-//! alone.
+//! A custom compaction policy: it keeps only the newest result of a repeated lookup, and depends on
+//! `context-core` alone.
 //!
-//! An agent reads the same file five times while it edits it. Four of the five results are out of
-//! date, and yet they are sent with every call. This policy leaves a note in their place and keeps
-//! the newest, so nothing that is still true is lost.
+//! An agent may read the same file five times while it edits it. Four of the five results are
+//! outdated, but are still sent with every call. This policy replaces them with a note and keeps
+//! the newest, so that nothing current is lost.
 //!
-//! Copy this package and change which parts give way to what. [`CompactionPolicy`] asks for two
-//! calls: a name, and a [plan](CompactionPolicy::plan), which is data. [`Plan::new`] counts it and
-//! refuses one that would part calls from their results, drop a request of the user or save
-//! nothing. `tests/conformance.rs` proves the rest: that the policy is pure, honest and comes to an
-//! end.
+//! Copy this package and change what is replaced. [`CompactionPolicy`] requires two calls: a name,
+//! and a [plan](CompactionPolicy::plan), which is data. [`Plan::new`] counts the plan's tokens. It
+//! refuses a plan that separates calls from their results, drops a request of the user or saves
+//! nothing. `tests/conformance.rs` checks the rest: that the policy is pure, correct and
+//! terminates.
 //!
-//! A policy does not decide when it is asked, does not send or wait, and shortens all it can at
-//! once: each change of an old message makes a provider read again all that follows it, so one
-//! large change is cheaper than many small ones.
+//! A policy does not decide when it is called, and does not send or wait. It shortens as much as it
+//! can at once: each change of an old message makes a provider read everything after it again, so
+//! one large change is cheaper than many small ones.
 //!
-//! To use it, make a stage of it:
-//! `DefaultContextRuntime::builder().compaction([Stage::new(Superseded::by(["read_file"]))])`;
-//! `tests/runtime.rs` does.
+//! To use the policy, turn it into a stage:
+//! `DefaultContextRuntime::builder().compaction([Stage::new(Superseded::by(["read_file"]))])`, as
+//! in `tests/runtime.rs`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -27,28 +27,28 @@ use std::sync::Arc;
 use context_core::history::{BoundaryKind, Edit, Goal, HistoryView, Plan, Proposal, ToolNames};
 use context_core::{CompactionPolicy, Message, Part, Role};
 
-/// Leaves of the results of equal calls the newest.
+/// A policy that keeps only the newest of the results of equal calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superseded {
     tools: ToolNames,
 }
 
-/// What a call asked for: the tool and the input, as the model wrote it.
+/// The tool and the input of a call, as the model wrote them.
 type Asked<'a> = (&'a str, &'a str);
-/// Where a result stands: its message, and its part there.
+/// The position of a result: the index of its message, and of its part there.
 type Place = (usize, usize);
 
 impl Superseded {
     /// The name of the policy.
     pub const NAME: &'static str = "superseded";
 
-    /// For tools that only look: another call with the same input makes the result of the earlier
-    /// one worthless. A failed call replaces nothing.
+    /// Creates a policy for read-only tools: another call with the same input makes the earlier
+    /// result worthless. A failed call replaces nothing.
     pub fn by<N: AsRef<str>>(tools: impl IntoIterator<Item = N>) -> Self {
         Self { tools: ToolNames::new(tools) }
     }
 
-    /// The results of which there is a newer one, oldest first, with the tool.
+    /// Returns the results for which there is a newer one, oldest first, with the tool.
     fn stale<'a>(&self, messages: &'a [Arc<Message>]) -> Vec<(Place, &'a str)> {
         let mut calls: HashMap<&str, Asked<'_>> = HashMap::new();
         let mut newest: HashMap<Asked<'_>, Place> = HashMap::new();
@@ -95,7 +95,7 @@ impl CompactionPolicy for Superseded {
                     ))];
                 }
             }
-            // Also so that a plan is made once: a note is no shorter than itself.
+            // This also ensures that a plan is made once, since a note is not shorter than itself.
             if view.count(&short) < view.tokens(*at) {
                 results += of_message.len();
                 edits.push(Edit::replace(*at, short));

@@ -1,4 +1,4 @@
-//! Proves the policy, and shows what it does.
+//! Contract tests of the policy, and an example of its effect.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn it_keeps_the_contract() {
     assert!(asked.plans > 0, "the conversations of the kit gave it something to do: {asked:?}");
 }
 
-/// A step of an agent: it reads a file, and is told what is in it.
+/// Returns a step of an agent: a call that reads a file, and its result.
 fn step(id: &str, path: &str, content: &str) -> [Arc<Message>; 2] {
     let call = Part::tool_call(id, "read_file", json!({ "path": path }));
     let result = Part::tool_result(id, content);

@@ -1,4 +1,4 @@
-//! The policy in the runtime: as a stage, asked when the window fills up.
+//! The policy in the runtime: a stage that is used when the window fills up.
 
 use std::sync::Arc;
 

@@ -1,18 +1,18 @@
-//! A renderer of your own: prompts as YAML outlines, on `context-core` alone.
+//! A custom renderer: prompts as YAML outlines, which depends on `context-core` alone.
 //!
-//! Copy this package and change what is said in YAML. [`Renderer`] asks for two calls: a name, and
-//! [pieces](Renderer::render_pieces), one for each fragment, so that an engine renders again only
-//! what has changed. `tests/conformance.rs` proves the whole.
+//! Copy this package and change the format. [`Renderer`] requires two calls: a name, and
+//! [pieces](Renderer::render_pieces), one per fragment, so that an engine renders only changed
+//! fragments again. `tests/conformance.rs` tests the renderer.
 //!
-//! A format decides four things, and each has a place here:
+//! A format makes four decisions, and each has a place here:
 //!
-//! * How fragments stand beside each other: as entries of one list, so two of the same name may
-//!   follow each other and each piece stands for itself. A format where they depend on their
-//!   neighbours implements [`Renderer::arrange`] as well.
-//! * How a tree is walked: `outline.rs`, with a stack of its own, since trees can be deeper than a
-//!   thread's.
-//! * How a text keeps its place, whatever it says: `scalar.rs`.
-//! * How a model is told that somebody else wrote something: the tag `!untrusted`.
+//! * Separation of fragments: they are entries of one list. So two of the same name may follow each
+//!   other, and each piece is independent. A format in which fragments depend on their neighbours
+//!   implements [`Renderer::arrange`] as well.
+//! * Tree traversal: `outline.rs`, with an explicit stack, since trees can be deeper than the stack
+//!   of a thread.
+//! * Escaping, so that no text can break out of its element: `scalar.rs`.
+//! * Marking of untrusted content: the tag `!untrusted`.
 //!
 //! ```
 //! use context_core::{FragmentData, Renderer, fragment, hint, role};
@@ -33,8 +33,8 @@
 //! # Ok::<_, context_core::fragment::RenderError>(())
 //! ```
 //!
-//! To use it, hand it to the engine: `ContextEngine::builder(store).renderer(YamlRenderer)`;
-//! `tests/engine.rs` does.
+//! To use the renderer, pass it to the engine:
+//! `ContextEngine::builder(store).renderer(YamlRenderer)`, as in `tests/engine.rs`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -44,7 +44,7 @@ mod scalar;
 use context_core::fragment::{Piece, Pieces, RenderError};
 use context_core::{FragmentData, Renderer};
 
-/// Renders fragments as a YAML list. It has no options, so it is its own value.
+/// A renderer of fragments as a YAML list. It has no options.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct YamlRenderer;
 
@@ -55,7 +55,8 @@ impl Renderer for YamlRenderer {
 
     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
         for piece in pieces {
-            // What has nothing to say is an empty piece, and not left out: each fragment has one.
+            // A fragment without content is an empty piece. It is not left out, since each fragment
+            // has a piece.
             if !piece.fragment.data().is_some_and(FragmentData::is_empty) {
                 outline::write(piece.fragment, out.text())?;
             }

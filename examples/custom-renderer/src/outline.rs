@@ -1,23 +1,24 @@
-//! The walk: fragments, lists and maps become a block outline, and what is very deep a single line.
+//! The tree traversal: fragments, lists and maps become a block outline, and very deep ones a
+//! single line.
 
 use context_core::fragment::RenderError;
 use context_core::{Fragment, FragmentData};
 
 use crate::scalar;
 
-/// How many levels are indented. What is deeper stands on one line, in braces and brackets, or the
-/// indentation of a deep tree would grow with the square of its depth.
+/// The number of indented levels. Deeper data is written on one line, in braces and brackets.
+/// Otherwise the indentation of a deep tree would grow with the square of its depth.
 const LEVELS: usize = 32;
 
-/// What is still to be written. A stack of these stands in for recursion.
+/// A pending step. A stack of steps replaces recursion.
 enum Step<'a> {
     /// This text.
     Text(&'static str),
-    /// A new line of this level.
+    /// A new line at this level.
     Line(usize),
-    /// A key, which begins at this level.
+    /// A key that begins at this level.
     Key(&'a str, usize),
-    /// What stands behind a key or a dash. What is in it stands at this level.
+    /// The value after a key or a dash. Its contents are at this level.
     Value { name: &'a str, data: &'a FragmentData, untrusted: bool, level: usize },
 }
 
@@ -80,14 +81,15 @@ pub(crate) fn write(fragment: &Fragment, out: &mut String) -> Result<(), RenderE
                         let entries = map.iter().map(|(key, data)| (key.as_str(), data));
                         entry_list(entries, level, &mut steps)?;
                     }
-                    // A fragment that is a value is a map of one entry.
+                    // A fragment as a value is a map with one entry.
                     FragmentData::Fragment(fragment) => {
                         entry_list(std::iter::once((fragment.name(), data)), level, &mut steps)?;
                     }
                     FragmentData::Lazy(_) => {
                         return Err(RenderError::NotLoaded { name: name.to_owned() });
                     }
-                    // A kind of data younger than this renderer: better refused than lost.
+                    // A kind of data that is newer than this renderer: an error is better than lost
+                    // data.
                     _ => return Err(RenderError::NotData { name: name.to_owned() }),
                 }
             }
@@ -97,18 +99,18 @@ pub(crate) fn write(fragment: &Fragment, out: &mut String) -> Result<(), RenderE
     Ok(())
 }
 
-/// A fragment as an item of a block list: `- name: value`.
+/// Adds a fragment as an item of a block list: `- name: value`.
 fn item<'a>(
     fragment: &'a Fragment,
     level: usize,
     steps: &mut Vec<Step<'a>>,
 ) -> Result<(), RenderError> {
     steps.push(Step::Text("- "));
-    // The key begins behind the dash, one level further in; what belongs to it, one more.
+    // The key comes after the dash, one level deeper. Its value is another level deeper.
     entry(fragment.name(), fragment, level + 1, steps)
 }
 
-/// A fragment behind its name.
+/// Adds a fragment after its name.
 fn entry<'a>(
     key: &'a str,
     fragment: &'a Fragment,
@@ -122,8 +124,8 @@ fn entry<'a>(
     Ok(())
 }
 
-/// The entries of a map, one a line or all on one. One that holds a fragment of the same name is
-/// that fragment.
+/// Adds the entries of a map, one per line or all on one line. An entry whose fragment has the same
+/// name is written as that fragment.
 fn entry_list<'a>(
     entries: impl ExactSizeIterator<Item = (&'a str, &'a FragmentData)>,
     level: usize,

@@ -1,20 +1,19 @@
-//! Texts, keys and numbers, so that a parser of YAML 1.2 reads back what was written, and nothing
-//! else.
+//! Texts, keys and numbers in a form that a YAML 1.2 parser reads back exactly.
 
 use std::fmt::Write;
 
 use context_core::fragment::Number;
 
-/// Parsers look for the colon behind a key no further than this many characters.
+/// The maximum number of characters in which parsers look for the colon after a key.
 const LONGEST_KEY: usize = 1_000;
 
-/// A new line of a level.
+/// Writes a line break and the indentation of a level.
 pub(crate) fn line(level: usize, out: &mut String) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", level));
 }
 
-/// A key and its colon. `level` says where it begins; on a line of many there is none.
+/// Writes a key and its colon. `level` is the level of the key, or `None` within a single line.
 pub(crate) fn key(key: &str, level: Option<usize>, out: &mut String) {
     let long = key.len() > LONGEST_KEY;
     if long {
@@ -32,8 +31,8 @@ pub(crate) fn key(key: &str, level: Option<usize>, out: &mut String) {
     out.push(':');
 }
 
-/// A text as it is if nothing in it can be mistaken, its lines below each other if there are
-/// several, else in quotes. `level` says where lines begin; on a line of many there is none.
+/// Writes a text: plain if it is unambiguous, as a block if it has several lines, else in quotes.
+/// `level` is the level of its lines, or `None` within a single line.
 pub(crate) fn text(text: &str, level: Option<usize>, out: &mut String) {
     out.push(' ');
     match level {
@@ -49,7 +48,7 @@ pub(crate) fn text(text: &str, level: Option<usize>, out: &mut String) {
     }
 }
 
-/// A number, by the names that YAML has for those that are none.
+/// Writes a number. NaN and infinities have names in YAML.
 pub(crate) fn number(number: Number, out: &mut String) {
     let text = number.to_string();
     out.push(' ');
@@ -61,8 +60,8 @@ pub(crate) fn number(number: Number, out: &mut String) {
     });
 }
 
-/// Words and simple punctuation that begin with a letter: less than YAML allows, and never a truth
-/// value.
+/// Whether a text consists of words and simple punctuation and begins with a letter. This is
+/// stricter than YAML and excludes booleans.
 fn is_plain(text: &str) -> bool {
     const OTHER: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     text.starts_with(char::is_alphabetic)
@@ -71,8 +70,8 @@ fn is_plain(text: &str) -> bool {
         && !OTHER.iter().any(|other| text.eq_ignore_ascii_case(other))
 }
 
-/// Several lines that a block of lines can hold: none begins or ends the block with white space,
-/// none has to be escaped.
+/// Whether a text has several lines that fit a block scalar: the block neither begins nor ends with
+/// white space, and no character needs an escape.
 fn is_lines(text: &str) -> bool {
     let is_line =
         |line: &str| line.is_empty() || (!line.trim().is_empty() && !line.chars().any(is_escaped));
@@ -82,7 +81,7 @@ fn is_lines(text: &str) -> bool {
         && text.split('\n').all(is_line)
 }
 
-/// Any text, in double quotes.
+/// Writes any text in double quotes.
 fn quoted(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
@@ -98,7 +97,8 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What YAML does not print, and what some parsers take for the end of a line or for nothing.
+/// Whether a character is not printable in YAML, or some parsers take it for a line break or ignore
+/// it.
 fn is_escaped(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }

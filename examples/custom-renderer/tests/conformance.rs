@@ -1,12 +1,12 @@
-//! Proves the renderer, with a parser that somebody else wrote.
+//! Contract tests of the renderer, with a third-party parser.
 
 use context_conformance::renderer::{BoxError, assert_renderer_conforms};
 use custom_renderer::YamlRenderer;
 use granit_parser::{Event, Parser, ScalarStyle};
 
-/// All scalars of a document that are no keys.
+/// Returns all scalars of a document that are not keys.
 fn read(prompt: &str) -> Result<Vec<String>, BoxError> {
-    // Of each collection that is open: whether it is a map, and whether a key comes next.
+    // For each open collection: whether it is a map, and whether a key comes next.
     let (mut open, mut texts): (Vec<(bool, bool)>, _) = (Vec::new(), Vec::new());
     for event in Parser::new_from_str(prompt) {
         let is_key = match open.last_mut() {

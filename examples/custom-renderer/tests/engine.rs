@@ -1,5 +1,5 @@
-//! The renderer in the engine: what changes is rendered again, and the prompt is the same as if
-//! everything were.
+//! The renderer in the engine: changed fragments are rendered again, and the prompt is the same as
+//! if all fragments were.
 
 use context_core::{Fragment, FragmentData, Renderer, hint, role};
 use context_runtime::{ContextEngine, Result, open};

@@ -1,12 +1,11 @@
-//! A store of your own: chats in a redb file, one value per chat.
+//! A custom store: chats in a redb file, one value per chat.
 //!
-//! Copy this package and change what is said to redb. [`StateStore`] asks for three calls; chats,
-//! branches, checkpoints, fragments, commits and search come with it. `tests/conformance.rs` proves
-//! the whole.
+//! Copy this package and replace redb. [`StateStore`] requires three calls and provides chats,
+//! branches, checkpoints, fragments, commits and search. `tests/conformance.rs` tests the store.
 //!
-//! A backend that keeps rows, because its chats are long or shared between processes, implements
-//! [`HistoryStore`] and [`FragmentStore`] itself. This store does neither: a write costs the whole
-//! chat, and redb locks its file.
+//! A backend with rows, for long chats or chats shared between processes, implements
+//! [`HistoryStore`] and [`FragmentStore`] itself. This store is not suited to either: a write
+//! rewrites the whole chat, and redb locks its file.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -24,12 +23,12 @@ use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
 use context_store_kit::{ChatState, StateBacked, StateStore};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
-/// Chats by user and id, as [`ChatState::to_bytes`] writes them.
+/// Chats by user and id, in the format of [`ChatState::to_bytes`].
 const CHATS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("chats");
-/// One number: how many chats were ever created.
+/// The number of chats that were ever created.
 const CREATED: TableDefinition<'_, (), u64> = TableDefinition::new("created");
 
-/// A store in a redb file. Clones are handles to the same file, which only one process can have
+/// A store in a redb file. Clones are handles to the same file. Only one process can have the file
 /// open.
 #[derive(Clone, Debug)]
 pub struct RedbStore(StateBacked<Chats>);
@@ -54,15 +53,16 @@ impl RedbStore {
     }
 }
 
-/// A process that ends while redb lays out a new file leaves one that cannot be opened. So the file
-/// gets its name when it is whole, unless somebody else was faster.
+/// Creates a file under a temporary name and links it when it is complete, since a process that
+/// ends while redb initializes a file leaves one that cannot be opened. Does nothing if another
+/// process was faster.
 fn create(path: &Path) -> Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".new-{}", std::process::id()));
     let new = PathBuf::from(new);
     let file = |error: std::io::Error| failed("open")(redb::StorageError::from(error));
     let db = Database::create(&new).map_err(failed("open"))?;
-    // Empty tables, so that no reader finds none.
+    // Create the tables, so that every reader finds them.
     let transaction = db.begin_write().map_err(failed("open"))?;
     transaction.open_table(CHATS).map_err(failed("open"))?;
     transaction.open_table(CREATED).map_err(failed("open"))?;
@@ -136,8 +136,7 @@ impl StateStore for Chats {
     {
         let (db, chat) = (Arc::clone(&self.db), chat.clone());
         blocking("write", move || {
-            // Waits until it is the only one that writes. Whatever returns before the commit leaves
-            // nothing.
+            // Waits for other writers. A return before the commit leaves no changes.
             let transaction = db.begin_write().map_err(failed("write"))?;
             let done = {
                 let mut chats = transaction.open_table(CHATS).map_err(failed("write"))?;
@@ -170,8 +169,8 @@ fn parse(value: &[u8]) -> Result<ChatState> {
     ChatState::from_bytes(value.to_vec())
 }
 
-/// redb waits for the disk and for other writers, which a thread that drives futures must not. What
-/// has begun here goes on when the caller drops the future, so a transaction is never torn.
+/// Runs blocking work on its own thread, since redb waits for the disk and for other writers. The
+/// work continues when the caller drops the future, so a transaction is never interrupted.
 async fn blocking<T: Send + 'static>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -181,8 +180,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(panicked)?
 }
 
-/// The one place where redb's errors become ours. Its texts are about files and pages, not about
-/// content.
+/// Converts redb's errors. Their texts are about files and pages and contain no content.
 fn failed<E: Into<redb::Error>>(operation: &'static str) -> impl FnOnce(E) -> Error {
     move |error| {
         let error = error.into();

@@ -1,5 +1,5 @@
-//! Looking after the file: three calls that [`StateStore`] answers. Whoever copies this store may
-//! leave it out.
+//! Maintenance of the file, in three calls that [`StateStore`] provides. A copy of this store may
+//! leave this module out.
 
 use async_trait::async_trait;
 use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page};
@@ -14,7 +14,7 @@ impl Maintenance for Chats {
         self.check_states(cancel).await
     }
 
-    /// Pages that become free are used again, but not cleared: redb has no call for that.
+    /// Freed pages are reused, but not zeroed: redb has no call for that.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         self.erase_states(user, cancel).await
     }

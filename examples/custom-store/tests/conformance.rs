@@ -1,4 +1,4 @@
-//! Proves the store: one test for each case of the suite.
+//! Contract tests of the store: one test per case of the suite.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The store by its URL, as an application opens it.
+//! Opens the store by URL, as an application does.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use context_runtime::{
 };
 use custom_store::RedbStore;
 
-/// Opens `redb:PATH`.
+/// A factory for `redb:PATH`.
 struct RedbFactory;
 
 #[async_trait]
 impl StoreFactory for RedbFactory {
     async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
-        // The URL is not repeated: in other schemes there may be a password in it.
+        // The error does not repeat the URL, since URLs of other schemes may contain a password.
         let path = url.strip_prefix("redb:").filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| Error::invalid("open", "the form is redb:PATH"))?;
         if mode == OpenMode::Read {

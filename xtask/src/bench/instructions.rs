@@ -1,9 +1,10 @@
-//! `cargo xtask bench instructions`: what hot paths execute, beside the counts that are kept.
+//! `cargo xtask bench instructions`: the instructions that hot paths execute, compared with saved
+//! counts.
 //!
-//! A count of instructions hardly depends on how busy the machine is, so a growth of a few percent
-//! can be seen, where a time would have to be measured for long. It says nothing of waiting, of
-//! caches, or of other processors. Counts are made by valgrind's callgrind ([`callgrind`]) of the
-//! facade's program `instructions`, and kept in a file ([`counts`]).
+//! A count of instructions hardly depends on the load of the machine. So a growth of a few percent
+//! is visible, which would take a long measurement of time. A count does not cover waiting, caches,
+//! or other processors. valgrind's callgrind ([`callgrind`]) counts the cases of the facade's
+//! program `instructions`, and the counts are saved in a file ([`counts`]).
 
 mod callgrind;
 mod counts;
@@ -19,20 +20,20 @@ use crate::workspace::Workspace;
 use callgrind::Callgrind;
 use counts::{Change, Counts};
 
-/// The program whose cases are counted.
+/// The program with the cases.
 pub(super) const PROGRAM: &str = "instructions";
-/// Where counts are kept.
+/// The file of saved counts.
 const FILE: &str = "context-runtime/benches/instructions/counts.toml";
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only the cases with this in their name
+    /// Run only the cases whose names contain this text
     #[arg(long, value_name = "TEXT")]
     case: Option<String>,
-    /// Count each case so many times and show how far the counts are apart
+    /// Count each case this many times and show the spread of the counts
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Keep what is counted: the new counts to compare with
+    /// Save the counts as the new reference
     #[arg(long)]
     save: bool,
 }
@@ -41,7 +42,8 @@ pub(crate) struct Args {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Case {
     name: String,
-    /// How many repetitions a difference is taken of; nothing where the work is done by one thread.
+    /// The number of repetitions for a difference of two runs, or `None` if one thread does all the
+    /// work.
     repetitions: Option<u64>,
 }
 
@@ -113,7 +115,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// One line for each path that grew, and what to do about it.
+/// Prints a line for each path that grew, and what to do about it.
 fn warn(grown: &[String], folder: &Path) {
     if grown.is_empty() {
         return;
@@ -126,7 +128,7 @@ fn warn(grown: &[String], folder: &Path) {
     );
 }
 
-/// What cases the program has.
+/// Returns the cases of the program.
 fn cases(program: &Path) -> Result<Vec<Case>> {
     let output =
         Command::new(program).arg("--list").output().context("the cases could not be listed")?;

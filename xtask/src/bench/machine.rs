@@ -1,9 +1,9 @@
-//! What measurements were made on, as Markdown says it. What the system does not tell is left out.
+//! A description of the machine, for reports in Markdown. Unknown values are left out.
 
 use std::fs;
 use std::process::Command;
 
-/// The processors, the memory and the kernel, for example
+/// Returns the processors, the memory and the kernel, for example
 /// `1 of 2 cores (AMD EPYC), 23 GB, Linux 6.18`.
 pub(crate) fn describe() -> String {
     let usable = std::thread::available_parallelism().map_or(0, |cores| cores.get());
@@ -23,12 +23,12 @@ pub(crate) fn describe() -> String {
         .join(", ")
 }
 
-/// The day, in UTC.
+/// Returns the date in UTC.
 pub(crate) fn today() -> String {
     jiff::Timestamp::now().strftime("%F").to_string()
 }
 
-/// The compiler, for example `rustc 1.95.0`, without its commit.
+/// Returns the compiler without its commit, for example `rustc 1.95.0`.
 pub(crate) fn compiler() -> String {
     let version = said(
         Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("--version"),
@@ -37,25 +37,25 @@ pub(crate) fn compiler() -> String {
     version.split(" (").next().unwrap_or_default().to_owned()
 }
 
-/// The first line that a program prints.
+/// Returns the first line that a program prints.
 pub(crate) fn said(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned())
 }
 
-/// How many processors may be used: a measurement is often pinned to one.
+/// Formats the number of usable processors, since a measurement is often pinned to one.
 fn of_all(usable: usize, processors: &str) -> String {
     let all = processors.lines().filter(|line| line.starts_with("processor")).count();
     if usable < all { format!("{usable} of {all} cores") } else { format!("{usable} cores") }
 }
 
-/// What stands behind the colon of the first line with this name.
+/// Returns the value after the colon of the first line with this name.
 fn value(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// `24662712 kB` as `24 GB`.
+/// Formats `24662712 kB` as `24 GB`.
 fn gigabytes(memory: &str) -> Option<String> {
     let kilobytes: f64 = memory.split_whitespace().next()?.parse().ok()?;
     Some(format!("{:.0} GB", kilobytes / f64::from(1 << 20)))

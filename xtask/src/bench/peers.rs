@@ -1,9 +1,9 @@
-//! `cargo xtask bench peers`: other libraries race ours on the same work, in one run.
+//! `cargo xtask bench peers`: other libraries compared with ours on the same work, in one run.
 //!
-//! Each library has a driver of its own in `xtask/peers`; ours is the facade's measuring program
-//! `peers`. Drivers speak the same lines ([`driver`]). Rounds are paired ([`race`]), and a peer is
-//! compared with ours at the durability it really has. Whatever cannot be installed or run is said
-//! and left out: another library's fault fails nothing here.
+//! Each library has its own driver in `xtask/peers`. Ours is the facade's benchmark `peers`. All
+//! drivers use the same line protocol ([`driver`]). Rounds are paired ([`race`]), and ours runs at
+//! the durability that the other library really has. A library that cannot be installed or run is
+//! reported and left out, so that its faults fail nothing here.
 
 mod driver;
 mod install;
@@ -22,23 +22,23 @@ use install::{Installed, Peer};
 use race::{Race, Row};
 use table::Report;
 
-/// The measuring program that is our side.
+/// The benchmark that is our driver.
 pub(super) const PROGRAM: &str = "peers";
-/// Where the tables are kept.
+/// The page with the tables.
 const PAGE: &str = "docs/peers.md";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Race only this one; may be given several times [default: all]
+    /// Compare only this library; may be given several times [default: all]
     #[arg(long, value_name = "PEER")]
     only: Vec<Peer>,
-    /// Paired rounds per row; more for a noisy machine
+    /// Paired rounds per row; use more on a noisy machine
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// The longest chat, in messages
+    /// The length of the longest chat, in messages
     #[arg(long, default_value_t = 10_000)]
     max: usize,
-    /// One JSON line per row instead of the tables
+    /// Print one JSON line per row instead of the tables
     #[arg(long)]
     json: bool,
     /// Write the tables into docs/peers.md
@@ -79,7 +79,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args, json: bool) -> Result<Verd
     Ok(Verdict::Passed)
 }
 
-/// Installs a peer and races it; rows, and what it ran on.
+/// Installs a peer and runs its race. Returns the rows, and what the peer runs on.
 fn race(
     workspace: &Workspace,
     folder: &Path,

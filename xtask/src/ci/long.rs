@@ -1,28 +1,27 @@
-//! What is too slow for every day: many more cases, large data, faults, fuzzing, coverage, mutants,
-//! the public API.
+//! Steps that are too slow for every day: many more cases, large data, faults, fuzzing, coverage,
+//! mutants, the public API.
 
 use super::{LONG_CASES, Run, Step, cargo_step, needing, prepared};
 use crate::process::Cargo;
 use crate::workspace::FACADE;
 use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
-/// Tests that are ignored because they are large: package, test program, and what is part of their
-/// names.
+/// Tests that are ignored because they are large: the package, the test program, and a part of the
+/// test names.
 const LARGE: [(&str, &str, &str); 4] = [
     ("context-runtime", "it", "large"),
     ("context-store-sqlite", "life", "scale"),
     ("context-trajectory", "it", "read_back"),
     ("context-trajectory", "it", "browser"),
 ];
-/// Tests whose random cases are many more in `--long`, or which say whether another checker is
-/// there: package, test program, module, and how many cases each property has.
+/// Tests with many more random cases in `--long`, or with output about an optional second checker:
+/// the package, the test program, the module, and the number of cases per property.
 const WIRE: [(&str, &str, &str, &str); 3] = [
     ("context-runtime", "it", "wire_properties", "10000"),
     ("context-runtime", "it", "recorded_chats", "1"),
     ("context-conformance", "wire", "differential", LONG_CASES),
 ];
-/// The facade's test program of faults and of writers that compete, and how much of both `--long`
-/// asks for.
+/// The facade's test program of faults and contention, and the settings for `--long`.
 const FAULTS: &str = "faults";
 const LONG_FAULTS: [(&str, &str); 3] = [
     ("CONTEXT_FAULT_RUNS", "1000"),
@@ -30,13 +29,13 @@ const LONG_FAULTS: [(&str, &str); 3] = [
     ("CONTEXT_CONTENTION", "10000"),
 ];
 
-/// How long each parser and renderer is fuzzed. libFuzzer goes on from what it had reached the last
-/// time.
+/// The minutes of fuzzing per parser and renderer. libFuzzer continues with the corpus of the last
+/// run.
 const FUZZ_MINUTES: u64 = 1;
-/// The part of the mutants that is tried.
+/// The part of the mutants to try.
 const SHARD: &str = "0/64";
 
-/// The slow steps, in the order in which they are likely to fail.
+/// Returns the slow steps, ordered by how likely they fail.
 pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     let workspace = run.workspace;
     let mut steps = Vec::new();
@@ -56,7 +55,7 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minute each"), run: Box::new(ask) });
     let torment = move || torture::run(workspace, &torture::Args::hours());
     steps.push(Step { name: "torture --long".to_owned(), run: Box::new(torment) });
-    // Without a tag there is no version to compare with; then it is asked for by hand.
+    // Without a tag there is no version to compare with. The check is then run by hand.
     if semver::has_tag(workspace) {
         let compare = move || semver::run(workspace, &semver::Args::default());
         steps.push(needing(run, tools::SEMVER, "semver", compare));
@@ -68,7 +67,7 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     steps
 }
 
-/// Asks a module of a test program so many cases, and shows what it says of itself.
+/// Returns a step that runs a module of a test program with this many cases and shows its output.
 fn wire_step<'a>(run: Run<'a>, [package, test, module]: [&'a str; 3], cases: &'a str) -> Step<'a> {
     let args = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
     let step = move || {
@@ -78,7 +77,7 @@ fn wire_step<'a>(run: Run<'a>, [package, test, module]: [&'a str; 3], cases: &'a
     Step { name: format!("test {package} {module}, {cases} cases"), run: Box::new(step) }
 }
 
-/// Breaks every store in every way, many times, and shows the table.
+/// Returns a step that injects every fault into every store, many times, and shows the table.
 fn faults_step(run: Run<'_>) -> Step<'_> {
     let args = [
         "--release",

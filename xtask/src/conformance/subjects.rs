@@ -1,5 +1,5 @@
-//! Which crates are to be proven, by which test programs. A plug-in that says nothing is not
-//! overlooked but reported.
+//! The crates to test and their test programs. A plug-in without conformance metadata is reported
+//! as an error.
 
 use std::collections::BTreeSet;
 
@@ -8,33 +8,33 @@ use cargo_metadata::Package;
 
 use crate::services::need::{self, Need};
 
-/// What the names of crates begin with that are plug-ins whole; renderers and memories share a
-/// crate, and codecs are asked where all of them are, in the facade.
+/// The prefixes of crates that must take part. Renderers and memories share a crate, and codecs are
+/// tested together in the facade.
 const PLUG_INS: [&str; 2] = ["context-store-", "context-policy-"];
-/// The suites of what is pure.
+/// The suites that need no server.
 const PURE: [&str; 3] = ["renderer", "codec", "policy"];
-/// The test program of a crate that lists none, and what the names of others begin with.
+/// The test program of a crate that lists none, and the prefix of other test programs.
 const PROGRAM: &str = "conformance";
 
-/// A test program that takes part. A crate may have several, for each kind of store it makes.
+/// A test program that takes part. A crate may have one for each kind of store it provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The crate.
     pub krate: String,
-    /// The suite that proves it.
+    /// The suite of the subject.
     pub suite: String,
     /// The test program.
     pub program: String,
-    /// Which of its tests, by a part of their names; all, if there is none.
+    /// A part of the names of its tests to run. `None` runs all.
     pub filter: Option<String>,
-    /// What it needs.
+    /// The needs of the tests.
     pub needs: BTreeSet<Need>,
 }
 
 impl Subject {
-    /// Whether this is the one that was asked for: by the crate's name or what that ends with
-    /// (`sqlite`), by what its program's name ends with (`conformance_cluster` is `cluster`), or by
-    /// both (`redis-cluster`).
+    /// Whether this subject is the requested one: by the name of the crate or its end (`sqlite`),
+    /// by the end of the program's name (`conformance_cluster` is `cluster`), or by both
+    /// (`redis-cluster`).
     pub fn is(&self, asked: Option<&str>) -> bool {
         let Some(asked) = asked else { return true };
         let program = self.program.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('_'));
@@ -44,7 +44,7 @@ impl Subject {
     }
 }
 
-/// The subjects among crates, and the plug-ins that forgot to be one.
+/// Returns the subjects among crates, and the plug-ins without metadata.
 pub(crate) fn subjects(crates: &[&Package]) -> Result<(Vec<Subject>, Vec<String>)> {
     let (mut subjects, mut forgotten) = (Vec::new(), Vec::new());
     for package in crates {
@@ -59,7 +59,7 @@ pub(crate) fn subjects(crates: &[&Package]) -> Result<(Vec<Subject>, Vec<String>
     Ok((subjects, forgotten))
 }
 
-/// The subjects of a crate with this table in its manifest; none if it names no suite.
+/// Returns the subjects of a crate with this table in its manifest, or `None` if it names no suite.
 fn of(
     krate: &str,
     table: Option<&serde_json::Value>,
@@ -74,7 +74,7 @@ fn of(
             .with_context(|| format!("`tests` of {krate} is no list of test programs"))?,
         None => vec![PROGRAM.to_owned()],
     };
-    // These suites are pure; what a crate needs is for its other tests.
+    // These suites need nothing. The needs of the crate are those of its other tests.
     let needs = if PURE.contains(&suite) { &BTreeSet::new() } else { needs };
     let filter = table.and_then(|table| table.get("filter")).and_then(|filter| filter.as_str());
     let subject = |program| Subject {

@@ -1,22 +1,21 @@
-//! The table: groups by subjects, then what was skipped and why, then what failed and how to see it
-//! again.
+//! The table of results: groups by subjects, then the skipped cases with reasons, then the failures
+//! and how to reproduce them.
 //!
-//! A column is as wide as what stands in it. Subjects that do not fit beside the others stand below
-//! them.
+//! A column is as wide as its contents. Subjects that do not fit into the width continue below.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Line, Outcome, SUITES};
 
-/// The most columns of text in a line.
+/// The maximum width of a line, in characters.
 const WIDTH: usize = 120;
-/// How wide the names of groups are.
+/// The width of the column of group names.
 const NAMES: usize = 18;
-/// What stands between two columns at least.
+/// The minimum space between two columns.
 const GAP: usize = 2;
 
-/// What reports say, ready to print.
+/// The contents of the reports, ready to print.
 #[derive(Debug)]
 pub struct Table<'a> {
     lines: &'a [Line],
@@ -33,14 +32,14 @@ struct Count {
 }
 
 impl<'a> Table<'a> {
-    /// The table of report lines; groups and subjects keep the order they were reported in.
+    /// Builds the table of report lines. Groups and subjects keep the order of the lines.
     pub fn new(lines: &'a [Line]) -> Self {
         let groups = in_order(lines.iter().map(|line| line.group.as_str()));
         let subjects = in_order(lines.iter().map(|line| line.subject.as_str()));
         Self { lines, groups, subjects, provisions: BTreeMap::new() }
     }
 
-    /// Says where subjects, by their names, were given what they need.
+    /// Sets where subjects, by their names, got their servers from.
     pub fn provisions(mut self, provisions: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.provisions.extend(provisions);
         self
@@ -66,7 +65,7 @@ impl<'a> Table<'a> {
         count
     }
 
-    /// What stands in the column of a subject, from its name to where it was provisioned.
+    /// Returns the cells of the column of a subject, from its name to its provision.
     fn column(&self, subject: &str) -> Vec<String> {
         let counts = self.groups.iter().map(|group| self.count(Some(group), subject).to_string());
         let total = self.count(None, subject).to_string();
@@ -74,7 +73,7 @@ impl<'a> Table<'a> {
         std::iter::once(subject.to_owned()).chain(counts).chain([total, provision]).collect()
     }
 
-    /// Prints columns beside each other.
+    /// Prints columns next to each other.
     fn block(&self, f: &mut fmt::Formatter<'_>, columns: &[(usize, Vec<String>)]) -> fmt::Result {
         let version = self.lines.first().map_or(0, |line| line.suite_version);
         let corner = format!("suite v{version}");
@@ -97,7 +96,7 @@ impl<'a> Table<'a> {
             let reason = line.reason.as_deref().unwrap_or("no reason given");
             reasons.entry((reason, line.subject.as_str())).or_default().push(&line.case);
         }
-        // Subjects that skip the same for the same reason share a line.
+        // Subjects that skip the same cases for the same reason share a line.
         let mut shared = BTreeMap::<_, Vec<&str>>::new();
         for ((reason, subject), cases) in reasons {
             shared.entry((reason, cases)).or_default().push(subject);

@@ -1,4 +1,4 @@
-//! The program that libFuzzer drives: built with counters for every branch, on the stable compiler.
+//! The program that libFuzzer drives, instrumented for branch coverage on the stable compiler.
 
 use std::env;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::process::{Cargo, Verdict};
 use crate::workspace::{FUZZ, Workspace};
 
 const PROGRAM: &str = "libfuzzer";
-/// What libFuzzer needs to see which branches were taken, and which values were compared.
+/// The compiler flags that tell libFuzzer which branches were taken and which values were compared.
 const FLAGS: [&str; 7] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -21,20 +21,20 @@ const FLAGS: [&str; 7] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Clink-dead-code",
 ];
-/// An input that takes longer, or makes the process larger, is a finding: in seconds and MB.
+/// The time limit in seconds and the memory limit in MB of an input. Exceeding one is a finding.
 const LONGEST: u32 = 10;
 const LARGEST: u32 = 1024;
-/// The longest input, in bytes. What is longer than the documents that it begins with shows little
+/// The maximum length of an input, in bytes. Inputs longer than the initial documents find little
 /// more.
 const LENGTH: u32 = 16 << 10;
 
-/// The built program and where its inputs lie.
+/// The built program and the folder of its inputs.
 pub(super) struct Driver {
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// Builds it. Nothing where there is no compiler of C++, which it is said.
+/// Builds the program. Returns `None` without a C++ compiler, and reports that.
 pub(super) fn build(workspace: &Workspace) -> Result<Option<Driver>> {
     let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
     let there = Command::new(&compiler)
@@ -55,7 +55,7 @@ pub(super) fn build(workspace: &Workspace) -> Result<Option<Driver>> {
     ensure!(seeds.run()? == Verdict::Passed, "the documents to begin with cannot be written");
     let host = host()?;
     let flags = FLAGS.join("\u{1f}");
-    // A target is named so that build scripts and macros are built without the flags.
+    // An explicit target keeps the flags from build scripts and macros.
     let build = Cargo::building_into(&folder, workspace.root(), "build")
         .args(["--locked", "-p", FUZZ, "--bin", PROGRAM, "--profile", "fuzz", "--target", &host])
         .env("CARGO_ENCODED_RUSTFLAGS", flags)
@@ -74,8 +74,8 @@ fn host() -> Result<String> {
 }
 
 impl Driver {
-    /// Asks a target for so long, beginning with its documents and with what reached something new
-    /// the last time.
+    /// Fuzzes a target for this time. Starts with its documents and with the corpus of the last
+    /// run.
     pub(super) fn run(&self, target: &str, time: Duration) -> Result<Verdict> {
         let [seeds, corpus, found] =
             ["seeds", "corpus", "found"].map(|kind| self.folder.join(kind).join(target));

@@ -1,4 +1,4 @@
-//! Targets that are properties of the ordinary tests, and the rounds they are asked in.
+//! Targets that are properties of the ordinary tests, and the rounds in which they run.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, ensure};
 use crate::process::{Cargo, Verdict};
 use crate::workspace::{FUZZ, Workspace};
 
-/// Properties of a crate that belong to one thing that is read, or written for a reader.
+/// The properties of one parser or renderer in a crate.
 pub(super) struct Property {
     pub(super) name: &'static str,
     package: &'static str,
-    /// The test program; none for the unit tests.
+    /// The test program, or `None` for the unit tests.
     test: Option<&'static str>,
-    /// What the names of its properties begin with.
+    /// The prefix of the names of the properties.
     module: &'static str,
 }
 
@@ -30,7 +30,7 @@ impl Property {
     }
 }
 
-/// Parsers that need more than bytes, and renderers, whose readers are models.
+/// Parsers that need more than bytes, and renderers, whose output models parse.
 pub(super) const TARGETS: &[Property] = &[
     Property::new("events", "context-http", Some("it"), "events::"),
     Property::new("transcripts", "context-cli", None, "transcript::"),
@@ -47,7 +47,7 @@ pub(super) const TARGETS: &[Property] = &[
     Property::new("toon", "context-render", Some("it"), "toon_properties::"),
 ];
 
-/// A built test program and which of its tests belong to a target.
+/// A built test program, with the filter for the tests of a target.
 pub(super) struct Program {
     pub(super) name: String,
     path: PathBuf,
@@ -59,14 +59,14 @@ impl Property {
     pub(super) fn program(&self, workspace: &Workspace) -> Result<Program> {
         let filter = vec![self.module.to_owned()];
         let program = program(workspace, self.name, self.package, self.test, filter)?;
-        // A module that was renamed would otherwise be asked nothing, and nothing would be found.
+        // A renamed module would otherwise run no tests and find nothing.
         let there = program.tests()?.len();
         ensure!(there > 0, "{}: no property of {} is in {}", self.name, self.package, self.module);
         Ok(program)
     }
 }
 
-/// The targets of plain bytes, as the short run of them names them: the list is there.
+/// Returns the targets of plain bytes, listed by their short tests.
 pub(super) fn parsers(workspace: &Workspace) -> Result<Vec<Program>> {
     let all = program(workspace, "", FUZZ, Some("targets"), Vec::new())?;
     let tests = all.tests()?;
@@ -101,7 +101,7 @@ fn program(
 }
 
 impl Program {
-    /// The names of those of its tests that it would run.
+    /// Returns the names of the tests that the program would run.
     fn tests(&self) -> Result<Vec<String>> {
         let output = Command::new(&self.path)
             .args(&self.filter)
@@ -114,9 +114,9 @@ impl Program {
         Ok(list.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    /// Rounds of so many cases until the time is up, with new seeds each.
+    /// Runs rounds of this many cases until the time is up, each with new seeds.
     pub(super) fn rounds(&self, time: Duration, cases: u32) -> Result<Verdict> {
-        // Proptest draws new seeds by itself; the conformance kit begins at one that it is given.
+        // Proptest draws new seeds by itself. The conformance suite needs a seed.
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .context("a clock before 1970")?;

@@ -1,4 +1,5 @@
-//! The crates and their dependencies, as small as the rules need them, and how cargo tells them.
+//! The crates and their dependencies, reduced to what the rules need, and how they are read from
+//! cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,28 +20,28 @@ pub struct Graph {
 /// A crate.
 #[derive(Clone, Debug, Default)]
 pub struct Package {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What its manifest names, our crates and others.
+    /// The dependencies in its manifest, inside and outside the workspace.
     pub dependencies: Vec<Dependency>,
-    /// Its features and what each turns on.
+    /// The features, each with what it enables.
     pub features: BTreeMap<String, Vec<String>>,
-    /// Every package it reaches by normal dependencies. Only filled for core.
+    /// Every package in the tree of its normal dependencies. Only filled for core.
     pub tree: BTreeSet<String>,
 }
 
-/// An entry of a manifest.
+/// A dependency in a manifest.
 #[derive(Clone, Debug)]
 pub struct Dependency {
-    /// The package.
+    /// The name of the package.
     pub name: String,
-    /// The table it stands in.
+    /// The table in which the dependency is listed.
     pub kind: Kind,
-    /// Whether a feature has to bring it.
+    /// Whether the dependency is optional.
     pub optional: bool,
 }
 
-/// The table of a manifest a dependency stands in.
+/// The table of a manifest in which a dependency is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `[dependencies]` or `[build-dependencies]`.
@@ -50,15 +51,15 @@ pub enum Kind {
 }
 
 impl Graph {
-    /// Whether this is one of the workspace's crates.
+    /// Whether this is a crate of the workspace.
     pub fn has(&self, name: &str) -> bool {
         self.packages.iter().any(|package| package.name == name)
     }
 }
 
 impl Package {
-    /// Whether a feature turns the optional dependency on. A feature of the dependency's own name,
-    /// which cargo makes up when nothing says `dep:`, does not count.
+    /// Whether a feature enables the optional dependency. The implicit feature of the dependency's
+    /// own name, which cargo adds without `dep:`, does not count.
     pub fn enables(&self, dependency: &str) -> bool {
         let marker = format!("dep:{dependency}");
         self.features
@@ -90,7 +91,7 @@ pub(crate) fn read(workspace: &Workspace) -> Result<Graph> {
     Ok(Graph { packages: packages.collect::<Result<_>>()? })
 }
 
-/// The packages a crate reaches with all its features on, on any platform.
+/// Returns the packages that a crate reaches with all its features, on any platform.
 fn normal_tree(workspace: &Workspace, name: &str) -> Result<BTreeSet<String>> {
     let output = Cargo::new(workspace.root(), "tree")
         .args(["--locked", "--edges", "normal", "--all-features", "--target", "all"])

@@ -1,9 +1,9 @@
-//! The rules about sources: 4 and 5. Test code is free to do what it likes.
+//! The rules about sources: 4 and 5. Test code is exempt.
 
 use super::Violation;
 use crate::source::{SourceFile, code, item_end};
 
-/// What reads a clock, draws a number, or leaves the process.
+/// Names that read a clock, draw a random number, or leave the process.
 const EFFECTS: [&str; 8] = [
     "SystemTime",
     "Instant::now",
@@ -14,13 +14,13 @@ const EFFECTS: [&str; 8] = [
     "std::thread::spawn",
     "rand::",
 ];
-/// What a plain function does not do; core has the traits of the effectful seams, so it may say
-/// `async`.
+/// Keywords that plain functions must not use. Core may use `async`, since it defines the traits
+/// with side effects.
 const ASYNC: [&str; 2] = ["async fn", ".await"];
 
 const PURE: [&str; 3] = ["context-render/", "context-policy-", "context-codec-"];
 
-/// Checks what the sources of pure crates touch, and that no public enum changes with a feature.
+/// Checks that pure crates have no side effects, and that no public enum changes with a feature.
 pub fn check_sources(files: &[SourceFile]) -> Vec<Violation> {
     let sources = files.iter().filter(|file| file.is_rust() && !file.is_test());
     sources.flat_map(check_file).collect()

@@ -1,4 +1,4 @@
-//! Servers from the packages of the system.
+//! Installation of servers from the packages of the system.
 
 use std::env;
 use std::path::Path;
@@ -9,7 +9,7 @@ use context_servers::{Postgres, Redis};
 
 use crate::process::Verdict;
 
-/// Set, it keeps every task from installing anything by itself.
+/// The environment variable that keeps every task from installing anything unasked.
 pub(crate) const FORBID: &str = "CONTEXT_NO_INSTALL";
 
 /// A program that can be installed.
@@ -20,7 +20,7 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Its name.
+    /// Returns the name of the program.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
@@ -36,7 +36,7 @@ impl Program {
     }
 }
 
-/// How programs come to a system.
+/// The package manager of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum System {
     Debian { root: bool },
@@ -55,7 +55,7 @@ impl System {
         }
     }
 
-    /// The commands, one after the other.
+    /// Returns the commands to run, in order.
     fn commands(self, programs: &[Program]) -> Vec<Vec<&'static str>> {
         let packages = programs.iter().map(|program| match (self, program) {
             (Self::Homebrew, Program::Postgres) | (_, Program::Postgres) => "postgresql",
@@ -76,12 +76,12 @@ impl System {
     }
 }
 
-/// What a person would run, `sudo` and all.
+/// Joins commands into a shell command line, including `sudo`.
 fn line(commands: &[Vec<&str>]) -> String {
     commands.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ")
 }
 
-/// What to run to have these.
+/// Returns the command line that installs these programs.
 pub(crate) fn hint(programs: &[Program]) -> String {
     let system = System::this();
     let line = line(&system.commands(programs));
@@ -92,8 +92,9 @@ pub(crate) fn hint(programs: &[Program]) -> String {
     }
 }
 
-/// Installs without being asked, if this is Debian or Ubuntu, we are root, and nothing forbids it.
-/// Says so before. What is still not there afterwards is the caller's to find.
+/// Installs programs without a request, if this is Debian or Ubuntu, the user is root, and nothing
+/// forbids it. Announces the installation. The caller has to check whether the programs are there
+/// afterwards.
 pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
     let system = System::this();
     let forbidden = env::var_os(FORBID).is_some_and(|value| !value.is_empty() && value != "0");
@@ -112,7 +113,7 @@ pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
     Ok(())
 }
 
-/// `cargo xtask services install`.
+/// Runs `cargo xtask services install`.
 pub(crate) fn run() -> Result<Verdict> {
     let absent: Vec<_> =
         [Program::Postgres, Program::Redis].into_iter().filter(|p| !p.is_there()).collect();
@@ -127,7 +128,7 @@ pub(crate) fn run() -> Result<Verdict> {
             let verdict = execute(&commands)?;
             Ok(verdict.and(Verdict::of(absent.iter().all(|program| program.is_there()))))
         }
-        // Not ours to ask for a password.
+        // A task must not ask for a password.
         System::Debian { root: false } | System::Other => {
             println!("{} not installed; run {}", names(&absent), hint(&absent));
             Ok(Verdict::Failed)
@@ -135,7 +136,7 @@ pub(crate) fn run() -> Result<Verdict> {
     }
 }
 
-/// `PostgreSQL is`, or `PostgreSQL and Redis are`.
+/// Formats names as `PostgreSQL is`, or `PostgreSQL and Redis are`.
 fn names(programs: &[Program]) -> String {
     let names: Vec<_> = programs.iter().map(|program| program.name()).collect();
     format!("{} {}", names.join(" and "), if names.len() == 1 { "is" } else { "are" })
@@ -145,7 +146,7 @@ fn execute(commands: &[Vec<&str>]) -> Result<Verdict> {
     for words in commands {
         let (program, args) = words.split_first().context("a command has a name")?;
         let mut command = Command::new(program);
-        // What is printed on standard output is the task's, and a package must not ask anything.
+        // Standard output belongs to the task, and a package must not ask questions.
         command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::io::stderr());
         let status = command.status().with_context(|| format!("could not run {program}"))?;
         if !status.success() {

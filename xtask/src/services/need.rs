@@ -1,23 +1,23 @@
-//! What the tests of a crate need beside cargo, as its manifest says.
+//! The needs of the tests of a crate besides cargo, from its manifest.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::Package;
 
-/// Something the tests of a crate need.
+/// A need of the tests of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// A temporary folder, which there always is; named so that the conformance table says so.
+    /// A temporary folder, which is always available. Named for the conformance table.
     Folder,
     /// A PostgreSQL server.
     Postgres,
-    /// A Redis server, and a Redis Cluster, which the same program makes.
+    /// A Redis server, and a Redis Cluster, which the same program provides.
     Redis,
 }
 
 impl Need {
-    /// What needs a server.
+    /// Returns the needs that are servers.
     pub fn servers() -> BTreeSet<Self> {
         [Self::Postgres, Self::Redis].into()
     }
@@ -32,7 +32,8 @@ impl Need {
     }
 }
 
-/// What the tests of a crate need: the list `needs` of its table in the manifest, or nothing.
+/// Returns the needs of the tests of a crate: the list `needs` of its table in the manifest, or
+/// nothing.
 pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
     let list = package.metadata.get("context-conformance").and_then(|table| table.get("needs"));
     let Some(list) = list else { return Ok(BTreeSet::new()) };
@@ -45,7 +46,7 @@ pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
     words.iter().map(need).collect()
 }
 
-/// What the tests of several crates need.
+/// Returns the needs of the tests of several crates.
 pub(crate) fn of_all<'a>(
     packages: impl IntoIterator<Item = &'a Package>,
 ) -> Result<BTreeSet<Need>> {

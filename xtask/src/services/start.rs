@@ -11,10 +11,10 @@ use context_servers::{Postgres, PostgresOptions, Redis, RedisCluster, RedisOptio
 use super::install::{self, Program};
 use super::need::Need;
 
-/// Where servers are promised, tests fail instead of being skipped.
+/// The environment variable that makes tests fail instead of skip if a server is missing.
 const REQUIRE: &str = "CONTEXT_REQUIRE_SERVICES";
 
-/// What has an address of its own.
+/// A server with its own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Server {
     Postgres,
@@ -31,7 +31,7 @@ impl Server {
         }
     }
 
-    /// Where tests find its address.
+    /// Returns the variable in which tests find the address.
     fn variable(self) -> &'static str {
         match self {
             Self::Postgres => "CONTEXT_TEST_POSTGRES_URL",
@@ -47,7 +47,7 @@ impl Server {
         }
     }
 
-    /// The address that was given to us.
+    /// Returns the address that the environment provides.
     fn given(self) -> Option<String> {
         env::var(self.variable()).ok().filter(|url| !url.is_empty())
     }
@@ -61,7 +61,7 @@ impl Server {
     }
 }
 
-/// A server of ours.
+/// A server that was started here.
 #[derive(Debug)]
 enum Running {
     Postgres(Postgres),
@@ -78,7 +78,7 @@ impl Running {
         }
     }
 
-    /// What it is and where its files are, for people.
+    /// Returns the names of the servers and their folders, for people.
     fn notes(&self) -> Vec<String> {
         let of_redis =
             |what: &str, server: &Redis| format!("{what}: {}", server.folder().display());
@@ -94,23 +94,23 @@ impl Running {
     }
 }
 
-/// The servers of a run. They end with it, or with the process, however that ends.
+/// The servers of a run. They end with the run, or with the process in whatever way it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Services {
     addresses: Vec<(&'static str, String)>,
-    /// Where each need that is met came from, such as `local 15` or `env`.
+    /// The source of each met need, such as `local 15` or `env`.
     provisions: BTreeMap<Need, String>,
-    /// What is not to be had, in words.
+    /// A description of the missing servers.
     missing: Option<String>,
     running: Vec<Running>,
 }
 
 impl Services {
-    /// Provides what is needed: takes what the environment names, starts what is installed, and
-    /// installs where that may be done unasked.
+    /// Provides what is needed: takes the servers of the environment, starts installed ones, and
+    /// installs missing ones if that is allowed unasked.
     ///
-    /// What is still missing is an error if it has to be there, and where `CI` or
-    /// `CONTEXT_REQUIRE_SERVICES` says so; else [`missing`](Self::missing) says it.
+    /// A server that is still missing is an error if `required`, `CI` or `CONTEXT_REQUIRE_SERVICES`
+    /// is set. Otherwise [`missing`](Self::missing) describes it.
     pub(crate) fn start(needs: &BTreeSet<Need>, required: bool) -> Result<Self> {
         let wanted: Vec<Server> =
             needs.iter().flat_map(|need| Server::of(*need)).copied().collect();
@@ -134,30 +134,29 @@ impl Services {
         Ok(Self { addresses, provisions, missing, running })
     }
 
-    /// The addresses, by the variable in which tests look for them.
+    /// Returns the addresses, with the variables in which tests look for them.
     pub(crate) fn addresses(&self) -> &[(&'static str, String)] {
         &self.addresses
     }
 
-    /// What tests find in their environment: the addresses, and whether all that is needed is
-    /// there.
+    /// Returns the environment variables for tests: the addresses, and whether all needs are met.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let all = !self.addresses.is_empty() && self.missing.is_none();
         let require = all.then(|| (REQUIRE, "1".to_owned()));
         self.addresses.iter().cloned().chain(require).collect()
     }
 
-    /// Where a need is met from; none if it is not.
+    /// Returns the source of a need, or `None` if it is not met.
     pub(crate) fn provision(&self, need: Need) -> Option<&str> {
         self.provisions.get(&need).map(String::as_str)
     }
 
-    /// What is not to be had, and what to run to have it.
+    /// Returns the missing servers and the command that installs them.
     pub(crate) fn missing(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
-    /// Where our servers' files are, for people.
+    /// Returns the folders of the servers that were started here, for people.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.running.iter().flat_map(Running::notes).collect()
     }
@@ -183,7 +182,7 @@ fn missing(absent: &[Program]) -> String {
     )
 }
 
-/// Whether nobody is there to read what was skipped.
+/// Whether servers are required, because nobody would read which tests were skipped.
 fn promised() -> bool {
     let is_set = |variable| {
         env::var(variable).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
@@ -191,7 +190,7 @@ fn promised() -> bool {
     is_set("CI") || is_set(REQUIRE)
 }
 
-/// Starts servers beside each other.
+/// Starts servers in parallel.
 fn start_all(servers: &[Server]) -> Result<Vec<Running>> {
     if servers.is_empty() {
         return Ok(Vec::new());

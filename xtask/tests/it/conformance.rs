@@ -1,4 +1,4 @@
-//! What the conformance table says.
+//! Tests of the conformance table.
 
 use xtask::conformance::table::Table;
 use xtask::conformance::{Line, Outcome};

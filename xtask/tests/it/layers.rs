@@ -1,4 +1,4 @@
-//! Each layer rule finds the graph or source that breaks it, and nothing in those that do not.
+//! Checks that each layer rule finds a graph or source that breaks it, and nothing in sound ones.
 
 use xtask::layers::{Dependency, Graph, Kind, Package, check, check_sources};
 use xtask::source::SourceFile;
@@ -12,7 +12,7 @@ fn package(name: &str, dependencies: &[&str]) -> Package {
     Package { name: name.into(), dependencies, ..Package::default() }
 }
 
-/// A workspace that keeps every rule.
+/// Returns a workspace that keeps every rule.
 fn sound() -> Graph {
     let mut core = package("context-core", &["serde"]);
     core.tree = ["context-core", "serde", "tracing-free"].map(String::from).into();
@@ -39,7 +39,7 @@ fn sound() -> Graph {
     }
 }
 
-/// Breaks the sound workspace in one package and expects exactly this.
+/// Breaks the sound workspace in one package and expects exactly these violations.
 #[track_caller]
 fn check_broken(name: &str, break_it: impl FnOnce(&mut Package), expect: &[&str]) {
     let mut graph = sound();

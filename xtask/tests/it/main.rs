@@ -1,4 +1,4 @@
-//! The rules find what they are for, and our own workspace keeps them.
+//! Tests of the rules, on examples and on this workspace.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,

@@ -1,4 +1,4 @@
-//! `cargo xtask services` starts what it prints, and leaves nothing behind.
+//! Checks that `cargo xtask services` starts the servers it prints, and leaves nothing behind.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use context_servers::{Postgres, Redis};
 
-/// The program, in an environment that names no server.
+/// Returns the program, with an environment that names no server.
 fn xtask(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     for variable in
@@ -23,7 +23,7 @@ fn xtask(args: &[&str]) -> Command {
     command
 }
 
-/// The `host:port` of every address in an `export` line.
+/// Returns the `host:port` of every address in an `export` line.
 fn addresses(line: &str) -> Vec<String> {
     let urls = line.split('\'').nth(1).unwrap_or_default().split(',');
     urls.map(|url| url.rsplit("//").next().unwrap().rsplit('@').next().unwrap())
@@ -79,7 +79,7 @@ fn check(signal: &str) {
         .unwrap();
     assert!(kill.success());
     child.wait().unwrap();
-    // What keeps the servers writes to it too: its end is theirs.
+    // The keepers inherit this pipe, too: end of file means that they have exited.
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(folders.iter().all(|folder| !folder.exists()), "{signal} left a folder behind: {said}");
@@ -99,7 +99,7 @@ fn a_termination_leaves_no_server_and_no_folder() {
     check("TERM");
 }
 
-/// Hides what is installed: Redis is found by the path alone, but for Homebrew's.
+/// Hides the installed servers. Redis is found by the path only, except for Homebrew's.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_missing_is_said_with_the_command_to_run() {

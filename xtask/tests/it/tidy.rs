@@ -1,4 +1,4 @@
-//! Each tidiness rule finds what it is for, and our own files are tidy.
+//! Checks that each tidiness rule finds its violations, and that this workspace is tidy.
 
 use xtask::source::SourceFile;
 use xtask::tidy::{MAX_LINES, Names, check, check_ours};

@@ -1,4 +1,4 @@
-//! Messages.
+//! The wire form of Anthropic's Messages API.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn whole(piece: &Piece) -> Value {
     }
 }
 
-/// A block as it begins, and what comes behind.
+/// Returns the start of a block and its deltas.
 fn in_events(piece: &Piece) -> (Value, Vec<Value>) {
     match piece {
         Piece::Text(text) => {
@@ -166,7 +166,7 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
     }
 }
 
-/// A number of bytes as the provider writes it.
+/// Formats a number of bytes as the provider does.
 fn megabytes(bytes: u64) -> String {
     const MEGABYTE: u64 = 1 << 20;
     match bytes % MEGABYTE {

@@ -1,4 +1,4 @@
-//! Chat Completions.
+//! The wire form of OpenAI's Chat Completions API.
 
 use serde_json::{Value, json};
 
@@ -119,7 +119,8 @@ fn text(piece: &Piece) -> Option<&str> {
     }
 }
 
-/// The provider shows no thoughts. Servers that speak its language do, in a key of their own.
+/// Returns the text of a thinking block. OpenAI does not return thinking here; compatible servers
+/// do, under a key of their own.
 fn thought(piece: &Piece) -> Option<&str> {
     match piece {
         Piece::Thought(text) => Some(text),
@@ -167,7 +168,7 @@ fn broken(violation: &Violation) -> OpenAiError {
     if violation.rule != Rule::Pairing {
         return rule(violation);
     }
-    // The provider writes indices of messages in its own way.
+    // The provider formats the indices of messages differently.
     let role = violation.path.replacen("messages[", "messages.[", 1) + ".role";
     let said = match Pair::of(violation) {
         Pair::Unanswered(ids) => format!(

@@ -1,4 +1,4 @@
-//! What a provider's forms are asked for.
+//! The interface of a provider's wire form.
 
 use serde_json::Value;
 
@@ -6,24 +6,24 @@ use crate::simulator::limits::Limits;
 use crate::simulator::refusal::Refusal;
 use crate::simulator::said::Said;
 
-/// The forms and the published limits of a provider.
+/// The wire form and the published limits of a provider.
 pub(in crate::simulator) trait Form: Send + Sync {
-    /// What is published of how much is taken, whatever the model.
+    /// Returns the published limits that apply to every model.
     fn limits(&self) -> Limits;
 
-    /// Whether the output that is asked for must fit the window too.
+    /// Whether the requested output must fit the window too.
     fn counts_output(&self) -> bool;
 
-    /// Status and body of a refusal.
+    /// Returns the status and the body of a refusal.
     fn refuse(&self, refusal: &Refusal, model: &str) -> (u16, String);
 
-    /// The body of an answer.
+    /// Returns the body of an answer.
     fn answer(&self, said: &Said) -> Value;
 
-    /// The data of the events of an answer.
+    /// Returns the data of the events of a streamed answer.
     fn events(&self, said: &Said) -> Vec<String>;
 
-    /// The data of the event that ends an answer in the middle, because there is too much to do.
+    /// Returns the data of the event that aborts an answer because of overload.
     fn failed(&self, said: &Said) -> String {
         self.refuse(&Refusal::Overloaded, &said.model).1
     }

@@ -1,4 +1,4 @@
-//! generateContent.
+//! The wire form of Gemini's `generateContent`.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ impl Form for Gemini {
     }
 }
 
-/// The parts, with their texts. A call behind a thought is signed for it.
+/// Returns the parts with their texts. A call after thinking carries its signature.
 fn parts(said: &Said) -> Vec<(Value, Option<&str>)> {
     let mut thought: Option<&str> = None;
     let parts = said.pieces.iter().map(|piece| match piece {
@@ -160,7 +160,7 @@ fn rule(violation: &Violation) -> String {
         Rule::Role if said.contains("last word") => {
             "Please ensure that multiturn requests ends with a user role or a function response."
         }
-        // Who speaks out of turn is the model, and what it says then is most often a call.
+        // The model's message is out of turn, and it is usually a call.
         Rule::Role if said.starts_with("\"model\"") => {
             "Please ensure that function call turn comes immediately after a user turn or after a function response \
              turn."

@@ -1,4 +1,4 @@
-//! What both forms of OpenAI have in common: limits, errors and most of the words.
+//! The parts that OpenAI's two APIs share: limits, errors and most error texts.
 
 use context_core::Json;
 use serde_json::{Value, json};
@@ -44,11 +44,11 @@ impl OpenAiError {
     }
 }
 
-/// What stands in front of the service says of a body that never reaches it.
+/// The HTML page of the proxy in front of the service, for a body that never reaches the service.
 const TOO_LARGE: &str = "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n\
                          <center><h1>413 Request Entity Too Large</h1></center>\r\n</body>\r\n</html>";
 
-/// The refusals that both forms word alike; nothing of those they do not.
+/// Returns the refusals with the same text in both APIs, `None` for the others.
 pub(super) fn shared(refusal: &Refusal, model: &str) -> Option<(u16, String)> {
     let error = match refusal {
         Refusal::NoJson => OpenAiError::invalid(
@@ -92,7 +92,7 @@ pub(super) fn shared(refusal: &Refusal, model: &str) -> Option<(u16, String)> {
     Some(error.write())
 }
 
-/// A rule that is broken, in the words that both forms share.
+/// Returns the error for a broken rule, as far as both APIs share its text.
 pub(super) fn rule(violation: &Violation) -> OpenAiError {
     let (path, said) = (violation.path.as_str(), violation.message.as_str());
     let error = match violation.rule {
@@ -118,7 +118,7 @@ pub(super) fn rule(violation: &Violation) -> OpenAiError {
     error.about(path)
 }
 
-/// A number of bytes, in megabytes where it is some of them.
+/// Formats a number of bytes, in megabytes if it is a whole number of them.
 fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),
@@ -126,7 +126,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The arguments of a call, which are JSON in a string.
+/// Returns the arguments of a call, which are JSON in a string.
 pub(super) fn arguments(input: &Json) -> Value {
     Value::String(input.as_str().to_owned())
 }

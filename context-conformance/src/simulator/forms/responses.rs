@@ -1,4 +1,4 @@
-//! Responses.
+//! The wire form of OpenAI's Responses API.
 
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ fn item(said: &Said, index: usize, piece: &Piece) -> Value {
     }
 }
 
-/// The item as it begins, what is added to it, and the item as it is in the end.
+/// Appends the events of an item: its start, its deltas, and the finished item.
 fn in_events(said: &Said, index: usize, piece: &Piece, events: &mut Vec<Value>) {
     let whole = item(said, index, piece);
     let mut begun = whole.clone();

@@ -1,8 +1,8 @@
-//! How values are written within words.
+//! Formatting of values within error texts.
 
 use std::time::Duration;
 
-/// A wait: `2s`, `0.250s`.
+/// Formats a time to wait: `2s`, `0.250s`.
 pub(super) fn seconds(wait: Duration) -> String {
     match wait.subsec_millis() {
         0 => format!("{}s", wait.as_secs()),
@@ -10,7 +10,7 @@ pub(super) fn seconds(wait: Duration) -> String {
     }
 }
 
-/// A path as most providers write it: `messages[3].content[0]` as `messages.3.content.0`.
+/// Formats a path as most providers do: `messages[3].content[0]` as `messages.3.content.0`.
 pub(super) fn dotted(path: &str) -> String {
     path.replace('[', ".").replace(']', "")
 }

@@ -1,4 +1,4 @@
-//! Servers that behave badly.
+//! Misbehaving servers.
 
 use std::fmt;
 use std::io;
@@ -11,21 +11,21 @@ use tokio::net::TcpStream;
 
 use super::listen::Port;
 
-/// What a [`BadServer`] does with every request.
+/// The misbehaviour of a [`BadServer`], on every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bad {
-    /// Nobody takes connections in but the system.
+    /// Never accepts a connection. Only the operating system completes the handshake.
     NeverAccepts,
-    /// Takes the request and closes.
+    /// Reads the request and closes the connection.
     Closes,
-    /// Takes the request and says nothing.
+    /// Reads the request and never replies.
     Silent,
     /// Sends headers without end.
     EndlessHead,
-    /// Sends a body of JSON, a byte at a time, with such a pause before each.
+    /// Sends a JSON body one byte at a time, with this pause before each byte.
     SlowBody(Duration),
-    /// Refuses with this status, and stops in the middle of saying why.
+    /// Refuses with this status, and stops in the middle of the error body.
     SilentRefusal(u16),
     /// Begins a stream of events and sends none.
     SilentStream,
@@ -33,59 +33,59 @@ pub enum Bad {
     EndlessBody,
     /// Sends a stream of comments without end, and no event.
     EndlessComments,
-    /// Sends one line of a stream of events without end.
+    /// Sends a single event line without end.
     EndlessLine,
-    /// Says that the body has a petabyte.
+    /// Claims a content length of a petabyte.
     HugeLength,
-    /// Sends what is compressed, asked for or not.
+    /// Sends a compressed body, whether or not the client accepts one.
     Compressed,
-    /// Closes in the middle of a body of JSON.
+    /// Closes in the middle of a JSON body.
     BreaksOff,
     /// Sends these events, and closes in the middle of the next one.
     BreaksOffBehind(Vec<String>),
-    /// Sends what is not HTTP.
+    /// Sends bytes that are not HTTP.
     Garbage,
-    /// Sends chunks whose sizes are no numbers.
+    /// Sends chunks whose sizes are not numbers.
     BadChunks,
-    /// Sends to another address.
+    /// Redirects to this address.
     Redirects(String),
-    /// Says with a 401 which key it was given: in the reason, a header, and a body of this content
-    /// type.
+    /// Refuses with a 401 that repeats the key of the request: in the reason phrase, in headers,
+    /// and in a JSON body.
     EchoesKey,
-    /// Says with a 429 to wait longer than anybody lives.
+    /// Refuses with a 429 whose `retry-after` does not fit 64 bits.
     WaitsForever,
-    /// Says this, whatever it is asked.
+    /// Sends this reply to every request.
     Says {
         /// The status.
         status: u16,
-        /// What the body is said to be.
+        /// The content type of the body.
         content_type: String,
         /// The body.
         body: String,
     },
-    /// Each time the next of these, from then on the last.
+    /// Behaves like the next of these on each connection, and like the last one from then on.
     InTurn(Vec<Bad>),
 }
 
 impl Bad {
-    /// Says this with a status, as JSON.
+    /// Replies with this status and body, as JSON.
     pub fn says(status: u16, body: impl Into<String>) -> Self {
         Self::Says { status, content_type: "application/json".to_owned(), body: body.into() }
     }
 }
 
-/// A server that behaves badly. Dropping it closes the port and every connection.
+/// A misbehaving server. Dropping it closes the port and every connection.
 pub struct BadServer {
     port: Port,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl BadServer {
-    /// Listens on a free port of 127.0.0.1 and behaves like this.
+    /// Listens on a free port of 127.0.0.1 and misbehaves as given.
     ///
     /// # Errors
     ///
-    /// If no port can be listened on.
+    /// If the server cannot listen on a port.
     pub async fn start(bad: Bad) -> io::Result<Self> {
         let heard = Arc::<Mutex<Vec<String>>>::default();
         if bad == Bad::NeverAccepts {
@@ -98,17 +98,17 @@ impl BadServer {
         Ok(Self { port, heard })
     }
 
-    /// Where it is, such as `http://127.0.0.1:40123`.
+    /// Returns the base URL, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// What it was asked, heads and bodies as they came.
+    /// Returns the requests so far, heads and bodies as they arrived.
     pub fn requests(&self) -> Vec<String> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -133,7 +133,7 @@ async fn serve(mut stream: TcpStream, bad: Arc<Bad>, heard: Arc<Mutex<Vec<String
         let Some(next) = turns.get(number).or(turns.last()) else { return };
         bad = next;
     }
-    // An error is one of a client that has gone.
+    // An error means that the client is gone.
     let _ = behave(&mut stream, bad, &request).await;
     let _ = stream.shutdown().await;
 }
@@ -244,7 +244,7 @@ fn with_length(content_type: &str, body: &str) -> String {
     )
 }
 
-/// The key that the request presents.
+/// Returns the key in the headers of a request.
 fn key(request: &str) -> String {
     let header = |line: &str| {
         let (name, value) = line.split_once(':')?;
@@ -254,12 +254,12 @@ fn key(request: &str) -> String {
     request.lines().find_map(header).unwrap_or_default()
 }
 
-/// Head and body of a request that says how long it is.
+/// Reads head and body of a request that has a content length.
 async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 16 << 10];
     loop {
-        // An error is one of a client that has gone: it has said what it has said.
+        // An error means that the client is gone. The request is what arrived until then.
         let read = stream.read(&mut piece).await.unwrap_or_default();
         bytes.extend_from_slice(&piece[..read]);
         if read == 0 || is_whole(&bytes) {

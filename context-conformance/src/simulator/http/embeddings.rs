@@ -1,4 +1,4 @@
-//! Vectors without a model.
+//! Embeddings without a model.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::replies::{Said, invalid};
 
-/// The most texts that are taken at a time, as OpenAI has it.
+/// The maximum number of texts per request, as for OpenAI.
 const MOST_TEXTS: usize = 2_048;
 
 #[derive(Deserialize)]
@@ -25,9 +25,9 @@ enum Input {
     Many(Vec<String>),
 }
 
-/// A vector of this length and, but for a text without words, of norm one, in which texts that
-/// share words are near each other: every word, in small letters, adds to one place. The same in
-/// every process.
+/// Returns a vector of this length in which texts that share words are close to each other: every
+/// word, in lowercase, adds to one component. The norm is one, unless the text has no words. The
+/// vector is the same in every process.
 ///
 /// ```
 /// use context_conformance::simulator::http::hashed_vector;
@@ -46,7 +46,7 @@ pub fn hashed_vector(text: &str, dimensions: usize) -> Vec<f32> {
     for word in words {
         let hash = hash(&word.to_lowercase());
         let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
-        // The place is below a length that is a usize.
+        // The remainder is below `dimensions`, which is a `usize`.
         let place = usize::try_from(hash % dimensions as u64).unwrap_or_default();
         vector[place] += sign;
     }
@@ -57,7 +57,8 @@ pub fn hashed_vector(text: &str, dimensions: usize) -> Vec<f32> {
     vector
 }
 
-/// FNV-1a, and a last mixing: its upper bits alone tell little about short words.
+/// FNV-1a with a final mixing step: without it, the upper bits carry little information about short
+/// words.
 fn hash(word: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let hash = word
@@ -67,7 +68,7 @@ fn hash(word: &str) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// What is said to a body.
+/// Returns the reply to a body.
 pub(super) fn reply(body: &str, dimensions: usize) -> Said {
     let Ok(body) = serde_json::from_str::<Body>(body) else {
         return invalid("'$.input' is invalid. Please check the API reference.");

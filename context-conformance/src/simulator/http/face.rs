@@ -1,4 +1,4 @@
-//! The simulator's face of HTTP.
+//! The HTTP server of the simulator.
 
 use std::fmt;
 use std::io;
@@ -20,10 +20,10 @@ use super::play::Play;
 use super::replies::{self, Said};
 use crate::simulator::Simulator;
 
-/// The most of a body that is read, in bytes: more than any provider takes.
+/// The largest body that is read, in bytes. Larger than any provider accepts.
 const LONGEST_BODY: usize = 64 << 20;
 
-/// What is served at an address: simulators, each at the path of its provider, and embeddings.
+/// The configuration of a server: simulators, each at the path of its provider, and embeddings.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct HttpFace {
@@ -33,20 +33,20 @@ pub struct HttpFace {
 }
 
 impl HttpFace {
-    /// With this provider; one of each kind.
+    /// Adds a provider. Replaces one of the same kind.
     pub fn simulator(mut self, simulator: Simulator) -> Self {
         self.simulators.retain(|other| other.provider() != simulator.provider());
         self.simulators.push(simulator);
         self
     }
 
-    /// Refuses everybody without this key.
+    /// Refuses requests without this key.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// With embeddings of this length, where no other is asked for.
+    /// Adds embeddings. `dimensions` is their length unless a request asks for another one.
     pub fn embeddings(mut self, dimensions: usize) -> Self {
         self.dimensions = Some(dimensions);
         self
@@ -56,7 +56,7 @@ impl HttpFace {
     ///
     /// # Errors
     ///
-    /// If no port can be listened on.
+    /// If the server cannot listen on a port.
     pub async fn start(self) -> io::Result<HttpServer> {
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let shared = Arc::new(Shared { face: self, seen: Arc::clone(&seen) });
@@ -75,7 +75,7 @@ impl fmt::Debug for HttpFace {
     }
 }
 
-/// An [`HttpFace`] that is served. Dropping it closes the port and every connection.
+/// A running [`HttpFace`]. Dropping it closes the port and every connection.
 #[derive(Debug)]
 pub struct HttpServer {
     port: Port,
@@ -83,40 +83,40 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Where it is, such as `http://127.0.0.1:40123`: in front of `/v1`.
+    /// Returns the base URL without `/v1`, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// What was asked until now, in the order of the replies.
+    /// Returns the requests so far, in the order of the replies.
     pub fn requests(&self) -> Vec<Seen> {
         locked(&self.seen).clone()
     }
 }
 
-/// A request as it came. `Debug` shows names of headers alone.
+/// A received request. `Debug` shows only the names of headers.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Seen {
-    /// Its method, such as `POST`.
+    /// The method, such as `POST`.
     pub method: String,
-    /// Its path, without a query.
+    /// The path without the query.
     pub path: String,
-    /// Its headers, names in small letters.
+    /// The headers, with lowercase names.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// The body.
     pub body: String,
-    /// The status that was replied.
+    /// The status of the reply.
     pub status: u16,
 }
 
 impl Seen {
-    /// The value of the first header of this name, in small letters.
+    /// Returns the value of the first header with this lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
@@ -137,7 +137,7 @@ struct Shared {
 }
 
 fn locked(seen: &Mutex<Vec<Seen>>) -> MutexGuard<'_, Vec<Seen>> {
-    // A list of requests is sound in any state.
+    // A list of requests is consistent at any time.
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,7 +146,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         async move { shared.reply(request).await }
     });
-    // An error is one of a client that has gone, or of an answer that breaks off as it should.
+    // An error means that the client is gone, or that a reply breaks off as scripted.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -213,10 +213,10 @@ impl HttpFace {
     }
 }
 
-/// What is served at `/v1/embeddings`, which belongs to no simulator.
+/// The pseudo provider of `/v1/embeddings`, which belongs to no simulator.
 const EMBEDDINGS: &str = "embeddings";
 
-/// Whose path it is, and whether what is there always comes in events.
+/// Returns the provider that the path belongs to, and whether its replies are always streamed.
 fn provider(path: &str) -> Option<(&'static str, bool)> {
     Some(match path {
         "/v1/chat/completions" => ("openai", false),

@@ -8,14 +8,14 @@ use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// A port that is listened on. Dropping it ends every connection.
+/// A listening port. Dropping it ends every connection.
 pub(super) struct Port {
     address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl Port {
-    /// Listens on a free port of 127.0.0.1, and serves each connection like this.
+    /// Listens on a free port of 127.0.0.1 and serves each connection with `serve`.
     pub(super) async fn open<F, S>(serve: F) -> io::Result<Self>
     where
         F: Fn(TcpStream) -> S + Send + 'static,
@@ -24,12 +24,13 @@ impl Port {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let task = tokio::spawn(async move {
-            // Goes with this task, and its tasks with it.
+            // Dropped with this task, which aborts the tasks of the connections.
             let mut connections = JoinSet::new();
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => _ = connections.spawn(serve(stream)),
-                    // A connection that is gone again, or too many open files, which others close.
+                    // The connection is gone already, or too many files are open. Files are closed
+                    // by other tasks.
                     Err(_) => tokio::task::yield_now().await,
                 }
                 while connections.try_join_next().is_some() {}
@@ -38,7 +39,8 @@ impl Port {
         Ok(Self { address, task })
     }
 
-    /// Listens, and takes nobody in: the system does, until its queue is full.
+    /// Listens without accepting. The operating system completes handshakes until its queue is
+    /// full.
     pub(super) async fn closed() -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;

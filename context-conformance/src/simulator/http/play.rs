@@ -1,4 +1,4 @@
-//! Bodies that come piece by piece, and may break off.
+//! Response bodies that arrive piece by piece and may break off.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,9 +11,9 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 #[derive(Debug)]
 pub(super) struct Play {
     pieces: VecDeque<Bytes>,
-    /// Whether the connection breaks behind the last piece.
+    /// Whether the connection breaks after the last piece.
     breaks: bool,
-    /// Whether what was written has been given time to go out.
+    /// Whether the written bytes had time to be sent.
     waited: bool,
 }
 
@@ -37,7 +37,7 @@ impl Body for Play {
         if !self.breaks {
             return Poll::Ready(None);
         }
-        // What is in the server's buffer goes out while nothing new comes.
+        // The server flushes its buffer while the body has nothing new.
         if !std::mem::replace(&mut self.waited, true) {
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,5 +1,5 @@
-//! Replies in their forms of HTTP: statuses, headers, bodies, and what is refused before a
-//! simulator sees it.
+//! Replies as HTTP responses: statuses, headers, bodies, and the refusals that precede the
+//! simulator.
 
 use std::io;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use super::play::Play;
 use crate::simulator::{Reply, ReplyContent};
 
-/// What is said to a request.
+/// The reply to a request.
 #[derive(Debug)]
 pub(super) enum Said {
-    /// By a simulator.
+    /// A reply of a simulator.
     Simulated {
-        /// Whose forms it speaks.
+        /// The provider whose wire form is used.
         provider: &'static str,
-        /// What it says.
+        /// The reply.
         reply: Reply,
     },
-    /// By the face itself: a body of JSON.
+    /// A JSON body from the HTTP server itself.
     Json(u16, Value),
 }
 
@@ -33,7 +33,7 @@ impl Said {
         }
     }
 
-    /// The reply to the request of this number.
+    /// Builds the HTTP response to the request with this number.
     pub(super) fn into_response(self, number: usize) -> io::Result<Response<Play>> {
         let mut response = Response::builder().status(self.status());
         let id = if self.is_anthropic() { "request-id" } else { "x-request-id" };
@@ -58,7 +58,7 @@ impl Said {
 fn content(reply: &Reply) -> (&'static str, Play) {
     match &reply.content {
         ReplyContent::Body(body) => {
-            // What stands in front of a service speaks in pages.
+            // A proxy in front of the service replies with HTML.
             let kind =
                 if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
             (kind, Play::new([body.clone()], reply.is_broken))
@@ -71,8 +71,8 @@ fn content(reply: &Reply) -> (&'static str, Play) {
     }
 }
 
-/// The headers that say how long to wait. All providers tell it in whole seconds; some of them in
-/// milliseconds too.
+/// Returns the headers with the time to wait. All providers give whole seconds, some also
+/// milliseconds.
 fn waits(provider: &str, wait: Option<Duration>) -> Vec<(&'static str, String)> {
     let Some(wait) = wait else { return Vec::new() };
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
@@ -95,7 +95,7 @@ fn anthropic(status: u16, kind: &str, message: &str) -> Said {
     Said::Json(status, json!({"type": "error", "error": {"type": kind, "message": message}}))
 }
 
-/// A body of OpenAI's form that is not valid.
+/// Returns the refusal of an invalid body, in OpenAI's form.
 pub(super) fn invalid(message: &str) -> Said {
     openai(400, message, Value::Null)
 }

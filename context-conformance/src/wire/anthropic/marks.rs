@@ -1,16 +1,16 @@
-//! Cache marks: how many, where, in which order.
+//! Cache breakpoints: their number, positions and order.
 
 use serde_json::Value;
 
 use super::super::Rule;
 use super::super::place::{At, Findings, items, kind};
 
-/// How many marks a request may have.
+/// The maximum number of cache breakpoints of a request.
 const MOST: usize = 4;
 
 pub(super) fn check(body: &Value, found: &mut Findings) {
     let mut marks = Marks::default();
-    // The order in which the service reads: tools, system, messages.
+    // The service reads in this order: tools, system, messages.
     for (key, value) in [("tools", body.get("tools")), ("system", body.get("system"))] {
         let at = At::Body.key(key);
         for (i, block) in items(value).iter().enumerate() {
@@ -25,7 +25,7 @@ pub(super) fn check(body: &Value, found: &mut Findings) {
             marks.block(block, &at.item(i), found);
         }
     }
-    // One of the whole request stands behind everything.
+    // A cache breakpoint on the request itself lies after everything else.
     marks.one(body, &At::Body, found);
     if marks.count > MOST {
         found.add(

@@ -1,4 +1,4 @@
-//! Reading files of forms.
+//! The parser of schema files.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) fn forms(text: &str) -> Forms {
     Forms { forms, names }
 }
 
-/// Splits into names, literals with their quotes, and signs.
+/// Splits a text into names, literals with their quotes, and punctuation.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         assert_eq!(self.take(), sign);
     }
 
-    /// Takes a sign if it comes next.
+    /// Consumes a punctuation token if it comes next.
     fn takes(&mut self, sign: &str) -> bool {
         let there = self.words.get(self.next) == Some(&sign);
         self.next += usize::from(there);

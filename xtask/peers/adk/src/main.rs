@@ -1,5 +1,5 @@
-//! adk-rust's session service, driven for `cargo xtask bench peers`: an event for each message, no
-//! branches, no fragments.
+//! The driver of adk-rust's session service for `cargo xtask bench peers`: one event per message,
+//! no branches, no fragments.
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 
@@ -72,7 +72,7 @@ async fn drive(url: &str) -> Done {
     Ok(())
 }
 
-/// The session of a job, filled when it is asked for first.
+/// Returns the session of a job, filled on first use.
 async fn fill(service: &SqliteSessionService, job: &Job) -> Result<String, Box<dyn Error>> {
     let id = format!("{}-{}", job.case, job.n);
     if service.get(get(&id)).await.is_err() {

@@ -1,4 +1,4 @@
-//! Running a case below callgrind.
+//! Runs a case under callgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use anyhow::{Context, Result, ensure};
 
 use super::Case;
 
-/// The function of which what is below it counts.
+/// The function whose instructions, including callees, are counted.
 const COUNTED: &str = "*instructions*counted*";
 
-/// The profiler, on a program.
+/// The profiler, for one program.
 pub(super) struct Callgrind<'a> {
     program: &'a Path,
-    /// Where profiles go.
+    /// The folder for profiles.
     folder: &'a Path,
 }
 
@@ -23,14 +23,15 @@ impl<'a> Callgrind<'a> {
         Self { program, folder }
     }
 
-    /// The instructions of one repetition. Its profile is kept, for whoever wants to look.
+    /// Returns the instructions of one repetition. Keeps the profile for inspection.
     pub(super) fn count(&self, case: &Case) -> Result<u64> {
         match case.repetitions {
             None => {
                 self.run(case, 1, &["--collect-atstart=no", &format!("--toggle-collect={COUNTED}")])
             }
             Some(times) => {
-                // What is done by other threads is below no function of this one.
+                // The work of other threads is not below a function of this one, so take the
+                // difference of two runs.
                 let (once, twice) = (self.run(case, times, &[])?, self.run(case, 2 * times, &[])?);
                 Ok(twice.saturating_sub(once) / times)
             }
@@ -39,7 +40,7 @@ impl<'a> Callgrind<'a> {
 
     fn run(&self, case: &Case, times: u64, flags: &[&str]) -> Result<u64> {
         let profile = self.profile(case);
-        // One that is left from before must not be taken for this one.
+        // Remove the profile of an earlier run, which must not be taken for this one.
         let _absent = fs::remove_file(&profile);
         let status = Command::new("valgrind")
             .args(["--quiet", "--tool=callgrind"])
@@ -63,7 +64,7 @@ impl<'a> Callgrind<'a> {
     }
 }
 
-/// The instructions of a whole profile; nothing if it has none.
+/// Returns the instructions of a whole profile, or `None` if it has none.
 fn total(profile: &str) -> Option<u64> {
     let totals = |line: &str| {
         line.strip_prefix("totals:").or_else(|| line.strip_prefix("summary:"))?.trim().parse().ok()

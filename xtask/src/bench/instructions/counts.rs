@@ -1,4 +1,4 @@
-//! The file of counts, and how a new count compares.
+//! The file of saved counts, and the comparison with a new count.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,23 +9,23 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-/// A growth of more percent is warned of.
+/// The growth in percent above which a warning is printed.
 const GROWTH: u128 = 5;
 
-/// What is kept.
+/// The contents of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counts {
     /// The compiler and the profiler.
     pub(super) toolchain: Option<String>,
     pub(super) machine: Option<String>,
-    /// Instructions by case.
+    /// The instructions by case.
     #[serde(default)]
     pub(super) cases: BTreeMap<String, u64>,
 }
 
 impl Counts {
-    /// The counts of a file; none if there is no file.
+    /// Reads the counts of a file. A missing file has no counts.
     pub(super) fn read(file: &Path) -> Result<Self> {
         match fs::read_to_string(file) {
             Ok(text) => {
@@ -53,7 +53,7 @@ impl Counts {
     }
 }
 
-/// A count beside the one before.
+/// A count and the saved one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) before: Option<u64>,
@@ -65,7 +65,7 @@ impl Change {
         Self { before, now }
     }
 
-    /// By how many percent it is more; nothing of a new case.
+    /// Returns the growth in percent, or `None` for a new case.
     fn percent(self) -> Option<f64> {
         let before = self.before.filter(|before| *before > 0)? as f64;
         Some((self.now as f64 / before - 1.0) * 100.0)
@@ -82,13 +82,13 @@ impl Change {
     }
 }
 
-/// The count in the middle; they are sorted.
+/// Sorts the counts and returns the median.
 pub(super) fn median(counts: &mut [u64]) -> Option<u64> {
     counts.sort_unstable();
     counts.get(counts.len() / 2).copied()
 }
 
-/// How far the outermost counts are apart, in percent of the least.
+/// Returns the distance between the extreme counts, in percent of the lowest.
 pub(super) fn spread(counts: &[u64]) -> f64 {
     match (counts.iter().min(), counts.iter().max()) {
         (Some(&least), Some(&most)) if least > 0 => (most - least) as f64 / least as f64 * 100.0,

@@ -1,4 +1,4 @@
-//! A driver as a process: a job goes in on a line, its answer comes out on a line.
+//! A driver process: it reads a job from a line and prints the answer on a line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// What a driver says of a job.
+/// The answer of a driver to a job.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Answer {
     pub(super) peer: String,
@@ -20,17 +20,17 @@ pub(super) struct Answer {
     /// `PRAGMA synchronous`: 1 is NORMAL, 2 is FULL.
     #[serde(default)]
     pub(super) synchronous: i64,
-    /// Microseconds of CPU time for each repetition, of all threads.
+    /// The CPU time per repetition in microseconds, summed over all threads.
     #[serde(default)]
     pub(super) cpu_us: f64,
-    /// Microseconds that passed for each repetition.
+    /// The wall time per repetition in microseconds.
     #[serde(default)]
     pub(super) wall_us: f64,
-    /// Why it was not done.
+    /// The reason why the job was not done.
     pub(super) skipped: Option<String>,
 }
 
-/// A running driver; ended when it is dropped.
+/// A running driver. Dropping it ends the process.
 #[derive(Debug)]
 pub(super) struct Driver {
     child: Child,
@@ -39,7 +39,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Starts it. What it says on standard error is shown.
+    /// Starts the driver with inherited standard error.
     pub(super) fn start(command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -51,7 +51,7 @@ impl Driver {
         Ok(Self { child, jobs, answers })
     }
 
-    /// Has a job done.
+    /// Runs a job.
     pub(super) fn run(&mut self, case: &str, n: usize, times: usize) -> Result<Answer> {
         let jobs = self.jobs.as_mut().context("a driver without input")?;
         writeln!(jobs, "{case} {n} {times}").context("the driver has ended")?;
@@ -66,7 +66,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // The end of its jobs is the end of a driver.
+        // A driver exits at the end of its input.
         drop(self.jobs.take());
         let _status = self.child.wait();
     }

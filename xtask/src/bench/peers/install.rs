@@ -1,7 +1,7 @@
-//! The peers: which versions, how they are installed, how their drivers are started.
+//! The peers: their versions, their installation, and the start of their drivers.
 //!
-//! Each has a folder of its own. A file there says which version is installed whole, so that a
-//! second run installs nothing and an interrupted one begins again.
+//! Each peer has its own folder. A file there names the version that is completely installed. So a
+//! second run installs nothing, and an interrupted installation starts again.
 
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::fs;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use crate::bench::machine::said;
 use crate::process::Cargo;
 
-/// A library that is raced.
+/// A library to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Peer {
     Deepagents,
@@ -22,22 +22,22 @@ pub(super) enum Peer {
     Adk,
 }
 
-/// A peer that can be raced.
+/// An installed peer.
 pub(super) struct Installed {
-    /// Its driver, which still wants a folder for its data.
+    /// The command of its driver, without the folder for its data.
     pub(super) command: Command,
-    /// What it runs on, as a report says it.
+    /// The runtime it uses, for the report.
     pub(super) runs_on: String,
 }
 
-/// The runtime that its store needs; older ones have no SQLite.
+/// The version of Node that its store needs. Older ones have no SQLite.
 const NODE: &str = "24.21.0";
 
 impl Peer {
     pub(super) const ALL: [Self; 4] =
         [Self::Deepagents, Self::OpenaiAgents, Self::Langgraph, Self::Adk];
 
-    /// What `--only` calls it.
+    /// Returns the name for `--only`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Deepagents => "deepagents",
@@ -47,7 +47,7 @@ impl Peer {
         }
     }
 
-    /// Installs what is not there yet.
+    /// Installs the peer, unless it is installed already.
     pub(super) fn install(self, sources: &Path, folder: &Path) -> Result<Installed> {
         fs::create_dir_all(folder)?;
         match self {
@@ -65,7 +65,7 @@ impl Peer {
     }
 }
 
-/// A package of npm's, and a runtime that is new enough beside it.
+/// Installs an npm package, with a recent Node next to it.
 fn node(sources: &Path, folder: &Path, package: &str) -> Result<Installed> {
     let runtime =
         format!("node-{}-{}", platform(), if ARCH == "aarch64" { "arm64" } else { "x64" });
@@ -82,7 +82,7 @@ fn node(sources: &Path, folder: &Path, package: &str) -> Result<Installed> {
         ];
         done(Command::new("npm").args(flags).arg(folder).args(wanted.split(' ')))
     })?;
-    // Packages are looked for beside the program that asks for them.
+    // Node looks for packages next to the program that imports them.
     let driver = folder.join("drive_deepagents.mjs");
     fs::copy(sources.join("drive_deepagents.mjs"), &driver)?;
     let program =
@@ -100,7 +100,7 @@ fn platform() -> &'static str {
     }
 }
 
-/// A package of PyPI's, in an environment of its own.
+/// Installs a PyPI package in its own virtual environment.
 fn python(driver: &Path, folder: &Path, package: &str) -> Result<Installed> {
     let environment = folder.join("venv");
     let program: PathBuf = environment.join("bin/python");
@@ -112,12 +112,12 @@ fn python(driver: &Path, folder: &Path, package: &str) -> Result<Installed> {
     let version =
         said(Command::new(&program).arg("--version")).unwrap_or_else(|| "Python".to_owned());
     let mut command = Command::new(program);
-    // Nothing is left behind among the sources.
+    // Do not write bytecode next to the sources.
     command.arg(driver).env("PYTHONDONTWRITEBYTECODE", "1");
     Ok(Installed { command, runs_on: version })
 }
 
-/// A package of ours outside the workspace, optimised.
+/// Builds our own package outside the workspace, optimised.
 fn rust(source: &Path, folder: &Path) -> Result<Installed> {
     let program = Cargo::building_into(folder, source, "build")
         .args(["--quiet", "--release", "--locked"])
@@ -125,7 +125,7 @@ fn rust(source: &Path, folder: &Path) -> Result<Installed> {
     Ok(Installed { command: Command::new(program), runs_on: crate::bench::machine::compiler() })
 }
 
-/// Installs, unless this was installed before.
+/// Runs an installation, unless this version is installed already.
 fn once(folder: &Path, wanted: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
     let mark = folder.join("installed");
     if fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
@@ -135,7 +135,7 @@ fn once(folder: &Path, wanted: &str, install: impl FnOnce() -> Result<()>) -> Re
     Ok(fs::write(mark, wanted)?)
 }
 
-/// Runs an installer; what it says goes to standard error, where progress is shown.
+/// Runs an installer. Its progress goes to standard error.
 fn done(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output =

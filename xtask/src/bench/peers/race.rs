@@ -1,13 +1,13 @@
-//! Paired rounds: ours, theirs, ours, theirs.
+//! Paired rounds: ours and theirs, alternating.
 //!
-//! A ratio is taken within its round and the median of all rounds counts, so that a machine that
-//! slows down half-way does not matter.
+//! Each round gives a ratio, and the result is the median of all rounds. So a machine that slows
+//! down halfway does not matter.
 
 use anyhow::Result;
 
 use super::driver::{Answer, Driver};
 
-/// What is done, on chats of which lengths.
+/// The cases, with the lengths of their chats.
 pub(super) const CASES: [(&str, &[usize]); 5] = [
     ("append", &[100, 1_000, 10_000]),
     ("load", &[100, 1_000, 10_000]),
@@ -16,8 +16,8 @@ pub(super) const CASES: [(&str, &[usize]); 5] = [
     ("turn", &[100, 1_000, 10_000]),
 ];
 
-/// All rows in order: the case, the length of the chat, how often a round does it. What is long is
-/// done less often.
+/// Returns all rows in order: the case, the length of the chat, and the repetitions per round. Long
+/// chats get fewer repetitions.
 pub(super) fn plan(max: usize) -> impl Iterator<Item = (&'static str, usize, usize)> {
     let rows = CASES.into_iter().flat_map(|(case, sizes)| sizes.iter().map(move |n| (case, *n)));
     rows.filter(move |(_, n)| *n <= max).map(|(case, n)| {
@@ -31,14 +31,14 @@ pub(super) fn plan(max: usize) -> impl Iterator<Item = (&'static str, usize, usi
     })
 }
 
-/// One peer on one case.
+/// The result of one peer in one case.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) case: &'static str,
     pub(super) n: usize,
-    /// Who, on what. Of a case that is not done, only its name and the reason are known.
+    /// The peer and its setup. For a skipped case, only the name and the reason are known.
     pub(super) theirs: Answer,
-    /// Ours, theirs and theirs over ours; nothing where it is not done.
+    /// The figures of the case, `None` if it is skipped.
     pub(super) cpu: Option<Figures>,
     pub(super) wall: Option<Figures>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// The medians of pairs of ours and theirs; nothing of none.
+    /// Returns the medians of pairs of ours and theirs, or `None` without pairs.
     fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let ours = median(pairs.iter().map(|(ours, _)| *ours))?;
         let theirs = median(pairs.iter().map(|(_, theirs)| *theirs))?;
@@ -64,10 +64,10 @@ impl Figures {
     }
 }
 
-/// One peer against ours.
+/// A race of one peer against ours.
 pub(super) struct Race<S> {
     theirs: Driver,
-    /// Ours, started when it is known at which durability.
+    /// Our driver, started once the durability is known.
     ours: Option<Driver>,
     start: S,
     rounds: usize,
@@ -79,7 +79,7 @@ impl<S: Fn(&str) -> Result<Driver>> Race<S> {
         Self { theirs, ours: None, start, rounds, rows: Vec::new() }
     }
 
-    /// Races one case. The first answer of each side only warms it up.
+    /// Runs one case. The first answer of each side is a warm-up.
     pub(super) fn row(&mut self, case: &'static str, n: usize, times: usize) -> Result<()> {
         let warm = self.theirs.run(case, n, times)?;
         let (mut cpu, mut wall) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ impl<S: Fn(&str) -> Result<Driver>> Race<S> {
     }
 }
 
-/// Our name of what `PRAGMA synchronous` says.
+/// Returns our name for the value of `PRAGMA synchronous`.
 fn durability(synchronous: i64) -> &'static str {
     if synchronous >= 2 { "full" } else { "normal" }
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_taken_within_its_round() {
-        // The machine is ten times as slow in the second round, for both.
+        // In the second round the machine is ten times slower, for both sides.
         let figures = Figures::of(&[(1.0, 4.0), (10.0, 40.0), (1.0, 4.0)]).unwrap();
         assert_eq!(figures, Figures { ours: 1.0, theirs: 4.0, ratio: 4.0 });
         assert_eq!(Figures::of(&[]), None);

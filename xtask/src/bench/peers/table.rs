@@ -1,4 +1,4 @@
-//! What a race says: Markdown for the docs, lines for machines.
+//! The results of a race: Markdown for the docs, JSON lines for programs.
 
 use std::fmt::Write;
 
@@ -8,19 +8,19 @@ use serde::Serialize;
 use super::race::{CASES, Figures, Row};
 use crate::bench::machine;
 
-/// What stands before and behind the tables in the page.
+/// The lines before and after the tables in the page.
 const BEGIN: &str = "<!-- written by `cargo xtask bench peers --save` -->";
 const END: &str = "<!-- end of what is written -->";
 
 /// The rows of all peers.
 pub(super) struct Report {
-    /// The day and the machine.
+    /// The date and the machine.
     made: String,
     peers: Vec<Raced>,
     left_out: Vec<String>,
 }
 
-/// A peer that was raced.
+/// The results of one peer.
 struct Raced {
     rows: Vec<Row>,
     runs_on: String,
@@ -41,7 +41,7 @@ struct Line<'a> {
     skipped: Option<&'a str>,
 }
 
-/// Which of the two times of a row.
+/// A function that selects CPU time or wall time of a row.
 type Clock = fn(&Row) -> Option<Figures>;
 
 impl Report {
@@ -84,7 +84,7 @@ impl Report {
         Ok(())
     }
 
-    /// The tables, with what they were measured on.
+    /// Returns the tables, with the machine they were measured on.
     pub(super) fn markdown(&self) -> String {
         let mut text = format!("{}\n\n", self.made);
         self.setups(&mut text);
@@ -154,7 +154,7 @@ impl Report {
             }
             let mut cells = vec![case.to_owned(), n.to_string()];
             for level in &levels {
-                // Ours was measured once for each peer of this durability: the one in the middle.
+                // Ours was measured once for each peer of this durability. The median is shown.
                 let peers = self.peers.iter().filter(|peer| level_of(peer) == *level);
                 let mut ours: Vec<f64> = peers.filter_map(of).map(|figures| figures.ours).collect();
                 ours.sort_by(f64::total_cmp);
@@ -175,7 +175,7 @@ impl Raced {
     }
 }
 
-/// The durability that ours has beside this peer: 1 is NORMAL, 2 is FULL.
+/// Returns the durability of ours next to this peer: 1 is NORMAL, 2 is FULL.
 fn level_of(peer: &Raced) -> i64 {
     let settings =
         peer.rows.iter().filter(|row| row.cpu.is_some()).map(|row| row.theirs.synchronous);
@@ -191,7 +191,7 @@ fn synchronous(level: i64) -> &'static str {
     }
 }
 
-/// Microseconds with a unit that keeps them short.
+/// Formats microseconds with a unit that keeps the number short.
 fn duration(us: f64) -> String {
     match us {
         us if us < 10.0 => format!("{us:.1} µs"),
@@ -203,11 +203,11 @@ fn duration(us: f64) -> String {
 
 fn line<S: AsRef<str>>(text: &mut String, cells: &[S]) {
     let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
-    // Writing into a text cannot fail.
+    // Writing to a string cannot fail.
     let _written = writeln!(text, "| {} |", cells.join(" | "));
 }
 
-/// The page with other tables; nothing if it has no place for them.
+/// Returns the page with the tables replaced, or `None` if it has no place for them.
 pub(super) fn replace(page: &str, tables: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

@@ -1,4 +1,4 @@
-//! Tables of made-up figures.
+//! Tests of the tables with made-up figures.
 
 use super::super::driver::Answer;
 use super::super::race::{Figures, Row};
