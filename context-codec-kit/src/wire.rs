@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 pub use media::{
     ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaFault, MediaRule, MediaRules, OPENAI_MEDIA, SentMedia,
-    counted_media, data_url, is_base64, is_file_id, is_web_url, lost_media, media_kind,
+    counted_media, is_base64, is_file_id, is_web_url, lost_media, media_kind,
 };
 pub use raw::{
     Entries, Key, kept, raw_kind, raw_text, read_list, read_object, read_text, wrong_type_of,

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use context_codec_kit::wire;
 use context_core::message::{Media, MediaSource};
 use context_core::model::ImageLimits;
 
@@ -70,7 +69,9 @@ pub(crate) fn rescaled(
 fn base64(image: &Media) -> Option<Cow<'_, str>> {
     match &image.source {
         MediaSource::Base64(data) => Some(Cow::Borrowed(data)),
-        MediaSource::Url(url) => wire::data_url(url).map(|(_, data)| Cow::Borrowed(data)),
+        MediaSource::Url(url) => {
+            context_core::message::data_url(url).map(|(_, data)| Cow::Borrowed(data))
+        }
         _ => None,
     }
 }

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use context_codec_kit::wire;
 use context_core::history::HistoryView;
 use context_core::history::shorten::{ends, kept_at};
 use context_core::message::ToolInput;
@@ -224,7 +223,7 @@ fn rewritten(
                         // It was shortened before, and its text is the value.
                         ToolInput::Json(json) if is_shortened(json) => return None,
                         ToolInput::Json(_) => {
-                            ToolInput::Json(wire::object([(SHORTENED, Json::from(short.as_str()))]))
+                            ToolInput::Json(serde_json::json!({ SHORTENED: short }).into())
                         }
                         ToolInput::Invalid(_) => ToolInput::Invalid(short),
                     };

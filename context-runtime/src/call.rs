@@ -9,6 +9,7 @@
 //! It ends: every request and every summary counts, and there are at most
 //! [`CallOptions::max_calls`].
 
+mod accept;
 mod conversation;
 mod cut;
 mod error;

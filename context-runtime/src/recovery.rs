@@ -25,8 +25,7 @@ use context_policy_truncate_head::TruncateHead;
 pub use failed::without_failed_answer;
 pub use output::raised_output;
 
-use crate::RecoveryDecision;
-use crate::compaction::{Failure, RecoveryPolicy};
+use context_core::history::{Failure, RecoveryDecision, RecoveryPolicy};
 
 /// Which decisions a loop is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,11 +14,12 @@
 //! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and no
 //!    `async` except for core's traits.
 //! 5. No variant of a public enum is behind a feature.
-//! 5. No variant of a public enum is behind a feature.
+//! 6. In a crate that lists its modules in order, a module uses only those before it.
 //!
 //! This module checks data ([`Graph`], [`SourceFile`]). [`graph`] reads the data.
 
 pub mod graph;
+mod modules;
 mod purity;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use std::fmt;
 use anyhow::Result;
 
 pub use graph::{Dependency, Graph, Kind, Package};
+pub use modules::check_modules;
 pub use purity::check_sources;
 
 use crate::process::Verdict;
@@ -43,6 +45,12 @@ const CLIENT: &str = "context-http";
 const MODELS: &str = "context-model-http";
 const CODECS: &str = "context-codec-";
 const TASKS: &str = "xtask";
+
+/// The crates of parts that one family shares, each with the families that may use it.
+const SHARED: [(&str, &[&str]); 2] = [
+    ("context-codec-kit", &["context-codec-", "context-model-http", "context-trajectory"]),
+    ("context-store-kit", &["context-store-", "context-memory"]),
+];
 
 /// Packages that core must not reach. A name that ends with a hyphen stands for a family.
 const NOT_IN_CORE: [&str; 8] =
@@ -74,6 +82,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
     let sources: Vec<SourceFile> = source::files(workspace.root())?;
     let mut violations = check(&graph);
     violations.extend(check_sources(&sources));
+    violations.extend(check_modules(&graph, &sources));
     for violation in &violations {
         println!("{violation}");
     }
@@ -87,6 +96,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Core,
+    Shared,
     Client,
     PlugIn,
     Facade,
@@ -101,6 +111,7 @@ enum Role {
 fn role(name: &str) -> Role {
     match name {
         CORE => Role::Core,
+        name if SHARED.iter().any(|(shared, _)| *shared == name) => Role::Shared,
         CLIENT => Role::Client,
         FACADE => Role::Facade,
         COMMAND => Role::Command,
@@ -136,6 +147,13 @@ fn core_tree(core: &Package, found: &mut Vec<Violation>) {
     }
 }
 
+/// Returns whether a plug-in is of a family that may use a crate of shared parts.
+fn shares(shared: &str, plug_in: &str) -> bool {
+    let of = |(name, _): &&(&str, &[&str])| *name == shared;
+    let families = SHARED.iter().find(of).map_or(&[][..], |(_, families)| families);
+    families.iter().any(|family| plug_in.starts_with(family))
+}
+
 /// Checks one dependency between two crates of the workspace.
 fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
     let broken = |rule, why: &str| {
@@ -167,6 +185,9 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Torture, Role::Command | Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
+        (Role::Facade | Role::Kit | Role::Fuzz, Role::Shared) => None,
+        (Role::PlugIn, Role::Shared) if shares(&to.name, &from.name) => None,
+        (_, Role::Shared) => broken(2, "it belongs to another family of plug-ins"),
         (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,
         (Role::Facade, Role::PlugIn) if !to.optional => {
             broken(2, "the facade's plug-ins are optional")

@@ -5,7 +5,7 @@ mod bytes;
 mod rules;
 
 use context_core::Part;
-use context_core::message::{Media, MediaSource};
+use context_core::message::{Media, MediaSource, data_url};
 use context_core::model::MediaKind;
 
 pub use rules::{ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaRule, MediaRules, OPENAI_MEDIA};
@@ -73,7 +73,7 @@ impl MediaRules {
     /// ```
     /// use context_codec_kit::wire::{GEMINI_MEDIA, MediaFault};
     /// use context_core::Metadata;
-    /// use context_core::message::{Media, MediaSource};
+    /// use context_core::message::{Media, MediaSource, data_url};
     /// use context_core::model::MediaKind;
     ///
     /// let source = MediaSource::Base64("bm8gUE5H".to_owned());
@@ -159,12 +159,6 @@ pub fn lost_media(lost: &[MediaKind]) -> Option<String> {
     (!lost.is_empty()).then(|| format!("[{} cannot be shown]", counted_media(lost)))
 }
 
-/// Splits a Base64 `data:` URL into media type, without parameters, and data.
-pub fn data_url(url: &str) -> Option<(&str, &str)> {
-    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    Some((head.strip_suffix(";base64")?.split(';').next()?, data))
-}
-
 /// Returns whether a provider can fetch a URL.
 pub fn is_web_url(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -191,11 +185,6 @@ mod tests {
 
     #[test]
     fn addresses_say_what_they_are() {
-        assert_eq!(
-            data_url("data:text/plain;charset=utf-8;base64,QQ=="),
-            Some(("text/plain", "QQ=="))
-        );
-        assert_eq!(data_url("data:text/plain,A"), None);
         assert!(is_web_url("https://example.com/a.png"));
         assert!(
             is_file_id("file-1_a")

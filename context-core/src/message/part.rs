@@ -238,3 +238,23 @@ impl ToolInput {
         }
     }
 }
+
+/// Splits a Base64 `data:` URL into media type, without parameters, and data.
+pub fn data_url(url: &str) -> Option<(&str, &str)> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    Some((head.strip_suffix(";base64")?.split(';').next()?, data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_url_is_split_into_its_type_and_its_data() {
+        assert_eq!(
+            data_url("data:text/plain;charset=utf-8;base64,QQ=="),
+            Some(("text/plain", "QQ=="))
+        );
+        assert_eq!(data_url("data:text/plain,A"), None);
+    }
+}

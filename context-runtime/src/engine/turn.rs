@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "tokens")]
-use context_core::Answer;
 use context_core::runtime::{CaptureTurnInput, PrepareInput, ToolResultInput, ToolResultOutput};
 use context_core::{
     Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, Result, ToolResult,
 };
 
 use super::{ContextEngine, Resolved};
-#[cfg(feature = "tokens")]
-use crate::ModelCall;
 
 impl Resolved {
     /// It as what a runtime prepares a call from: the chat with its user, prompt and messages, the
@@ -38,34 +34,6 @@ impl Resolved {
 }
 
 impl ContextEngine {
-    /// Takes over a call that was answered: the answer becomes pending, and what was cut on the way
-    /// is kept as a boundary, as [`compact`](Self::compact) does, so that the next call does not
-    /// meet the same refusal. Nothing is written before the next save.
-    ///
-    /// `turn` is what the call was made of. [`Invalid`](crate::ErrorKind::Invalid) if there is no
-    /// answer yet, or if the turn or the call is of another chat.
-    #[cfg(feature = "tokens")]
-    pub async fn accept<'c>(
-        &mut self,
-        turn: &Resolved,
-        call: &'c ModelCall<'_>,
-    ) -> Result<&'c Answer> {
-        self.check_own("accept", &turn.chat)?;
-        self.check_own("accept", call.chat())?;
-        let unanswered = || {
-            Error::invalid(
-                "accept",
-                "the call has no answer yet: ask it for `next` until there is none",
-            )
-        };
-        let answer = call.answer().ok_or_else(unanswered)?;
-        if let Some(compacted) = call.compacted() {
-            self.compact(turn, compacted, call.plans()).await?;
-        }
-        self.set([answer.message.clone()]);
-        Ok(answer)
-    }
-
     /// Sets what tools answered to the newest calls. The runtime shortens what is too large and
     /// keeps all of it elsewhere, if it was given a place; what it made of the results is pending
     /// then, and returned.
@@ -88,7 +56,7 @@ impl ContextEngine {
 
     /// Refuses what was made of another chat. The error does not name it: its user may be another
     /// one.
-    pub(super) fn check_own(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
+    pub(crate) fn check_own(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         if *chat == self.chat {
             return Ok(());
         }

@@ -28,6 +28,8 @@ pub struct Package {
     pub features: BTreeMap<String, Vec<String>>,
     /// Every package in the tree of its normal dependencies. Only filled for core.
     pub tree: BTreeSet<String>,
+    /// The order of its top-level modules, if its manifest has one: each uses only those before it.
+    pub modules: Option<Vec<String>>,
 }
 
 /// A dependency in a manifest.
@@ -81,11 +83,16 @@ pub(crate) fn read(workspace: &Workspace) -> Result<Graph> {
             },
             optional: dependency.optional,
         });
+        let list = &package.metadata["layers"]["modules"];
+        let modules = list
+            .as_array()
+            .map(|list| list.iter().filter_map(|name| name.as_str().map(String::from)).collect());
         Ok(Package {
             name,
             dependencies: dependencies.collect(),
             features: package.features.clone(),
             tree,
+            modules,
         })
     });
     Ok(Graph { packages: packages.collect::<Result<_>>()? })

@@ -1,6 +1,6 @@
 //! Checks that each layer rule finds a graph or source that breaks it, and nothing in sound ones.
 
-use xtask::layers::{Dependency, Graph, Kind, Package, check, check_sources};
+use xtask::layers::{Dependency, Graph, Kind, Package, check, check_modules, check_sources};
 use xtask::source::SourceFile;
 
 fn dependency(name: &str) -> Dependency {
@@ -265,4 +265,81 @@ fn rule_3_nobody_depends_on_what_asks_parsers_anything() {
     let found: Vec<_> = check(&graph).iter().map(ToString::to_string).collect();
     let expect = "rule 3: context-store-x depends on context-fuzz: what asks parsers anything is for nobody to depend on";
     assert_eq!(found, [expect]);
+}
+
+#[test]
+fn rule_2_shared_parts_belong_to_a_family() {
+    let shared = |from: &str, to: &str| {
+        let packages = vec![package(to, &["context-core"]), package(from, &[to])];
+        let found = check(&Graph { packages });
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(shared("context-codec-x", "context-codec-kit").is_empty());
+    assert!(shared("context-store-x", "context-store-kit").is_empty());
+    assert!(shared("context-runtime", "context-store-kit").is_empty());
+    assert_eq!(
+        shared("context-render", "context-store-kit"),
+        ["rule 2: context-render depends on context-store-kit: \
+             it belongs to another family of plug-ins"]
+    );
+}
+
+/// Returns the violations of a crate with these modules in order and these files.
+fn ordered(modules: &[&str], files: &[(&str, &str)]) -> Vec<String> {
+    let mut core = package("context-core", &[]);
+    core.modules = Some(modules.iter().map(|name| (*name).to_owned()).collect());
+    let path = |name: &str| format!("context-core/src/{name}");
+    let files: Vec<_> =
+        files.iter().map(|(name, text)| SourceFile::new(path(name), *text)).collect();
+    let graph = Graph { packages: vec![core] };
+    check_modules(&graph, &files).iter().map(ToString::to_string).collect()
+}
+
+const LIB: (&str, &str) = (
+    "lib.rs",
+    "//! A.\npub mod base;\nmod store;\npub use store::commit::{Commit, Kept as Held};\n",
+);
+
+#[test]
+fn rule_6_a_module_uses_those_before_it() {
+    let sound = [
+        LIB,
+        ("base.rs", "//! A `crate::store` in a comment.\nuse std::fmt;\n"),
+        ("store.rs", "use crate::base::{Id, Json};\nmod commit;\n"),
+        ("store/commit.rs", "use super::super::base::Id;\nuse crate::Commit;\nuse super::own;\n"),
+    ];
+    assert!(ordered(&["base", "store"], &sound).is_empty());
+}
+
+#[test]
+fn rule_6_finds_every_form_of_an_import_against_the_order() {
+    let against = "context-core/src/base/id.rs:2 uses store, which comes after base";
+    for import in [
+        "use crate::store::Commit;",
+        "use crate::{Id, store};",
+        "use crate::{base::Id, store::{commit, other}};",
+        "use crate::Commit;",
+        "use crate::Held as Other;",
+        "fn f() -> crate::store::commit::Commit { todo() }",
+        "use super::super::store::Commit;",
+        "use super::super::{store::Commit};",
+    ] {
+        let text = format!("//! Ids.\n{import}\n");
+        let found = ordered(&["base", "store"], &[LIB, ("base/id.rs", &text)]);
+        assert_eq!(found, [format!("rule 6: {against}")], "{import}");
+    }
+    let in_tests = "#[cfg(test)]\nmod tests {\n    use crate::store::Commit;\n}\n";
+    assert!(ordered(&["base", "store"], &[LIB, ("base/id.rs", in_tests)]).is_empty());
+}
+
+#[test]
+fn rule_6_the_order_has_every_module_and_no_other() {
+    assert_eq!(
+        ordered(&["base", "gone"], &[LIB]),
+        [
+            "rule 6: context-core/src/lib.rs declares store, which has no place in the order of \
+             modules",
+            "rule 6: context-core: the order of modules has gone, which is not there",
+        ]
+    );
 }

@@ -1,0 +1,35 @@
+//! Taking an answered call over into its chat.
+
+use context_core::{Answer, Error, Result};
+
+use super::ModelCall;
+use crate::{ContextEngine, Resolved};
+
+impl ContextEngine {
+    /// Takes over a call that was answered: the answer becomes pending, and what was cut on the way
+    /// is kept as a boundary, as [`compact`](Self::compact) does, so that the next call does not
+    /// meet the same refusal. Nothing is written before the next save.
+    ///
+    /// `turn` is what the call was made of. [`Invalid`](crate::ErrorKind::Invalid) if there is no
+    /// answer yet, or if the turn or the call is of another chat.
+    pub async fn accept<'c>(
+        &mut self,
+        turn: &Resolved,
+        call: &'c ModelCall<'_>,
+    ) -> Result<&'c Answer> {
+        self.check_own("accept", &turn.chat)?;
+        self.check_own("accept", call.chat())?;
+        let unanswered = || {
+            Error::invalid(
+                "accept",
+                "the call has no answer yet: ask it for `next` until there is none",
+            )
+        };
+        let answer = call.answer().ok_or_else(unanswered)?;
+        if let Some(compacted) = call.compacted() {
+            self.compact(turn, compacted, call.plans()).await?;
+        }
+        self.set([answer.message.clone()]);
+        Ok(answer)
+    }
+}
