@@ -1,8 +1,8 @@
 //! Records the sample transcript `examples/data/notes-agent.json`.
 //!
-//! The tools are real: they list, read and search files in a scratch folder, and what they answer,
-//! errors included, is what was recorded. The model's side is a script, and the transcript says so.
-//! The same bytes come out every time, which the test here checks.
+//! The tools are real: they list, read and search files in a scratch folder, and their answers,
+//! including errors, are recorded. The model's side is scripted, and the transcript says so. The
+//! output is always byte-identical, which the test in this file checks.
 //!
 //! ```sh
 //! cargo run -p context-cli --example record_transcript > examples/data/notes-agent.json
@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The notes that the agent looks into.
+/// The notes that the agent reads.
 const NOTES: [(&str, &str); 4] = [
     (
         "README.md",
@@ -39,7 +39,7 @@ const NOTES: [(&str, &str); 4] = [
 enum Step {
     System(&'static str),
     User(&'static str),
-    /// The model says something, calls tools, or both; the tools then answer.
+    /// An answer of the model with text, tool calls, or both. The tools then run.
     Assistant(Option<&'static str>, Vec<(&'static str, Value)>),
 }
 
@@ -81,7 +81,7 @@ fn script() -> Vec<Step> {
     ]
 }
 
-/// What is written: an object with `messages`, and beside them how they came about.
+/// The output: an object with `messages` and notes about their origin.
 #[derive(Serialize)]
 struct Transcript {
     title: &'static str,
@@ -91,7 +91,7 @@ struct Transcript {
     messages: Vec<Message>,
 }
 
-/// A message as Chat Completions writes it.
+/// A message in Chat Completions form.
 #[derive(Serialize)]
 struct Message {
     role: &'static str,
@@ -174,7 +174,8 @@ fn run(folder: &Path, name: &str, arguments: &Value) -> io::Result<String> {
     .map_err(|error| io::Error::new(error.kind(), in_our_words(&error)))
 }
 
-/// The host's words for an error differ from system to system; a recording must not.
+/// Returns a portable error text, since system messages differ between systems and a recording must
+/// not.
 fn in_our_words(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder",
@@ -184,7 +185,7 @@ fn in_our_words(error: &io::Error) -> &'static str {
     }
 }
 
-/// A path inside the folder; nothing leads out of it.
+/// Returns a path inside the folder. Paths that lead out of it are refused.
 fn inside(folder: &Path, path: &str) -> io::Result<PathBuf> {
     let stays = Path::new(path)
         .components()
@@ -203,7 +204,7 @@ fn list_directory(path: &Path) -> io::Result<String> {
     Ok(names.join("\n"))
 }
 
-/// Every line with the text, as `file:line: text`.
+/// Returns every line that contains the text, as `file:line: text`.
 fn search_files(folder: &Path, text: &str) -> io::Result<String> {
     let (mut folders, mut files) = (vec![folder.to_path_buf()], Vec::new());
     while let Some(next) = folders.pop() {
@@ -229,8 +230,7 @@ fn search_files(folder: &Path, text: &str) -> io::Result<String> {
     Ok(found.join("\n"))
 }
 
-/// Makes the notes, runs the script over them, and gives the transcript as it is written to its
-/// file.
+/// Creates the notes, runs the script on them, and returns the transcript file.
 fn transcript() -> io::Result<String> {
     let folder = tempfile::tempdir()?;
     for (name, text) in NOTES {

@@ -1,4 +1,4 @@
-//! What every command works with: the store, the user, the output, the clock, questions and Ctrl-C.
+//! The context of every command: store, user, output, clock, confirmation, and Ctrl-C.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +14,16 @@ use crate::error::{Failure, INTERRUPTED};
 use crate::output::Output;
 use crate::text::clean;
 
-/// How a command ended when nothing failed.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// All is well.
+    /// Success.
     Fine,
-    /// It found what it looks for and nobody wants: exit status 1.
+    /// The command found problems that it reports: exit status 1.
     Found,
 }
 
-/// The clock and the source of ids: the host's, unless a test brings its own.
+/// The clock and the id generator: those of the host, or those of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     clock: Arc<dyn Clock>,
@@ -54,20 +54,20 @@ impl IdGenerator for World {
     }
 }
 
-/// Where the store is.
+/// The location of the store.
 enum Place {
     Url(String),
     #[cfg(test)]
     Open(Arc<dyn Store>),
 }
 
-/// The stores that a command has opened, which are closed before the process ends.
+/// The stores that a command has opened. They are closed before the process ends.
 #[derive(Debug, Default)]
 pub(crate) struct OpenStores {
     stores: Mutex<Vec<Arc<dyn Store>>>,
-    /// Cancels at Ctrl-C.
+    /// Cancels on Ctrl-C.
     stop: CancelSource,
-    /// Whether the command asks `stop` between two steps.
+    /// Whether the command checks `stop` between two steps.
     asks: AtomicBool,
 }
 
@@ -76,13 +76,13 @@ impl OpenStores {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(store));
     }
 
-    /// The signal of Ctrl-C, for a command that will ask it.
+    /// Returns the Ctrl-C signal, for a command that checks it.
     fn asked(&self) -> CancelSignal {
         self.asks.store(true, Ordering::SeqCst);
         self.stop.signal()
     }
 
-    /// Closes all, also if one fails, and gives the first error.
+    /// Closes all stores, also if one fails. Returns the first error.
     pub(crate) async fn close(&self) -> context_runtime::Result<()> {
         let stores =
             std::mem::take(&mut *self.stores.lock().unwrap_or_else(PoisonError::into_inner));
@@ -93,16 +93,16 @@ impl OpenStores {
         closed
     }
 
-    /// Ends the process at Ctrl-C, the stores closed first; a command that asks is told to stop,
-    /// and ends it itself unless Ctrl-C comes again. What is written is written in whole commits.
-    /// `quiet`: nothing is said.
+    /// Ends the process on Ctrl-C after closing the stores. A command that checks the signal is
+    /// asked to stop and ends the process itself, unless Ctrl-C is pressed again. Data is written
+    /// in complete commits only. With `quiet`, no message is shown.
     pub(crate) async fn end_when_interrupted(&self, quiet: bool) {
         if tokio::signal::ctrl_c().await.is_err() {
             return;
         }
         self.stop.cancel();
         if !self.asks.load(Ordering::SeqCst) {
-            // Nobody is left to be told.
+            // The process ends, so an error cannot be reported.
             let _ = self.close().await;
             std::process::exit(INTERRUPTED.into());
         }
@@ -115,10 +115,10 @@ impl OpenStores {
     }
 }
 
-/// What every command works with.
+/// The context of a command.
 pub(crate) struct App {
     pub(crate) user: UserId,
-    /// Those that were named beside the first.
+    /// Further users from the command line.
     more_users: Vec<UserId>,
     pub(crate) out: Output,
     pub(crate) world: World,
@@ -137,18 +137,18 @@ impl App {
         Self { user, more_users: users.collect(), out, world, place, opened: Arc::default() }
     }
 
-    /// A command on a store that is open, in a world of its own.
+    /// Creates a context with an open store and a test clock.
     #[cfg(test)]
     pub(crate) fn on(store: Arc<dyn Store>, users: Vec<String>, out: Output, world: World) -> Self {
         Self::at(Place::Open(store), users, out, world)
     }
 
-    /// All users that were named.
+    /// Returns all users from the command line.
     pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
         std::iter::once(&self.user).chain(&self.more_users)
     }
 
-    /// Refuses more than one user.
+    /// Fails if there is more than one user.
     pub(crate) fn one_user(&self) -> Result<(), Failure> {
         match self.more_users.is_empty() {
             true => Ok(()),
@@ -158,27 +158,27 @@ impl App {
         }
     }
 
-    /// The store, only to look at it: nothing is made, upgraded or written.
+    /// Opens the store for reading: nothing is created, upgraded or written.
     pub(crate) async fn store_to_read(&self) -> Result<Arc<dyn Store>, Failure> {
         self.store_in(OpenMode::Read).await
     }
 
-    /// The store, which must exist, to change it.
+    /// Opens the existing store for writing.
     pub(crate) async fn store_to_write(&self) -> Result<Arc<dyn Store>, Failure> {
         self.store_in(OpenMode::Write).await
     }
 
-    /// The store, to look at it if the command is only to say what it would do, else to change it.
+    /// Opens the store for reading in a dry run, otherwise for writing.
     pub(crate) async fn store_unless(&self, dry_run: bool) -> Result<Arc<dyn Store>, Failure> {
         self.store_in(if dry_run { OpenMode::Read } else { OpenMode::Write }).await
     }
 
-    /// The store, made if it does not exist.
+    /// Opens the store and creates it if it does not exist.
     pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
         self.store_in(OpenMode::Create).await
     }
 
-    /// The store, opened in this mode.
+    /// Opens the store in this mode.
     pub(crate) async fn store_in(&self, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
         match &self.place {
             Place::Url(url) => self.open(url, mode).await,
@@ -187,7 +187,8 @@ impl App {
         }
     }
 
-    /// A store. Says what an operator should know of it. It is closed when the command ends.
+    /// Opens a store and shows its warning, if it has one. The store is closed when the command
+    /// ends.
     pub(crate) async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
         let store = match StoreRegistry::default().open_with(url, mode).await {
             Err(error) if error.is_not_found() && mode != OpenMode::Create => {
@@ -205,23 +206,23 @@ impl App {
         Ok(store)
     }
 
-    /// The stores that were opened so far.
+    /// Returns the stores that were opened so far.
     pub(crate) fn opened(&self) -> Arc<OpenStores> {
         Arc::clone(&self.opened)
     }
 
-    /// A chat of the user.
+    /// Returns a chat of the user.
     pub(crate) fn chat(&self, chat: &str) -> ChatRef {
         ChatRef::new(self.user.clone(), chat)
     }
 
-    /// Now.
+    /// Returns the current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.world.now()
     }
 
-    /// Asks a yes-or-no question on the terminal. Where nobody can answer it is wrong usage not to
-    /// have said yes on the command line.
+    /// Asks a yes-or-no question on the terminal. Without a terminal, it is a usage error that the
+    /// command line does not confirm.
     pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
         let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
         if self.out.is_json() || !stdin.is_terminal() || !stderr.is_terminal() {
@@ -234,8 +235,8 @@ impl App {
         }
     }
 
-    /// Does work that cannot be asked to stop, unless Ctrl-C comes first. Such work leaves all of
-    /// what it does or nothing when it is dropped.
+    /// Runs work that cannot be asked to stop, until it is done or Ctrl-C is pressed. Dropping such
+    /// work leaves either all of its effects or none.
     pub(crate) async fn unless_interrupted<T>(
         &self,
         operation: &'static str,
@@ -250,15 +251,15 @@ impl App {
         }
     }
 
-    /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C
-    /// ends the process. Everything else may be killed at any time, because what is written is
-    /// written in whole commits.
+    /// Returns a signal that Ctrl-C raises, for work that checks it between two steps. A second
+    /// Ctrl-C ends the process. All other work may be killed at any time, since data is written in
+    /// complete commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
         self.opened.asked()
     }
 }
 
-/// The store's care for itself, which not every store has.
+/// Returns the store's maintenance ability, or an error if it has none.
 pub(crate) fn maintenance<'a>(
     store: &'a dyn Store,
     operation: &'static str,
@@ -270,19 +271,19 @@ pub(crate) fn maintenance<'a>(
     Ok(store.maintenance().ok_or_else(missing)?)
 }
 
-/// How much of an answer is read, in bytes.
+/// The largest number of bytes of an answer that are read.
 const LONGEST_ANSWER: u64 = 4096;
 
 fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bool {
     let mut answer = String::new();
-    // A question that cannot be shown, or not be answered, is not answered with yes.
+    // A question that cannot be shown or answered does not count as confirmed.
     let asked = write!(to, "{}? Type yes to go on: ", clean(question)).and_then(|()| to.flush());
     asked.is_ok()
         && answers.take(LONGEST_ANSWER).read_line(&mut answer).is_ok()
         && answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// The file a store URL names, if it names one.
+/// Returns the file that a store URL names, if any.
 pub(crate) fn file_of(url: &str) -> Option<&str> {
     let path = url.strip_prefix("sqlite:")?;
     let path = path.strip_prefix("//").unwrap_or(path);

@@ -1,4 +1,4 @@
-//! The command line as a whole: global options, the list of commands, and the help that teaches.
+//! The complete command line: global options, the list of commands, and the help text.
 //!
 //! The arguments of a command are in its own module.
 
@@ -40,7 +40,7 @@ record per line, and errors as JSON to standard error.
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; what was written
 until then is whole.";
 
-/// The commands by what they are for, as the help lists them.
+/// The commands in groups, as the help lists them.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill", "streams"]),
     ("Look at runs", &["trajectory"]),
@@ -152,7 +152,7 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Reads a command line, the name of the program first.
+    /// Parses a command line that starts with the program name.
     pub(crate) fn read<T: Into<OsString> + Clone>(
         args: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
@@ -172,7 +172,7 @@ impl Cli {
     }
 }
 
-/// The option or the variable that is set to nothing, and what it could be set to.
+/// Returns the option or variable that is set to an empty value, with an example of a valid value.
 fn empty(global: &Global, matches: &ArgMatches) -> Option<(&'static str, &'static str)> {
     let options = [
         (
@@ -189,7 +189,7 @@ fn empty(global: &Global, matches: &ArgMatches) -> Option<(&'static str, &'stati
     Some((if of_variable { variable } else { option }, example))
 }
 
-/// The help page with the commands in their groups.
+/// Returns the help template with the commands in groups.
 fn template(command: &clap::Command) -> String {
     let styles = Styles::styled();
     let (heading, name) = (styles.get_header(), styles.get_literal());
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Names of all commands that do something themselves, and whether they take `--dry-run`.
+    /// Collects the names of all commands without subcommands, and whether they have `--dry-run`.
     fn leaves(command: &clap::Command, before: &str, all: &mut Vec<(String, bool)>) {
         for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
             let name = format!("{before} {}", command.get_name()).trim().to_owned();
@@ -291,8 +291,8 @@ mod tests {
         }
     }
 
-    /// If this fails, a command is new: file it in `tests/cli/command_table.rs`, and it is asked
-    /// too whether it leaves alone what is not ours.
+    /// If this test fails, there is a new command: add it to `tests/cli/command_table.rs`, so that
+    /// it is also tested on foreign data.
     #[test]
     fn every_command_is_filed_under_looks_or_writes() {
         let mut command = Cli::command();

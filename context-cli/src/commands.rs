@@ -1,5 +1,5 @@
-//! One module per command, and what several of them need: finding a message, walking listings,
-//! going back.
+//! One module per command, and shared functions: finding a message, walking listings, moving
+//! between branches.
 
 pub(crate) mod backup;
 pub(crate) mod branches;
@@ -57,14 +57,14 @@ use crate::error::Failure;
 use crate::output::{Output, Style};
 use crate::text::{clean, short_id};
 
-/// The chat, which must exist.
+/// Returns the chat, which must exist.
 async fn existing_chat(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Chat, Failure> {
     let found = history.chat(chat).await?;
     Ok(found
         .ok_or_else(|| Error::not_found("find", "chat", &chat.chat).with("user", &chat.user))?)
 }
 
-/// Every message of a chat, parents first.
+/// Returns all messages of a chat, parents first.
 async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("all_messages", "message");
@@ -79,12 +79,12 @@ async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<
     }
 }
 
-/// Every chat of the user, newest activity first.
+/// Returns all chats of the user, most recent activity first.
 async fn all_chats(app: &App, history: &dyn HistoryStore) -> Result<Vec<ChatSummary>, Failure> {
     all_chats_of(&app.user, history).await
 }
 
-/// Every chat of a user, newest activity first.
+/// Returns all chats of a user, most recent activity first.
 async fn all_chats_of(
     user: &UserId,
     history: &dyn HistoryStore,
@@ -103,7 +103,7 @@ async fn all_chats_of(
     }
 }
 
-/// The message of an id, or the only one whose id begins or ends like this.
+/// Returns the message with this id, or the only message whose id starts or ends with this text.
 async fn find_message(
     history: &dyn HistoryStore,
     chat: &ChatRef,
@@ -126,7 +126,7 @@ async fn find_message(
         .ok_or_else(|| Error::not_found("find", "message", text).with("in chat", &chat.chat))?)
 }
 
-/// The branch that was asked for, else the active one.
+/// Returns the end of the requested branch, or of the active one.
 async fn branch_end(
     history: &dyn HistoryStore,
     chat: &ChatRef,
@@ -139,14 +139,14 @@ async fn branch_end(
     Ok(ChainEnd::Branch(branch))
 }
 
-/// An engine on a chat that exists.
+/// Opens an engine on an existing chat.
 async fn engine(app: &App, store: Arc<dyn Store>, chat: &str) -> Result<ContextEngine, Failure> {
     let builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat);
     let builder = builder.clock(app.world.clone()).ids(app.world.clone());
     Ok(builder.existing().open().await?)
 }
 
-/// Which branches end and which checkpoints stand at each message.
+/// The branches and checkpoints at each message.
 struct Marks<'a> {
     branches: HashMap<&'a MessageId, Vec<&'a Branch>>,
     checkpoints: HashMap<&'a MessageId, Vec<&'a Checkpoint>>,
@@ -179,7 +179,8 @@ impl<'a> Marks<'a> {
             .collect()
     }
 
-    /// All of them in words, such as `[main*] [checkpoint: paid]`; the star is the active branch.
+    /// Lists all of them, for example `[main*] [checkpoint: paid]`. The star marks the active
+    /// branch.
     fn words(&self, id: &MessageId) -> String {
         let branches = self.branches.get(id).into_iter().flatten().map(|branch| {
             let star = if branch.active { "*" } else { "" };
@@ -193,7 +194,7 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// Refuses messages whose bodies this program cannot read: the first one is the error.
+/// Fails for the first message whose body this version cannot read.
 fn all_readable<'a>(chat: &str, nodes: impl IntoIterator<Item = &'a Node>) -> Result<(), Failure> {
     let messages = nodes.into_iter().filter(|node| node.kind != NodeKind::Boundary);
     for node in messages {
@@ -206,26 +207,27 @@ fn all_readable<'a>(chat: &str, nodes: impl IntoIterator<Item = &'a Node>) -> Re
     Ok(())
 }
 
-/// The stored form of a node as JSON; nothing if it is none.
+/// Returns the stored form of a node as JSON, or `None` if it is not JSON.
 fn body(node: &Node) -> Option<Json> {
     let text = std::str::from_utf8(node.body().bytes()).ok()?;
     Json::from_text(text).ok()
 }
 
-/// JSON record of `fork`, `rewind`, `restore` and `branches --switch`: where the chat is now.
+/// JSON record of `fork`, `rewind`, `restore` and `branches --switch`: the branch after the
+/// command.
 #[derive(Serialize)]
 struct MovedRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// The branch that was made or gone to.
+    /// The new or activated branch.
     branch: &'a str,
-    /// Its newest message.
+    /// The newest message of the branch.
     head: Option<&'a str>,
-    /// Whether it is the one that is worked on now.
+    /// Whether the branch is the active one.
     active: bool,
 }
 
-/// Says where a move has led.
+/// Reports the result of a move.
 fn moved(
     out: &mut Output,
     chat: &str,

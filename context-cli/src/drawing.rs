@@ -1,7 +1,7 @@
 //! Drawing a message graph: pure functions from nodes to characters, Mermaid or DOT.
 //!
-//! What they share is here: runs of nodes where nothing happens become one piece that counts them,
-//! and everything is walked with a list of what is still to do, so no graph is too deep.
+//! Shared code: runs of unmarked nodes are drawn as one piece with their number, and traversal uses
+//! an explicit stack, so that any depth works.
 
 mod graphviz;
 mod mermaid;
@@ -16,29 +16,29 @@ pub(crate) use text::draw;
 /// A node to draw.
 #[derive(Clone, Debug)]
 pub(crate) struct Dot<'a> {
-    /// Names it.
+    /// The id.
     pub(crate) id: &'a str,
-    /// What it follows. Parents come before their children; one that does not, or is missing,
-    /// counts as none.
+    /// The preceding node. Parents come before their children; a missing or later parent counts as
+    /// none.
     pub(crate) parent: Option<&'a str>,
-    /// Which one it is, for people.
+    /// The caption, for people.
     pub(crate) head: String,
-    /// The beginning of what it says.
+    /// The beginning of the text.
     pub(crate) text: String,
-    /// What stands at it.
+    /// The branches and checkpoints at the node.
     pub(crate) marks: String,
-    /// Whether it is always shown.
+    /// Whether the node is always shown.
     pub(crate) shown: bool,
 }
 
-/// What is drawn in one place: a node, or how many nobody needs to see.
+/// A drawn element: a node, or a number of hidden nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     Node(usize),
     Hidden(usize),
 }
 
-/// The nodes from `start` to the next fork or the end.
+/// Returns the nodes from `start` to the next fork or the end.
 fn run_from(children: &Children, start: usize) -> Vec<usize> {
     let (mut run, mut end) = (vec![start], start);
     while let [only] = children.of[end].as_slice() {
@@ -48,7 +48,7 @@ fn run_from(children: &Children, start: usize) -> Vec<usize> {
     run
 }
 
-/// A run, with what is between its ends and nobody marked counted.
+/// Returns the pieces of a run. Unmarked nodes between its ends are combined.
 fn pieces(dots: &[Dot<'_>], run: &[usize]) -> Vec<Piece> {
     let is_shown = |i: usize| i == 0 || i + 1 == run.len() || dots[run[i]].shown;
     let mut pieces = Vec::new();
@@ -71,7 +71,7 @@ fn pieces(dots: &[Dot<'_>], run: &[usize]) -> Vec<Piece> {
 struct Boxes {
     /// Oldest first.
     boxes: Vec<Piece>,
-    /// From which box to which.
+    /// Pairs of box indexes.
     arrows: Vec<(usize, usize)>,
 }
 
@@ -79,7 +79,7 @@ impl Boxes {
     fn of(dots: &[Dot<'_>]) -> Self {
         let children = Children::of(dots);
         let mut all = Self::default();
-        // Runs still to be drawn, and the box each hangs on.
+        // The runs still to draw, each with the box it is attached to.
         let mut todo: Vec<(usize, Option<usize>)> =
             children.roots.iter().rev().map(|root| (*root, None)).collect();
         while let Some((start, mut from)) = todo.pop() {
@@ -97,7 +97,7 @@ impl Boxes {
     }
 }
 
-/// The children of every node, the heaviest last.
+/// The children of every node, with the largest subtree last.
 struct Children {
     roots: Vec<usize>,
     of: Vec<Vec<usize>>,
@@ -108,7 +108,7 @@ impl Children {
         let mut index = HashMap::with_capacity(dots.len());
         let mut parents = Vec::with_capacity(dots.len());
         for (i, dot) in dots.iter().enumerate() {
-            // Only what came before can be found, so there are no cycles.
+            // Only earlier nodes can be parents, so there are no cycles.
             parents.push(dot.parent.and_then(|parent| index.get(parent).copied()));
             index.insert(dot.id, i);
         }
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Nodes with texts that want to break out of whatever they are put in.
+    /// Nodes with texts that try to break out of their context.
     pub(super) fn hostile() -> Vec<Dot<'static>> {
         let dot = |id, parent, text: &str, marks: &str| Dot {
             id,
@@ -162,7 +162,7 @@ mod tests {
         ]
     }
 
-    /// Long chains and many forks at once: recursion would show.
+    /// Long chains with many forks, which would overflow a recursive implementation.
     #[test]
     fn a_hundred_thousand_forks_are_drawn() {
         let ids: Vec<_> = (0..100_000usize).map(|i| i.to_string()).collect();
@@ -181,8 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the graph, every node is drawn or counted once, and every box but the roots has
-        /// one arrow to it.
+        /// In any graph every node is drawn or counted once, and every box except the roots has one
+        /// incoming arrow.
         #[test]
         fn boxes_hold_every_node(parents in prop::collection::vec((any::<prop::sample::Index>(),
             0..6u8), 0..80)) {

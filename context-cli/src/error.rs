@@ -1,4 +1,4 @@
-//! What can go wrong in a command: what happened, to what, and what to do about it.
+//! The errors of commands: what happened, to what, and how to fix it.
 
 use std::error::Error as _;
 use std::io;
@@ -11,114 +11,115 @@ use context_runtime::{
     tokens::Budget,
 };
 
-/// The exit status of a command that was interrupted, as a shell reports it of any other program.
+/// The exit status of an interrupted command, as shells report it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// From a store or the engine.
+    /// An error of a store or the engine.
     #[error("{}", said(.0))]
     Store(#[from] Error),
-    /// A store that would have to be made.
+    /// The store does not exist.
     #[error("there is no store at {url}")]
     NoStore { url: String },
-    /// A file that cannot be opened or read.
+    /// A file cannot be opened or read.
     #[error("cannot read {file}")]
     Read { file: String, source: io::Error },
-    /// A file, or a stream, that is longer than what is read of one.
+    /// A file or stream exceeds the largest size that is read.
     #[error("{file} is larger than {limit} bytes, the most that is read as a whole")]
     TooLarge { file: String, limit: u64 },
-    /// A file with more lines, or more entries in a list, than what is read of one.
+    /// A file has more lines or list entries than are read.
     #[error("{file} has more than {limit} lines or messages, the most that is read as a whole")]
     TooMany { file: String, limit: usize },
-    /// A file that is no text.
+    /// A file is not text.
     #[error("{file} is not UTF-8 text: line {line} has other bytes")]
     NotText { file: String, line: usize },
-    /// A file, or a line of it, that is no JSON.
+    /// A file, or a line of it, is not JSON.
     #[error("{file} is not JSON: {}", reason(.source))]
     Syntax { file: String, line: usize, column: usize, source: serde_json::Error },
-    /// A line of a file that is broken.
+    /// A line of a file is invalid.
     #[error("line {line} of {file} is broken: {problem}")]
     Line { file: String, line: usize, problem: String },
-    /// JSON that is no transcript.
+    /// The JSON is not a transcript.
     #[error("{file} is not a transcript we know: {problem}")]
     Form { file: String, line: usize, problem: &'static str },
-    /// A message that is none.
+    /// A message in a file is invalid.
     #[error("message {message} of conversation {conversation} in {file}: {source}")]
     Message { file: String, line: usize, conversation: usize, message: usize, source: WireError },
-    /// A conversation that no request can be made of.
+    /// A conversation cannot be turned into a request.
     #[error("{what} cannot be sent to {provider}: {source}")]
     Request { what: String, provider: String, source: WireError },
-    /// A request that is larger than its window.
+    /// A request does not fit the window.
     #[error("{what} does not fit the window: {missing} tokens too many, {tokens} where {} fit",
         .budget.input())]
     Overflow { what: String, tokens: u64, missing: u64, budget: Budget },
-    /// A fragment that is none.
+    /// A fragment in a file is invalid.
     #[error("fragment {index} in {file} cannot be read: {}", reason(.source))]
     Fragment { file: String, line: usize, index: usize, source: serde_json::Error },
-    /// A file or folder without rounds of a trajectory.
+    /// A file or folder contains no rounds of a trajectory.
     #[error("{file} holds no trajectory: {problem}")]
     NoRounds { file: String, problem: String },
-    /// A fragment that cannot be rendered.
+    /// A fragment cannot be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// A chat whose id is used for something else.
+    /// A chat of this id exists with other content.
     #[error("chat {chat} exists and does not hold what {file} does")]
     Taken { chat: String, file: String },
-    /// The beginning or end of several ids.
+    /// The start or end of an id matches several ids.
     #[error("{text:?} means more than one {what}: {}", .matches.join(", "))]
     Ambiguous { what: &'static str, text: String, matches: Vec<String> },
-    /// Chats that are not of one file.
+    /// The chats come from different files.
     #[error("the chats come from different sources: {}", .sources.join(", "))]
     Mixed { sources: Vec<String> },
-    /// Kept facts about the source that this program cannot read.
+    /// The stored source of a chat cannot be read.
     #[error("what chat {chat} says about its source cannot be read")]
     Source { chat: String, source: serde_json::Error },
-    /// Kept facts about the source that a newer program wrote.
+    /// The stored source of a chat was written by a newer version.
     #[error("chat {chat} was imported by a newer program: its source has version {version}")]
     NewerSource { chat: String, version: u32 },
-    /// The branch that is worked on, which cannot go.
+    /// The active branch cannot be deleted.
     #[error("branch {branch} is the one that is worked on")]
     ActiveBranch { branch: String },
-    /// Something that does not come back, and nobody has said yes to.
+    /// An irreversible action was not confirmed.
     #[error("this needs a yes: {question}")]
     Unconfirmed { question: String },
-    /// Somebody has said no.
+    /// The user declined.
     #[error("nothing was done")]
     Declined,
-    /// A file that must not exist.
+    /// The file already exists.
     #[error("{file} exists")]
     Exists { file: String },
-    /// A file that cannot be written.
+    /// The file cannot be written.
     #[error("cannot write {file}")]
     WriteFile { file: String, source: io::Error },
-    /// A message whose body this program cannot read.
+    /// The body of a message cannot be read by this version.
     #[error("message {message} of chat {chat} cannot be read")]
     Unreadable { chat: String, message: String, source: Box<CodecError> },
-    /// What does not go along with chats, and nobody has said that it may stay.
+    /// Data that cannot be transferred with the chats, and that the user did not agree to leave
+    /// behind.
     #[error("{} would stay behind", .left.join(", "))]
     StaysBehind { left: Vec<String>, kinds: Vec<&'static str> },
-    /// The command line asks for something that makes no sense.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
     /// Standard output is closed or full.
     #[error("cannot write the output")]
     Write(#[source] io::Error),
-    /// A record that has no JSON form.
+    /// A record cannot be written as JSON.
     #[error("cannot write the output as JSON")]
     Record(#[source] serde_json::Error),
-    /// The async runtime does not start.
+    /// The async runtime cannot be started.
     #[error("cannot start")]
     Runtime(#[source] io::Error),
 }
 
-/// The reason without the position, which is told apart.
+/// Returns the reason without the position, which is reported separately.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
     match text {
-        // The reader's word for it says neither what is nested nor how deep it may be.
+        // The parser's message names neither the nesting nor its limit.
         "recursion limit exceeded" => {
             format!("its data is nested more than {MAX_JSON_DEPTH} levels deep")
         }
@@ -126,7 +127,7 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// What a store said; and which one it was, if it cannot be opened.
+/// Returns a store's message, with the path if the store cannot be opened.
 fn said(error: &Error) -> String {
     match error.get("path") {
         Some(path) if error.operation() == "open" => {
@@ -136,7 +137,7 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// Advice for a store that is not there.
+/// The advice for a store that does not exist.
 const NAME_ANOTHER: &str =
     "name another one with --store or CONTEXT_STORE; `context import` makes one";
 
@@ -154,7 +155,7 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::NotFound if about("session") => {
             "`context trajectory list` lists sessions and rounds, `context trajectory show` their nodes"
         }
-        // Of a file it is said before.
+        // A missing SQLite file is reported as `NoStore` instead.
         ErrorKind::NotFound if error.operation() == "open" => NAME_ANOTHER,
         ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
         ErrorKind::Conflict if about("branch") => {
@@ -186,7 +187,7 @@ fn store_advice(error: &Error) -> Option<&'static str> {
 }
 
 impl Failure {
-    /// The stable name, as JSON shows it.
+    /// Returns the stable error name that JSON output shows.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Store(error) => error.kind().as_str(),
@@ -210,7 +211,7 @@ impl Failure {
         }
     }
 
-    /// The facts: which thing, where, which limit.
+    /// Returns the details of the error, such as the object, its location or a limit.
     pub(crate) fn context(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Store(error) => {
@@ -280,7 +281,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a part of a file, without naming the file.
+    /// Returns the problem of a part of a file, without the file name.
     pub(crate) fn problem(&self) -> String {
         match self {
             Self::Syntax { source, .. } => reason(source),
@@ -300,7 +301,7 @@ impl Failure {
         }
     }
 
-    /// Whether one file is at fault, and others may be read all the same.
+    /// Returns whether only one file is at fault, so that other files can still be read.
     pub(crate) fn is_of_one_file(&self) -> bool {
         match self {
             Self::Read { .. }
@@ -314,14 +315,14 @@ impl Failure {
             | Self::Taken { .. } => true,
             Self::Store(error) => match error.kind() {
                 ErrorKind::Invalid => true,
-                // Of the file and not of the store.
+                // Unavailable because of the file, not because of the store.
                 kind => kind == ErrorKind::Unavailable && error.operation() == "import_jsonl",
             },
             _ => false,
         }
     }
 
-    /// What to do, where there is something.
+    /// Returns advice on how to fix the problem, if there is any.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => store_advice(error),
@@ -367,7 +368,7 @@ impl Failure {
         }
     }
 
-    /// Whether what was asked for is not there.
+    /// Returns whether the requested object does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound.as_str()
     }
@@ -380,17 +381,17 @@ impl Failure {
         })
     }
 
-    /// Whether nothing more can be written.
+    /// Returns whether no more output can be written.
     pub(crate) fn ends_the_output(&self) -> bool {
         matches!(self, Self::Write(_))
     }
 
-    /// Whether nobody reads the output any more.
+    /// Returns whether the reader of the output closed it.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {
             Self::Write(error) => is_closed(error),
-            // What a store or a transfer wrote to us.
+            // The store or a transfer wrote to the output.
             Self::Store(error) => {
                 error.source().and_then(|source| source.downcast_ref()).is_some_and(is_closed)
             }

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use crate::error::Failure;
 
-/// The largest file, or standard input, that is read as a whole, in bytes.
+/// The largest file or standard input that is read as a whole, in bytes.
 pub(crate) const MAX_WHOLE: u64 = 256 << 20;
 
-/// Reads everything there is, unless it is more than the limit: then no more than that is read.
+/// Reads everything up to a limit. Fails, without reading further, if there is more.
 pub(crate) fn read_bounded(from: impl Read, shown: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let failed = |source| Failure::Read { file: shown.to_owned(), source };
@@ -21,21 +21,23 @@ pub(crate) fn read_bounded(from: impl Read, shown: &str, limit: u64) -> Result<V
     }
 }
 
-/// A text and what it is called.
+/// A text with the name of its source.
 pub(crate) struct Input {
-    /// The file as it was named, for people.
+    /// The file as given on the command line, for messages.
     pub(crate) shown: String,
-    /// The file's name without its folders; `-` for standard input.
+    /// The file name without folders, or `-` for standard input.
     pub(crate) name: String,
-    /// What it holds.
+    /// The text.
     pub(crate) text: String,
-    /// The lines, from 1, that are no UTF-8 text; in `text` U+FFFD stands for what cannot be read.
+    /// The numbers, from 1, of lines that are not UTF-8. In `text`, U+FFFD replaces the invalid
+    /// bytes.
     pub(crate) not_text: Vec<usize>,
-    /// Counts of the lines that end before each block of `text`, once somebody asks for a line.
+    /// The number of line ends before each block of `text`, computed when a line number is first
+    /// needed.
     ends: OnceLock<Vec<usize>>,
 }
 
-/// The bytes of a block: as many are counted to name a line.
+/// The size in bytes of the blocks used to find line numbers.
 const BLOCK: usize = 4096;
 
 impl Input {
@@ -43,14 +45,14 @@ impl Input {
         Self { shown, name, text, not_text, ends: OnceLock::new() }
     }
 
-    /// Reads a file, which must be text; `-` is standard input.
+    /// Reads a file, which must be text. `-` is standard input.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let input = Self::read_what_can_be(path)?;
         input.all_text()?;
         Ok(input)
     }
 
-    /// Reads a file, of which some lines may be no text.
+    /// Reads a file in which some lines may not be text.
     pub(crate) fn read_what_can_be(path: &Path) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let shown = if stdin { "standard input".to_owned() } else { path.display().to_string() };
@@ -78,17 +80,17 @@ impl Input {
         Ok(Self::new(shown, name, text, not_text))
     }
 
-    /// Refuses a file that is not text as a whole.
+    /// Fails if a line of the file is not text.
     pub(crate) fn all_text(&self) -> Result<(), Failure> {
         self.not_text.first().map_or(Ok(()), |line| Err(self.no_text(*line)))
     }
 
-    /// The error of a line that is no text.
+    /// Returns the error for a line that is not text.
     pub(crate) fn no_text(&self, line: usize) -> Failure {
         Failure::NotText { file: self.shown.clone(), line }
     }
 
-    /// The file's name without its extension, as a name for what is in it.
+    /// Returns the file name without extension, as a default name for the content.
     pub(crate) fn stem(&self) -> String {
         match Path::new(&self.name).file_stem() {
             Some(stem) if self.name != "-" => stem.to_string_lossy().into_owned(),
@@ -96,7 +98,7 @@ impl Input {
         }
     }
 
-    /// The line, from 1, on which a part of the text begins.
+    /// Returns the line, from 1, on which a part of the text starts.
     pub(crate) fn line_of(&self, part: &str) -> usize {
         let offset = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
@@ -104,7 +106,7 @@ impl Input {
         1 + self.ends().get(block).copied().unwrap_or(0) + newlines(&before[block * BLOCK..])
     }
 
-    /// A file in which every line is broken asks for every line.
+    /// Cached, since a file with an error on every line needs every line number.
     fn ends(&self) -> &[usize] {
         self.ends.get_or_init(|| {
             let blocks = self.text.as_bytes().chunks(BLOCK).chain([&[][..]]);
@@ -114,7 +116,7 @@ impl Input {
         })
     }
 
-    /// The error of a part of the text that is no JSON.
+    /// Returns the error for a part of the text that is not JSON.
     pub(crate) fn syntax(&self, part: &str, source: serde_json::Error) -> Failure {
         let line = self.line_of(part) + source.line().saturating_sub(1);
         Failure::Syntax { file: self.shown.clone(), line, column: source.column(), source }

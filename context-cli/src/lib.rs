@@ -1,10 +1,11 @@
-//! The `context` command: looks into a store of chats and changes it, from a terminal or a script.
+//! The `context` command: inspects and changes a store of chats, from a terminal or a script.
 //!
-//! Everything it does goes through `context-runtime`; nothing here knows a backend. Each command is
-//! a module with its arguments, its JSON record and its text form. With `--json` a command writes
-//! one record per line, each with a `v` field that grows when the record changes its meaning;
-//! errors are one line on standard error: `{"error": {"kind": …, "message": …, "context": {…}}}`.
-//! Exit status 2 is wrong usage, 130 an interrupt, 1 any other failure.
+//! Everything goes through `context-runtime`, and no code here knows a backend. Each command is a
+//! module with its arguments, its JSON record and its text form. With `--json` a command writes one
+//! record per line. Each record has a version field `v`, which grows when the record changes its
+//! meaning. Errors are one line on standard error:
+//! `{"error": {"kind": …, "message": …, "context": {…}}}`. Exit status 2 means wrong usage, 130 an
+//! interrupt, 1 any other failure.
 
 mod app;
 mod cli;

@@ -1,4 +1,4 @@
-//! The `context` command. Everything is in the library, so that it can be tested.
+//! The `context` command. All code is in the library, so that it can be tested.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Writing: JSON Lines or text to standard output, errors and notes to standard error, colour on a
-//! terminal only.
+//! Output: JSON Lines or text to standard output, errors and notes to standard error, colour only
+//! on a terminal.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::error::Failure;
 use crate::text::{clean, clean_lines};
 
-/// How text is set off.
+/// A text style.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Style {
     Bold,
@@ -25,26 +25,26 @@ pub(crate) enum Style {
     Yellow,
 }
 
-/// Standard output, and standard error for what is said beside it.
+/// Standard output, and standard error for notes.
 ///
-/// Everything that is shown goes through here. What is written for people has no hidden characters,
-/// wherever it goes; content goes byte by byte into a pipe or a file, and without hidden characters
-/// to a terminal. Names are made one line by [`clean`] where they are put into a text: only there
-/// it is known where they end.
+/// All output goes through this type. Text for people never contains hidden characters. Content
+/// goes to a pipe or file byte by byte, and to a terminal without hidden characters. Names are
+/// reduced to one line by [`clean`] where they are inserted into a text, since only there their
+/// ends are known.
 pub(crate) struct Output {
     json: bool,
     colour: bool,
-    /// Whether it is no reason to stop that nobody reads any more.
+    /// Whether the command continues when the reader closes the output.
     outlives: bool,
     to: Content,
     beside: Mutex<Box<dyn Write + Send>>,
 }
 
-/// Where content goes that is the output as it is; on a terminal its hidden characters are escaped.
+/// The output for content. On a terminal, hidden characters are escaped.
 struct Content {
     to: Box<dyn Write + Send>,
     is_terminal: bool,
-    /// The beginning of a character whose end has not been written yet.
+    /// The start of a character whose remaining bytes have not been written yet.
     begun: Vec<u8>,
 }
 
@@ -78,14 +78,14 @@ impl Output {
         output
     }
 
-    /// The same as it would be on a terminal, without colours.
+    /// Returns the output as it would be on a terminal, without colours.
     #[cfg(test)]
     pub(crate) fn on_a_terminal(mut self) -> Self {
         self.to.is_terminal = true;
         self
     }
 
-    /// Output to elsewhere, without colours.
+    /// Creates an output to other writers, without colours.
     pub(crate) fn to(
         json: bool,
         to: impl Write + Send + 'static,
@@ -96,8 +96,8 @@ impl Output {
         Self { json, colour, outlives, to, beside: Mutex::new(Box::new(beside)) }
     }
 
-    /// From here on the command does its work to the end even if nobody reads what it says: half of
-    /// it done is not what `context retain | head -1` means.
+    /// From here on, the command completes its work even if the reader closes the output:
+    /// `context retain | head -1` must not do half of it.
     pub(crate) fn outlive_reader(&mut self) {
         self.outlives = true;
     }
@@ -109,14 +109,14 @@ impl Output {
         }
     }
 
-    /// Whether records are wanted and not text.
+    /// Returns whether records are written instead of text.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
     /// Writes a record as one line of JSON.
     pub(crate) fn record(&mut self, record: &impl Serialize) -> Result<(), Failure> {
-        // Messages keep the line breaks they were written with; a record is one line.
+        // Messages keep their original line breaks, but a record must be one line.
         let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
         self.content(line)
     }
@@ -135,63 +135,63 @@ impl Output {
         self.written(result)
     }
 
-    /// Where content goes.
+    /// Returns the writer for content.
     pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
         &mut self.to
     }
 
-    /// Writes text that is content.
+    /// Writes text as content.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.bytes(text.as_bytes())
     }
 
-    /// Writes bytes that are content.
+    /// Writes bytes as content.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let result = self.to.write_all(bytes);
         self.written(result)
     }
 
-    /// Whether text can be set off by colours.
+    /// Returns whether colours are available.
     pub(crate) fn is_coloured(&self) -> bool {
         self.colour
     }
 
-    /// Sets text off, if colours are wanted.
+    /// Applies a style, if colours are available.
     pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
         Painted { style: self.colour.then_some(style), text }
     }
 
-    /// Says something beside the output.
+    /// Writes a note to standard error. Omitted with `--json`.
     pub(crate) fn note(&self, text: impl Display) {
         if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
-            // A note nobody can read is no reason to fail.
+            // A note that cannot be written is not a failure.
             let _ = writeln!(beside, "note: {}", clean(&text.to_string()));
         }
     }
 
-    /// Says more than a note beside the output; not beside JSON.
+    /// Writes text to standard error that is longer than a note. Omitted with `--json`.
     pub(crate) fn beside(&self, text: impl Display) {
         if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
             let _ = writeln!(beside, "{}", clean_lines(&text.to_string()));
         }
     }
 
-    /// Writes a record beside output that is JSON of another form.
+    /// Writes a record to standard error, for commands whose output is JSON of another form.
     pub(crate) fn record_beside(&self, record: &impl Serialize) -> Result<(), Failure> {
         let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
         match self.beside.lock() {
-            // For programs and for people: escaped it is the same JSON.
+            // Escaped, the JSON is readable for people and has the same value.
             Ok(mut beside) => writeln!(beside, "{}", clean(line.as_str())).map_err(Failure::Write),
             Err(_) => Ok(()),
         }
     }
 
-    /// Says what should be known; in JSON it is part of the record.
+    /// Writes diagnostics as notes. With `--json` they are part of the record.
     pub(crate) fn diagnostics(&self, about: &str, diagnostics: &[Diagnostic]) {
         diagnostics.iter().for_each(|diagnostic| self.note(format_args!("{about}: {diagnostic}")));
     }
 
-    /// Tells why a part of the work failed, where the rest goes on.
+    /// Reports why a part of the work failed while the rest continues.
     pub(crate) fn failure(&self, failure: &Failure) {
         let text = if self.json { as_json(failure) } else { as_text(failure, false) };
         if let Ok(mut beside) = self.beside.lock() {
@@ -205,10 +205,10 @@ impl Output {
     }
 }
 
-/// Writes a file that must not exist, whole or not at all.
+/// Writes a new file completely or not at all. Fails if the file exists.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
-    // What is cut off, as on a full disk, is not taken for the whole.
+    // A partial file, as after a full disk, must not be taken for a complete one.
     file.write_all(bytes).inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 
@@ -217,7 +217,7 @@ fn is_coloured(to: &impl IsTerminal) -> bool {
     to.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The lines of a text with what is hidden escaped, but for the styles that [`Painted`] writes.
+/// Escapes hidden characters in the lines of a text, except for the styles that [`Painted`] writes.
 fn clean_around_styles(text: &str) -> Cow<'_, str> {
     const STYLES: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
@@ -237,7 +237,7 @@ fn clean_around_styles(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text that is set off when it is shown.
+/// Text with a style.
 pub(crate) struct Painted<T> {
     style: Option<Style>,
     text: T,
@@ -271,28 +271,28 @@ struct ErrorBody {
     context: JsonMap,
 }
 
-/// Tells why a command failed.
+/// Reports why a command failed.
 pub(crate) fn report(failure: &Failure, json: bool) {
     let mut stderr = io::stderr();
     let text = if json { as_json(failure) } else { as_text(failure, is_coloured(&stderr)) };
-    // There is nowhere else to say it.
+    // There is no other place to report this error.
     let _ = writeln!(stderr, "{text}");
 }
 
-/// Tells why a command failed elsewhere, without colours.
+/// Reports why a command failed to another writer, without colours.
 pub(crate) fn report_to(mut to: impl Write, failure: &Failure, json: bool) {
     let text = if json { as_json(failure) } else { as_text(failure, false) };
-    // There is nowhere else to say it.
+    // There is no other place to report this error.
     let _ = writeln!(to, "{text}");
 }
 
-/// What a person reads about a failure, without colours.
+/// Returns a failure as people see it, without colours.
 #[cfg(test)]
 pub(crate) fn told(failure: &Failure) -> String {
     as_text(failure, false)
 }
 
-/// What a program reads about a failure.
+/// Returns a failure as programs see it.
 #[cfg(test)]
 pub(crate) fn told_json(failure: &Failure) -> String {
     as_json(failure)
@@ -309,11 +309,11 @@ fn as_json(failure: &Failure) -> String {
         context: context.collect(),
     };
     let record = serde_json::to_string(&ErrorRecord { error: body });
-    // For programs and for people: escaped it is the same JSON.
+    // Escaped, the JSON is readable for people and has the same value.
     record.map_or_else(|_| failure.kind().to_owned(), |record| clean(&record).into_owned())
 }
 
-/// The message and its causes, which say what the message does not.
+/// Returns the message, with those causes that add information.
 fn full_message(failure: &Failure) -> String {
     let mut text = failure.to_string();
     let mut cause = failure.source();
@@ -363,7 +363,7 @@ mod tests {
         }
     }
 
-    /// What was written, with its styles.
+    /// A writer that keeps the bytes, with styles.
     #[derive(Clone, Default)]
     struct Paper(std::sync::Arc<Mutex<Vec<u8>>>);
 
@@ -391,7 +391,7 @@ mod tests {
         let (pipe, terminal) = (Paper::default(), Paper::default());
         Output::to(false, pipe.clone(), Gone).text(content).expect("written");
         let mut out = Output::to(false, terminal.clone(), Gone).on_a_terminal();
-        // However the bytes come.
+        // However the bytes are split.
         content.as_bytes().iter().for_each(|byte| out.bytes(&[*byte]).expect("written"));
         out.record(&content).expect("written");
         assert_eq!(pipe.text(), content);

@@ -1,4 +1,4 @@
-//! Showing that long work goes on: on standard error, on a terminal, and never beside JSON.
+//! Progress of long work: shown on standard error, on a terminal, and never with JSON.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -9,22 +9,22 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::output::Output;
 use crate::text::clean;
 
-/// How often a spinner turns.
+/// The interval at which a spinner turns.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Something on the screen that moves. Gone when it is dropped.
+/// A progress display. Removed on drop.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Work of unknown length.
+    /// Shows work of unknown length.
     pub(crate) fn spinner(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(out));
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
         Self::show(bar, style.ok(), what)
     }
 
-    /// Work of unknown length that counts what is done. Not seen where standard output is on the
-    /// same terminal.
+    /// Shows work of unknown length with a counter. Hidden if standard output is on the same
+    /// terminal.
     pub(crate) fn counter(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
         let target = if std::io::stdout().is_terminal() {
             ProgressDrawTarget::hidden()
@@ -36,7 +36,7 @@ impl Progress {
         Self::show(bar, style.ok(), what)
     }
 
-    /// Work of this many steps.
+    /// Shows work with a known number of steps.
     pub(crate) fn bar(out: &Output, steps: usize, what: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target(out));
         let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
@@ -58,22 +58,22 @@ impl Progress {
         Self(bar)
     }
 
-    /// So many steps are done.
+    /// Adds completed steps.
     pub(crate) fn advance(&self, steps: usize) {
         self.0.inc(steps as u64);
     }
 
-    /// So many steps are done in all.
+    /// Sets the number of completed steps.
     pub(crate) fn reach(&self, steps: u64) {
         self.0.set_position(steps);
     }
 
-    /// Does something that may write while nothing moves.
+    /// Runs a function that may write while the display is suspended.
     pub(crate) fn pausing<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.suspend(work)
     }
 
-    /// The work is done.
+    /// Ends the display.
     pub(crate) fn done(self) {}
 }
 

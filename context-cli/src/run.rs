@@ -1,5 +1,5 @@
-//! From the command line to an exit status: parse, run, report. The only place that ends the
-//! process's work.
+//! From the command line to an exit status: parse, run, report. The only place that determines the
+//! exit status.
 
 use std::ffi::OsString;
 use std::future::poll_fn;
@@ -13,7 +13,7 @@ use crate::error::Failure;
 use crate::output::{Output, report, report_to};
 use crate::text::clean_lines;
 
-/// Runs the command that the process was started with.
+/// Runs the command of this process.
 pub fn run() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match Cli::read(&args) {
@@ -27,20 +27,20 @@ pub fn run() -> ExitCode {
             failure.exit_code()
         }
         Err(error) if error.use_stderr() => {
-            // It repeats what was written on the command line.
+            // The error quotes the command line.
             let _ = writeln!(std::io::stderr(), "{}", clean_lines(error.to_string().trim_end()));
             ExitCode::from(2)
         }
         Err(error) => {
-            // Help and version go to standard output, where nobody may be listening any more.
+            // Help and version go to standard output, which may be closed.
             let _ = error.print();
             ExitCode::SUCCESS
         }
     }
 }
 
-/// Runs a command line, the name of the program first, and writes to these instead of standard
-/// output and standard error, without colours. For programs that run many commands.
+/// Runs a command line, starting with the program name, and writes to the given outputs instead of
+/// standard output and standard error, without colours. For programs that run many commands.
 pub fn run_with(
     args: Vec<OsString>,
     mut out: impl Write + Send + 'static,
@@ -57,7 +57,7 @@ pub fn run_with(
             failure.exit_code()
         }
         Err(error) => {
-            // Nobody may be listening.
+            // The output may be closed.
             let _ = write!(out, "{}", error.render());
             ExitCode::SUCCESS
         }
@@ -68,7 +68,7 @@ fn wants_json(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--json")
 }
 
-/// What is wrong with a command line, in one line.
+/// Returns the problem of a command line in one line.
 fn misused(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let said = text.split("\n\n").next().unwrap_or_default();
@@ -78,7 +78,8 @@ fn misused(error: &clap::Error) -> Failure {
 fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitCode {
     let Cli { global: Global { store, user, json }, command } = cli;
     let mut app = App::new(store, user, out);
-    // A worker of its own, so that Ctrl-C is heard while the command computes or waits for input.
+    // A separate worker thread, so that Ctrl-C is handled while the command computes or waits for
+    // input.
     let result = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -89,10 +90,10 @@ fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitC
     match result {
         Ok(Done::Fine) => ExitCode::SUCCESS,
         Ok(Done::Found) => ExitCode::FAILURE,
-        // Whoever read the output has seen enough.
+        // The reader closed the output on purpose.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            // What was written so far is true, so it goes first.
+            // Output written so far is valid, so it is flushed first.
             let _ = app.out.flush();
             told(&failure, json);
             failure.exit_code()
@@ -100,12 +101,12 @@ fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitC
     }
 }
 
-/// Runs a command, and closes what it has opened, however it ends.
+/// Runs a command, and closes the stores it opened however it ends.
 async fn run_and_close(command: Command, app: &mut App) -> Result<Done, Failure> {
     let opened = app.opened();
     let (hearing, quiet) = (app.opened(), app.out.is_json());
     let mut hearing = Box::pin(async move { hearing.end_when_interrupted(quiet).await });
-    // Ctrl-C is heard from the first time that this is asked: before anything is opened.
+    // The first poll registers the Ctrl-C handler, before anything is opened.
     let asked = poll_fn(|context| Poll::Ready(hearing.as_mut().poll(context).is_pending()));
     if asked.await {
         tokio::spawn(hearing);

@@ -1,6 +1,5 @@
-//! For tests: commands run one after another in this process, on a store in memory, with a clock
-//! and ids that are the same in every run. What needs the executable itself is tested with it, in
-//! `tests/cli`.
+//! Test fixture: runs commands in this process on an in-memory store, with a deterministic clock
+//! and ids. Behaviour that needs the executable is tested in `tests/cli`.
 
 mod compacting;
 mod curating;
@@ -31,7 +30,7 @@ const START: i64 = 1_767_225_600_000_000;
 /// A day in microseconds.
 pub(crate) const DAY: i64 = 86_400_000_000;
 
-/// A clock that stands still unless it is set forward.
+/// A clock that only advances on request.
 #[derive(Clone, Debug)]
 struct HandClock(Arc<AtomicI64>);
 
@@ -50,7 +49,7 @@ impl IdGenerator for CountingIds {
     }
 }
 
-/// What was written.
+/// A writer that keeps the text.
 #[derive(Clone, Debug, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
 
@@ -72,7 +71,7 @@ impl Paper {
     }
 }
 
-/// A store in memory and the commands that are run on it.
+/// An in-memory store, and the commands that run on it.
 pub(crate) struct Scene {
     pub(crate) store: Arc<dyn Store>,
     clock: HandClock,
@@ -88,7 +87,7 @@ impl Scene {
         Self::of(runtime, store)
     }
 
-    /// A scene on what a layer makes of a store in memory.
+    /// Creates a scene on a layer over an in-memory store.
     pub(crate) fn over(layer: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
         let Self { store, runtime, .. } = Self::new();
         Self::of(runtime, layer(store))
@@ -100,7 +99,7 @@ impl Scene {
         Self { store, clock, world, runtime }
     }
 
-    /// A scene with a chat of these messages, each as Chat Completions writes it.
+    /// Creates a scene with a chat of these Chat Completions messages.
     pub(crate) fn with_chat(chat: &str, messages: &Value) -> Self {
         let scene = Self::new();
         scene.import(chat, messages);
@@ -116,7 +115,7 @@ impl Scene {
         assert!(result.is_ok(), "{beside}");
     }
 
-    /// Sets the clock forward.
+    /// Advances the clock.
     pub(crate) fn pass(&self, micros: i64) {
         self.clock.0.fetch_add(micros, Ordering::Relaxed);
     }
@@ -126,7 +125,7 @@ impl Scene {
         self.run_read(cli, json, |output| output)
     }
 
-    /// Runs a command line that was read, on a store that is this scene's.
+    /// Runs a parsed command line on the scene's store.
     fn run_read(
         &self,
         cli: Cli,
@@ -141,7 +140,7 @@ impl Scene {
         (result, out.text(), beside.text())
     }
 
-    /// Runs command lines, split at spaces, and shows what a person would see.
+    /// Runs command lines, split at spaces, and returns what a person would see.
     pub(crate) fn show(&self, lines: &[&str]) -> String {
         let mut shown = String::new();
         for line in lines {
@@ -158,7 +157,7 @@ impl Scene {
         shown
     }
 
-    /// Runs a command that must succeed and gives its records.
+    /// Runs a command that must succeed and returns its records.
     #[track_caller]
     pub(crate) fn records(&self, line: &str) -> Vec<Value> {
         let args: Vec<_> = line.split_whitespace().collect();

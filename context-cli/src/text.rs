@@ -1,5 +1,5 @@
-//! Words for people: one-line previews, short ids, times, and text that cannot take over a
-//! terminal.
+//! Text for people: one-line previews, short ids, times, all without characters that could control
+//! a terminal.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use context_runtime::{
 };
 use jiff::SpanRelativeTo;
 
-/// How many characters of a message are shown on one line.
+/// The number of characters of a message in a one-line preview.
 const PREVIEW: usize = 72;
 
-/// The beginning of a text on one line.
+/// Returns the start of a text on one line.
 pub(crate) fn preview(text: &str, length: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
@@ -37,7 +37,7 @@ pub(crate) fn preview(text: &str, length: usize) -> String {
     line
 }
 
-/// A piece of text with every run of white space made one space.
+/// Replaces each run of white space by one space.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -50,7 +50,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// What a node is: the role of a message, or `boundary`.
+/// Returns the role of a message, or `boundary`.
 pub(crate) fn role(node: &Node) -> &'static str {
     match node.kind {
         NodeKind::Message(role) => role.as_str(),
@@ -58,7 +58,7 @@ pub(crate) fn role(node: &Node) -> &'static str {
     }
 }
 
-/// A node on one line.
+/// Returns a node as one line.
 pub(crate) fn node_preview(node: &Node) -> String {
     match (node.kind, node.message()) {
         (NodeKind::Boundary, _) => {
@@ -69,8 +69,8 @@ pub(crate) fn node_preview(node: &Node) -> String {
     }
 }
 
-/// What a boundary says, such as `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`;
-/// nothing if it cannot be read.
+/// Describes a boundary, for example `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`.
+/// Returns `None` if it cannot be read.
 pub(crate) fn boundary(node: &Node) -> Option<String> {
     let StoredBoundary { kind, what, before, after, retained, .. } =
         StoredBoundary::decode(node.body()).ok()?;
@@ -83,12 +83,12 @@ pub(crate) fn boundary(node: &Node) -> Option<String> {
     Some(format!("{}{what}{tokens}, {retained} left", kind.as_str()))
 }
 
-/// The parts of a message in words.
+/// Describes the parts of a message.
 fn summary(message: &Message) -> String {
     message.parts.iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
-/// A part in words; text is itself.
+/// Describes a part. Text is returned as it is.
 pub(crate) fn part(part: &Part) -> Cow<'_, str> {
     match part {
         Part::Text(text) => Cow::Borrowed(&text.text),
@@ -109,7 +109,7 @@ pub(crate) fn part(part: &Part) -> Cow<'_, str> {
     }
 }
 
-/// An id that fits into a column: a long one by its end, which is what tells UUIDs apart.
+/// Returns an id that fits into a column. A long id is shown by its end, which distinguishes UUIDs.
 pub(crate) fn short_id(id: &MessageId) -> String {
     const LONGEST: usize = 12;
     let id = clean(id.as_str());
@@ -120,7 +120,7 @@ pub(crate) fn short_id(id: &MessageId) -> String {
     std::iter::once('…').chain(id.chars().skip(count - 8)).collect()
 }
 
-/// A time in full, RFC 3339.
+/// Returns a time in RFC 3339.
 pub(crate) fn time(at: Timestamp) -> String {
     match jiff::Timestamp::from_microsecond(at.as_micros()) {
         Ok(time) => time.to_string(),
@@ -128,7 +128,7 @@ pub(crate) fn time(at: Timestamp) -> String {
     }
 }
 
-/// A time as far as people care, UTC.
+/// Returns a time to the minute, in UTC.
 pub(crate) fn short_time(at: Timestamp) -> String {
     match jiff::Timestamp::from_microsecond(at.as_micros()) {
         Ok(time) => time.strftime("%Y-%m-%d %H:%M").to_string(),
@@ -136,35 +136,35 @@ pub(crate) fn short_time(at: Timestamp) -> String {
     }
 }
 
-/// A number of things that is none.
+/// The error for an invalid limit.
 #[derive(Debug, thiserror::Error)]
 #[error("not a number of things to show; write 1 or more")]
 pub(crate) struct NotALimit;
 
-/// How many things are wanted at most. None at all is no question that has an answer.
+/// Parses a limit, which must be positive.
 pub(crate) fn parse_limit(text: &str) -> Result<usize, NotALimit> {
     text.parse().ok().filter(|limit| *limit > 0).ok_or(NotALimit)
 }
 
-/// A time that is none.
+/// The error for an invalid duration.
 #[derive(Debug, thiserror::Error)]
 #[error("not a time; write it such as 36h, 90d or 2w")]
 pub(crate) struct NotATime;
 
-/// A length of time as people write it: `36h`, `90d`, `2w`, or as ISO 8601 does.
+/// Parses a duration such as `36h`, `90d` or `2w`, or in ISO 8601.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, NotATime> {
     let span: jiff::Span = text.parse().map_err(|_| NotATime)?;
-    // Months and years have no length of their own, so they are refused.
+    // Months and years have no fixed length, so they are refused.
     let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| NotATime)?;
     Duration::try_from(length).map_err(|_| NotATime)
 }
 
-/// A moment that is none.
+/// The error for an invalid time.
 #[derive(Debug, thiserror::Error)]
 #[error("not a moment; write it such as 2026-03-01 or 2026-03-01T09:30:00Z")]
 pub(crate) struct NotAMoment;
 
-/// A moment as people write it: a day, a day and a time of it, both in UTC, or RFC 3339.
+/// Parses a time: a day, a day with a time of day, both in UTC, or RFC 3339.
 pub(crate) fn parse_time(text: &str) -> Result<Timestamp, NotAMoment> {
     let civil = |text: &str| {
         let civil: jiff::civil::DateTime = text.parse().ok()?;
@@ -174,7 +174,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Timestamp, NotAMoment> {
     Ok(Timestamp::from_micros(jiff::Timestamp::as_microsecond(time)))
 }
 
-/// A number and what it counts.
+/// Returns a number with its noun.
 pub(crate) fn count(n: usize, one: &str) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -193,8 +193,8 @@ pub(crate) fn count(n: usize, one: &str) -> String {
     format!("{text} {plural}")
 }
 
-/// What there is: of chats, messages, blobs, streams, rounds and memories so many; what comes after
-/// messages only where there is any, because not every store keeps it.
+/// Lists the numbers of chats, messages, blobs, streams, rounds and memories. Kinds after messages
+/// are listed only if present, because not every store supports them.
 pub(crate) fn holdings(counts: [u64; 6]) -> String {
     let names = ["chat", "message", "blob", "stream", "round", "memory"];
     let shown = counts.iter().zip(names).enumerate().filter(|(i, (n, _))| *i < 2 || **n > 0);

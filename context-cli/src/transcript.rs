@@ -1,16 +1,15 @@
-//! The forms in which transcripts come in files, and the way back to them.
+//! The file formats of transcripts, for import and export.
 //!
 //! A file holds one conversation or several. A conversation is a list of messages, or an object
-//! that holds one under `messages`, `history`, `traj`, `contents` or `input`; everything else in
-//! the object is its envelope ([`flat`]). Or it is a log: a session of Claude Code
-//! ([`claude_code`]), of the Codex CLI ([`codex`]), of the Gemini CLI ([`gemini_cli`]); or an
-//! answer tree of ToolBench ([`toolbench`]). Several conversations are a list, or JSON Lines; JSON
-//! Lines of messages are one conversation. What a file was is kept with each chat as a [`Source`],
-//! so that the way back gives equal values.
+//! with such a list under `messages`, `history`, `traj`, `contents` or `input`; the rest of the
+//! object is its envelope ([`flat`]). A conversation may also be a log: a session of Claude Code
+//! ([`claude_code`]), the Codex CLI ([`codex`]) or the Gemini CLI ([`gemini_cli`]), or an answer
+//! tree of ToolBench ([`toolbench`]). Several conversations are a list or JSON Lines; JSON Lines of
+//! messages are one conversation. The properties of the file are stored with each chat as a
+//! [`Source`], so that an export gives equal values.
 //!
-//! A line of JSON Lines that cannot be read does not keep the others out: it is told in
-//! [`Reading::broken`], and the caller decides. Everything else is read as a whole or refused as a
-//! whole.
+//! A line of JSON Lines that cannot be read does not affect the others: it is reported in
+//! [`Reading::broken`], and the caller decides. Any other file is read completely or refused.
 
 mod back;
 mod broken;
@@ -74,36 +73,36 @@ pub(crate) enum Wire {
     Jsonl,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    /// Its conversations, in order.
+    /// The conversations in order.
     pub(crate) drafts: Vec<Draft>,
-    /// The lines that are not among them.
+    /// The lines that could not be read.
     pub(crate) broken: BrokenLines,
 }
 
-/// A chat that is to be.
+/// A chat that is ready to be written.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// What the file was.
+    /// The properties of the file.
     pub(crate) source: Source,
-    /// For people.
+    /// The title, for people.
     pub(crate) title: Option<String>,
-    /// Its messages and branches.
+    /// The messages and branches.
     pub(crate) tree: Tree,
-    /// What was kept without being understood.
+    /// Content that was kept without being understood.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// A value on a line of its own.
+/// A value with its line number.
 #[derive(Clone, Copy, Debug)]
 struct Value<'a> {
     line: usize,
     raw: &'a RawValue,
 }
 
-/// Reads the conversations of a file. A file without a single good line is refused.
+/// Reads the conversations of a file. Fails for a file without a single valid line.
 pub(crate) fn read(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
     let mut reading = match is_lines(input, from)? {
         true => read_lines(input, from, at)?,
@@ -126,12 +125,13 @@ pub(crate) fn read(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, 
     Ok(reading)
 }
 
-/// The lines with something on them, each with its number from 1.
+/// Returns the lines that are not blank, numbered from 1.
 fn lines(input: &Input) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(input.text.split('\n')).filter(|(_, text)| !text.trim().is_empty())
 }
 
-/// Whether the file is JSON Lines: it says so, or its first line is a whole value and not the last.
+/// Returns whether the file is JSON Lines: by its name, or because its first line is a complete
+/// value and not the last line.
 fn is_lines(input: &Input, from: Wire) -> Result<bool, Failure> {
     let mut lines = lines(input);
     let Some((_, first)) = lines.next() else {
@@ -171,7 +171,7 @@ fn read_lines(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failu
     Ok(reading)
 }
 
-/// How many lines are looked at to find out what a file is.
+/// The number of lines inspected to detect the format of a file.
 const PROBED: usize = 64;
 
 fn no_form(input: &Input, part: &str, problem: &'static str) -> Failure {
@@ -182,7 +182,7 @@ fn parse<'a>(input: &Input, part: &'a str) -> Result<&'a RawValue, Failure> {
     serde_json::from_str(part).map_err(|error| input.syntax(part, error))
 }
 
-/// What begins a value: `{`, `[` or something else.
+/// Returns the first character of a value, such as `{` or `[`.
 fn first(raw: &RawValue) -> char {
     raw.get().chars().next().unwrap_or_default()
 }
@@ -190,7 +190,7 @@ fn first(raw: &RawValue) -> char {
 /// The entries of an object by key.
 type Entries<'a> = HashMap<String, &'a RawValue>;
 
-/// The entries of an object; none for any other value.
+/// Returns the entries of an object, or `None` for any other value.
 fn entries(raw: &RawValue) -> Option<Entries<'_>> {
     if first(raw) != '{' {
         return None;
@@ -198,17 +198,17 @@ fn entries(raw: &RawValue) -> Option<Entries<'_>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// The value of a key of an object, if it is one and the value begins like this.
+/// Returns the value of a key of an object, if it starts with this character.
 fn value_of<'a>(raw: &'a RawValue, key: &str, begins: char) -> Option<&'a RawValue> {
     entries(raw)?.remove(key).filter(|value| first(value) == begins)
 }
 
-/// The text of a value, if it is one.
+/// Returns the text of a value that is a string.
 fn text_of(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// The time of a value, if it is one.
+/// Returns the time of a value that is a timestamp string.
 fn time_of(raw: &RawValue) -> Option<Timestamp> {
     timestamp(&text_of(raw)?)
 }
@@ -218,7 +218,7 @@ fn timestamp(text: &str) -> Option<Timestamp> {
     Some(Timestamp::from_micros(time.as_microsecond()))
 }
 
-/// The beginning of what the user said first.
+/// Returns the start of the first user message.
 fn title<'a>(nodes: impl IntoIterator<Item = &'a std::sync::Arc<Node>>) -> Option<String> {
     let mut texts = nodes
         .into_iter()
@@ -227,12 +227,12 @@ fn title<'a>(nodes: impl IntoIterator<Item = &'a std::sync::Arc<Node>>) -> Optio
     texts.find(|text| !text.is_empty())
 }
 
-/// What should be known about a message.
+/// Returns a warning about a message.
 fn note(code: DiagnosticCode, path: String, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(code, Severity::Warning, path, message)
 }
 
-/// A part that only this program reads again.
+/// Returns a data part that only this program can read.
 fn data(name: String, value: context_runtime::Json) -> Part {
     Part::Data(context_runtime::Data { name, value })
 }

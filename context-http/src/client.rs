@@ -74,14 +74,14 @@ impl Client {
             Some(proxy) => native = native.no_proxy().proxy(proxy),
             None if matches!(options.proxy.0, Choice::None) || address.is_loopback() => {
                 native = native.no_proxy();
-                // Without TLS there is nobody to trust, and no certificates need be there.
+                // Plain HTTP needs no trusted certificates, so none are loaded.
                 if address.is_plain() {
                     native = native.tls_certs_only([]);
                 }
             }
             None => {}
         }
-        // Does nothing where the program has chosen already.
+        // Has no effect if the application has chosen a provider already.
         rustls::crypto::ring::default_provider().install_default().ok();
         let native = native
             .build()

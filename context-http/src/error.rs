@@ -19,10 +19,10 @@ pub enum HttpError {
     /// The address of the proxy cannot be used.
     #[error("the address of the proxy cannot be used")]
     BadProxy,
-    /// A header has a name or a value that HTTP does not have.
+    /// A header has an invalid name or value.
     #[error("header number {number} is none of HTTP")]
     BadHeader {
-        /// Which one, from 0, in the order in which they were given.
+        /// The position of the header in the order in which headers were added, from 0.
         number: usize,
     },
     /// A segment of the path is empty, or `.` or `..`.
@@ -36,7 +36,7 @@ pub enum HttpError {
         /// Where it would have gone.
         address: String,
     },
-    /// The client cannot be made, for example since there are no certificates to trust.
+    /// The HTTP client cannot be created, for example because there are no trusted certificates.
     #[error("the client of HTTP cannot be made")]
     Client {
         /// What the client says.
@@ -182,7 +182,7 @@ impl fmt::Display for TooLong {
 pub struct Refused {
     /// What was asked.
     pub address: String,
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
     /// How long the service asks to wait.
     pub retry_after: Option<Duration>,

@@ -1,21 +1,22 @@
-//! Blocks: small named notes that a model edits through tools, and reads in every turn.
+//! Blocks: small named notes that a model edits through tools and that are recalled in every turn.
 //!
-//! What a model should always have before it (who the user is, what the task is, how they like
-//! their answers) does not wait for a search. Each block has a name, a limit in characters and, if
-//! the program [declares](BlockRule) it, a description for the model and the part of the scope it
-//! is [filed](crate::Reach) under; a model never says where a block lives.
+//! A block holds what a model should always see without a search: who the user is, what the task
+//! is, how the user likes answers. Each block has a name and a limit in characters. If the
+//! application [declares](BlockRule) the block, it also has a description for the model and the
+//! part of the scope it is [filed](crate::Reach) under. A model never chooses where a block is
+//! filed.
 //!
-//! * **No edit is lost.** Every write names the version it changes. Where another writer was
-//!   faster, an edit that means the same on the newer text (a replacement of a text that still
-//!   stands exactly once, an insertion at either end) is made there; any other is a
+//! * **No lost updates.** Every write names the version it changes. If another writer was faster,
+//!   an edit with the same meaning on the newer text is applied to that text: a replacement of a
+//!   text that still occurs exactly once, or an insertion at either end. Any other edit is a
 //!   [conflict](BlockError::Changed).
-//! * **Earlier versions stay**, a bounded number of them, within the block's own record: so
-//!   forgetting a block forgets them too. A deleted block keeps them until it is forgotten.
-//! * A block that was forgotten may be made again: that is a new note, not the old one coming back.
+//! * **Earlier versions are kept**, up to a limit, within the block's own record, so forgetting a
+//!   block forgets them too. A deleted block keeps its versions until it is forgotten.
+//! * A forgotten block may be created again. The new block does not restore the old one.
 //!
-//! There is no learning here: blocks say what was written into them, and turns are not captured.
-//! How many blocks there are is checked before one is made, so two writers that make different ones
-//! at once may be one over.
+//! Blocks do not learn: they contain what was written into them, and turns are not captured. The
+//! number of blocks is checked before one is created, so two concurrent writers can exceed the
+//! limit by one.
 
 mod block;
 mod edit;

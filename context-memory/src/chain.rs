@@ -1,4 +1,4 @@
-//! Several providers as one: notes before facts before what was said.
+//! Several providers as one, for example blocks before facts before episodes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use futures_util::future::join_all;
 
 use crate::cost;
 
-/// Providers that are asked together.
+/// A memory provider that combines several providers.
 ///
-/// Each is given a share of the tokens of a recall; what one leaves over, those behind it may have.
-/// The memories of the first come first. What one of them says that another has said is left out.
-/// If one fails, the others answer, and a diagnostic names it; only if all fail, the recall does.
+/// Each provider gets a share of a recall's token limit; unused tokens pass on to the providers
+/// after it. Memories are returned in the order of the providers, and a memory whose text another
+/// provider has already given is left out. If a provider fails, the others still answer and a
+/// diagnostic names it; a recall fails only if all providers fail.
 ///
-/// A turn is captured by all of them, and so is a flush; an error says which have not, and both may
-/// be repeated. Something is forgotten only if all have forgotten it.
+/// Captures and flushes go to all providers. An error names the providers that failed, and the call
+/// may be repeated. Forgetting succeeds only if all providers succeed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -61,13 +62,13 @@ struct Link {
 }
 
 impl Chain {
-    /// Of none.
+    /// Creates an empty chain.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// And this one, under a name for diagnostics, with a share of the tokens: of 1 and 3, the one
-    /// gets a quarter. A share of 0 counts as 1.
+    /// Adds a provider, with a name for diagnostics and a share of the tokens: with shares 1 and 3,
+    /// the first gets a quarter. A share of 0 counts as 1.
     #[must_use]
     pub fn with(
         mut self,
@@ -80,7 +81,8 @@ impl Chain {
         self
     }
 
-    /// All that failed, as one error that names them; of one kind, that of the first.
+    /// Returns all failures as one error that names the providers. Its kind is that of the first
+    /// failure.
     fn failed(&self, operation: &'static str, failures: Vec<(usize, Error)>) -> Result<()> {
         let names: Vec<_> = failures.iter().map(|(at, _)| self.links[*at].name.as_str()).collect();
         let names = names.join(", ");
@@ -91,7 +93,7 @@ impl Chain {
     }
 }
 
-/// Those of some answers that are errors, with the places of who gave them.
+/// Separates successful answers from errors, which keep the position of their provider.
 fn failures<T>(answers: Vec<Result<T>>) -> (Vec<T>, Vec<(usize, Error)>) {
     let (mut good, mut failed) = (Vec::new(), Vec::new());
     for (at, answer) in answers.into_iter().enumerate() {
@@ -179,7 +181,7 @@ impl MemoryProvider for Chain {
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         let told = self.links.iter().map(|link| link.provider.forget(forget));
         let (forgotten, failed) = failures(join_all(told).await);
-        // Who keeps nothing of the kind that was named has nothing to forget.
+        // A provider without memories of the named kind has nothing to forget.
         let failed =
             failed.into_iter().filter(|(_, error)| error.kind() != ErrorKind::NotFound).collect();
         self.failed("forget", failed)?;
@@ -187,7 +189,7 @@ impl MemoryProvider for Chain {
     }
 }
 
-/// A share of what is left, of so many shares.
+/// Returns the tokens for a share of what is left.
 fn share(left: u64, share: u64, shares: u64) -> u64 {
     u64::try_from(u128::from(left) * u128::from(share) / u128::from(shares.max(1)))
         .unwrap_or(u64::MAX)

@@ -1,12 +1,12 @@
-//! Episodes: what was said comes back as it was said, with who said it, where and when.
+//! Episodes: messages are recalled verbatim, with speaker, source and time.
 //!
-//! A turn is captured as one record for each message; nothing is summarised and no model is needed.
-//! What is recalled is found by its words, and if there is an embedder by its meaning, and ranked
-//! as [`rank`](crate::rank) says. What stands in the conversation that asks is not recalled into
-//! it.
+//! A turn is captured as one record per message, or several for a long message. Nothing is
+//! summarized and no model is needed. Memories are found by words, with an embedder also by
+//! meaning, and ranked as described in [`rank`](crate::rank). A message that is still in the
+//! current conversation is not recalled.
 //!
-//! It does not decide what is true: an earlier statement stays beside a later one.
-//! [`Facts`](crate::Facts) do.
+//! Episodes do not decide what is true: an earlier statement is kept next to a later one. Use
+//! [`Facts`](crate::Facts) for that.
 
 mod capture;
 mod hot;
@@ -26,26 +26,27 @@ use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Store
 use self::hot::Hot;
 use crate::Queued;
 
-/// The kind of its records.
+/// The kind of the records.
 pub const EPISODE: &str = "episode";
 
-/// Under which part of a turn's scope what is said in it is filed, and so from where it comes back.
+/// The part of a turn's scope under which memories are filed, and thus the scopes from which they
+/// are recalled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reach {
-    /// From all sessions of the user.
+    /// All sessions of the user.
     User,
-    /// From all sessions in the same project, if one was named.
+    /// All sessions in the same project, if one is named.
     Project,
-    /// From all sessions in the same project with the same agent, as far as they were named.
+    /// All sessions in the same project with the same agent, as far as they are named.
     #[default]
     Agent,
-    /// From the same session alone.
+    /// The same session only.
     Session,
 }
 
 impl Reach {
-    /// The part of a scope.
+    /// Returns the part of a scope.
     pub fn of(self, scope: &MemoryScope) -> MemoryScope {
         let mut part = scope.clone();
         if self != Self::Session {
@@ -61,9 +62,9 @@ impl Reach {
     }
 }
 
-/// Remembers what was said. What it captured is kept when [`capture`](MemoryProvider::capture)
-/// returns: wrap it in [`Queued`], as [`episodic`](crate::episodic()) does, so that no turn waits
-/// for that.
+/// A provider that remembers messages verbatim. Memories are stored when
+/// [`capture`](MemoryProvider::capture) returns. Wrap the provider in [`Queued`], as
+/// [`episodic`](crate::episodic()) does, so that no turn waits for that.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -112,41 +113,41 @@ impl Episodic {
         })
     }
 
-    /// From where what is said comes back. Default: from all sessions in the same project with the
-    /// same agent.
+    /// Sets the scopes from which memories are recalled. Default: all sessions in the same project
+    /// with the same agent.
     #[must_use]
     pub fn reach(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// Finds by meaning, too. What was captured before has no vector, and is found by its words. If
-    /// the embedder fails, what is captured then has none either, and a recall goes on without and
-    /// says so.
+    /// Also finds memories by meaning. Memories captured earlier have no vectors and are found by
+    /// words only. If the embedder fails, new memories get no vectors, and a recall uses words only
+    /// and reports that.
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
         self
     }
 
-    /// The most memories of a recall, whatever room there is. Default: 8.
+    /// Sets the most memories of a recall, whatever its token limit. Default: 8.
     #[must_use]
     pub fn limit(mut self, memories: usize) -> Self {
         self.most = memories;
         self
     }
 
-    /// Whether results of tools are remembered. Default: no, since they are long, and can be had
-    /// again.
+    /// Sets whether tool results are remembered. Default: false, since they are long and can be
+    /// obtained again.
     #[must_use]
     pub fn tool_results(mut self, remembered: bool) -> Self {
         self.tools = remembered;
         self
     }
 
-    /// For how long the answer to a question that was asked before may be given again, where
-    /// another process has captured something new. What was forgotten or changed is not given even
-    /// then. Default: 10 seconds; zero to look each time.
+    /// Sets how long a cached answer to a repeated question may be used although another process
+    /// has captured new memories. Forgotten or changed memories are never returned from the cache.
+    /// Default: 10 seconds. Zero disables the cache.
     #[must_use]
     pub fn hot(mut self, lifetime: Duration) -> Self {
         self.hot = Hot::new(lifetime);
@@ -158,7 +159,7 @@ impl Episodic {
     }
 }
 
-/// The store's records; an error if it keeps none.
+/// Returns the memory records of a store, or an error if it does not support them.
 pub(crate) fn records<'a>(
     store: &'a Arc<dyn Store>,
     operation: &'static str,
@@ -169,8 +170,8 @@ pub(crate) fn records<'a>(
     })
 }
 
-/// What a provider of one kind of record forgets: of names only those of its own, so that several
-/// may share a store. Nothing if none is.
+/// Restricts a forget by ids to records of one kind, so that several providers may share a store.
+/// Returns `None` if no record is left.
 pub(crate) async fn own(
     records: &dyn MemoryRecordStore,
     forget: &MemoryForget,
@@ -186,8 +187,8 @@ pub(crate) async fn own(
     Ok((!own.is_empty()).then(|| MemoryForget::ids(scope.clone(), own)))
 }
 
-/// Remembers what was said, and lets no turn wait for that. [`Unsupported`](ErrorKind::Unsupported)
-/// if the store keeps no memories.
+/// Creates an episodic provider that captures in the background. Fails with
+/// [`Unsupported`](ErrorKind::Unsupported) if the store does not support memories.
 pub fn episodic(store: &Arc<dyn Store>) -> Result<Queued<Episodic>> {
     Ok(Queued::new(Episodic::new(Arc::clone(store))?))
 }

@@ -1,28 +1,28 @@
-//! Facts: who has what to whom, from when until when, and who said so.
+//! Facts: relations between a subject and an object, with the time they were true and their
+//! sources.
 //!
 //! A [`Statement`] says that a subject has a relation to an object: *Ada works at Initech*. It is
-//! one record of the store, with the message it comes from, and it is never changed. What follows
-//! from all statements of a subject and a relation is a [`Fact`], worked out whenever it is read:
+//! one record of the store, with the message it comes from, and it is immutable. A [`Fact`] is
+//! derived from all statements about a subject and a relation each time it is read:
 //!
-//! * Statements of one object that follow each other are one fact, with all their sources: saying
-//!   something again adds a source.
-//! * Of a relation that holds [one](Holds::One) value, a later value ends the earlier one, which
-//!   stays in the history with [what came after it](Fact::superseded_by). A relation that holds
-//!   [many](Holds::Many) keeps them beside each other.
-//! * When something was true ([`from`](Fact::from), [`until`](Fact::until)) and when it was learned
-//!   ([`recorded_at`](Fact::recorded_at)) are kept apart: what is learned late finds its place in
-//!   time.
+//! * Consecutive statements with the same object are one fact with all their sources: repeating a
+//!   statement adds a source.
+//! * For a relation that holds [one](Holds::One) value, a later value ends the earlier one, which
+//!   stays in the history with [its successor](Fact::superseded_by). A relation that holds
+//!   [many](Holds::Many) values keeps them side by side.
+//! * The time when something was true ([`from`](Fact::from), [`until`](Fact::until)) and the time
+//!   when it was learned ([`recorded_at`](Fact::recorded_at)) are separate, so statements that
+//!   arrive late are placed correctly in time.
 //!
-//! Since nothing that is derived is stored, the order in which statements arrive makes no
-//! difference, two writers cannot be in each other's way, and what is forgotten leaves nothing
-//! behind: if the message is forgotten that said where Ada went, it is not said any more that she
-//! left. A statement of a narrower scope supersedes one of a wider scope for those alone who see
-//! both.
+//! Since no derived data is stored, the order in which statements arrive makes no difference,
+//! writers cannot conflict, and forgetting leaves no trace: if the message about Ada's new job is
+//! forgotten, her old job no longer counts as ended. A statement of a narrower scope supersedes one
+//! of a wider scope only for readers that see both.
 //!
-//! Statements come from the program ([`Facts::state`]) or, if there is a [`FactExtractor`], from
-//! captured messages; without one nothing is captured. Names are compared folded, as search folds
-//! words; there is no dictionary, so `Bob` and `Robert` are two. Of one subject and relation the
-//! 1,000 newest statements are read.
+//! Statements come from the application ([`Facts::state`]) or, with a [`FactExtractor`], from
+//! captured messages. Without an extractor nothing is captured. Names are compared after the case
+//! folding of search; there is no dictionary, so `Bob` and `Robert` are different. For one subject
+//! and relation the 1,000 newest statements are read.
 
 mod ask;
 mod capture;

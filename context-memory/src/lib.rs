@@ -1,18 +1,18 @@
-//! Providers of memories: what is worth remembering comes back, and only to whom it belongs.
+//! Memory providers: they recall what is relevant to a turn, each memory only within its own scope.
 //!
-//! # The providers
+//! # Providers
 //!
-//! | | keeps | is told by |
+//! | provider | stores | fed by |
 //! |---|---|---|
-//! | [`Episodic`] | what was said, as it was said | captured turns |
+//! | [`Episodic`] | messages, verbatim | captured turns |
 //! | [`Blocks`] | small named notes | the model, through tools |
-//! | [`Facts`] | statements with their times and sources | programs, or a model that reads captured turns |
-//! | `remote::RemoteMemory` (feature `remote`) | whatever a server does | HTTP |
+//! | [`Facts`] | statements with times and sources | the application, or a model that reads captured turns |
+//! | `remote::RemoteMemory` (feature `remote`) | depends on the server | HTTP |
 //!
-//! Each stands alone behind [`MemoryProvider`](context_core::MemoryProvider); [`Chain`] makes
-//! several one, and [`Queued`] lets no turn wait for a capture. The first three keep their records
-//! in any [store](context_core::Store) that keeps [memories](context_core::Store::memories); the
-//! remote one needs no store.
+//! Each provider works on its own behind [`MemoryProvider`](context_core::MemoryProvider).
+//! [`Chain`] combines several, and [`Queued`] captures in the background, so that no turn waits for
+//! it. The first three keep their records in any [store](context_core::Store) that supports
+//! [memories](context_core::Store::memories). The remote one needs no store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -28,20 +28,20 @@
 //! }
 //! ```
 //!
-//! # To whom it belongs
+//! # Scopes
 //!
-//! Every record is filed under a [`MemoryScope`](context_core::memory::MemoryScope), and comes back
-//! only where everything that scope names is named equally. [`Reach`] says how much of a turn's
-//! scope what is said in it is filed under: by default the project and the agent, so that it comes
-//! back in later sessions, and not in other projects. There is no wider scope to fall back to: a
-//! store that keeps no memories, and a scope that cannot be kept apart, are refused.
+//! Every record is filed under a [`MemoryScope`](context_core::memory::MemoryScope), and is
+//! recalled only where everything that its scope names is named equally. [`Reach`] selects how much
+//! of a turn's scope new memories are filed under. The default is the project and the agent, so
+//! memories come back in later sessions, but not in other projects. There is no fallback to a wider
+//! scope: a store without memories, and a scope that cannot be kept apart, are errors.
 //!
-//! # What this crate does not do
+//! # Out of scope
 //!
-//! It shows nothing to a model: the runtime renders what is recalled, as data with its source and
-//! time. It deletes nothing by itself, neither by age nor by importance. It carries no embedding
-//! model: an [`Embedder`](context_core::model::Embedder) speaks to one over HTTP, and without one
-//! everything is found by words.
+//! This crate does not render memories; the runtime shows them to the model as data with source and
+//! time. It never deletes memories by age or importance. It contains no embedding model: an
+//! [`Embedder`](context_core::model::Embedder) calls one over HTTP, and without an embedder
+//! memories are found by words only.
 
 mod blocks;
 mod chain;

@@ -1,9 +1,10 @@
-//! Cutting long texts into passages that can be recalled one by one.
+//! Splitting long texts into passages that are recalled separately.
 
-/// The longest passage, in bytes: about a page.
+/// The longest passage in bytes, about a page.
 const LONGEST: usize = 4_000;
 
-/// The passages of a text, in order: cut at the last paragraph, line, sentence or word that fits.
+/// Returns the passages of a text in order, split at the last paragraph, line, sentence or word
+/// that fits.
 pub(crate) fn cut(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -14,7 +15,7 @@ pub(crate) fn cut(text: &str) -> impl Iterator<Item = &str> {
         }
         let most = &text[..text.floor_char_boundary(LONGEST)];
         let at = ["\n\n", "\n", ". ", "。", " "].iter().find_map(|end| {
-            // Not so early that passages are crumbs.
+            // A split in the first half is ignored, as it would give tiny passages.
             most.rfind(end).map(|at| at + end.len()).filter(|at| *at > LONGEST / 2)
         });
         let (passage, behind) = text.split_at(at.unwrap_or(most.len()));

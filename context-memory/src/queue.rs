@@ -1,9 +1,9 @@
-//! Captures that no turn waits for: a bounded queue before any provider.
+//! Background captures: a bounded queue in front of any provider.
 //!
-//! A capture is taken at once and kept behind it, by a task of this process. Only a
-//! [flush](MemoryProvider::flush) that returned says that it is kept: a process that dies loses
-//! what was taken since, and who captures the same messages again, as a runtime of a new process
-//! does, loses nothing. Turns are kept in the order in which they were taken.
+//! A capture is queued at once and stored by a background task of this process. Only a successful
+//! [flush](MemoryProvider::flush) guarantees that turns are stored: a process that dies loses the
+//! turns queued since. Nothing is lost if the same messages are captured again, as a runtime does
+//! in a new process. Turns are stored in the order in which they were queued.
 
 mod line;
 mod worker;
@@ -18,14 +18,15 @@ use futures_util::future::{Either, select};
 
 use self::line::{Limits, Line};
 
-/// A provider whose captures are kept by a task behind the caller. Recalls go through as they are:
-/// they do not see what is still on its way.
+/// A provider whose captures are stored by a background task. Recalls are passed on directly and do
+/// not see turns that are still queued.
 ///
-/// A capture that fails and may be tried again is tried again, up to five times, each time after a
-/// longer pause; then it waits for the next flush, as it does at once while the memory refuses to
-/// work, such as for a wrong key. A turn that can never be kept is dropped, and the next flush says
-/// so. When the last handle is gone, the task still keeps what was taken, as long as its runtime
-/// lives; and since nobody can flush any more, a warning is traced if something waits.
+/// A capture that fails with a retryable error is attempted up to five times in all, with
+/// exponential backoff. After that it waits for the next flush. It also waits for a flush, without
+/// retries, if the memory refuses to work, for example because of a wrong key. A turn that can
+/// never be stored is dropped and reported by the next flush. After the last handle is dropped, the
+/// task still stores the queued turns while its runtime lives. A warning is traced if turns are
+/// queued then, since no caller can flush any more.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,33 +54,32 @@ pub struct Queued<P> {
 }
 
 impl<P: MemoryProvider> Queued<P> {
-    /// Before a provider, for at most 1,024 turns and 16 MiB of what was said. Must be used within
-    /// a runtime of tokio.
+    /// Creates a queue for at most 1,024 turns and 16 MiB of messages. Must be used within a Tokio
+    /// runtime.
     pub fn new(inner: P) -> Self {
         Self::bounded(inner, 1_024, 16 << 20)
     }
 
-    /// For at most so many turns, and so many bytes of what was said in them. What is more is
-    /// refused, and can be captured again later; a single turn is taken however large it is, if
-    /// there is none before it.
+    /// Creates a queue for at most `turns` turns and `bytes` bytes of messages. Further turns are
+    /// refused and can be captured again later. A single turn of any size is accepted if the queue
+    /// is empty.
     pub fn bounded(inner: P, turns: usize, bytes: usize) -> Self {
         Self { inner: Arc::new(inner), line: Arc::new(Line::new(Limits { turns, bytes })) }
     }
 
-    /// The provider behind.
+    /// Returns the inner provider.
     pub fn inner(&self) -> &P {
         &self.inner
     }
 
-    /// How many turns were taken and are not yet kept.
+    /// Returns the number of turns that are queued and not yet stored.
     pub fn waiting(&self) -> usize {
         self.line.waiting()
     }
 }
 
 impl<P> Drop for Queued<P> {
-    /// Says that turns may be lost, so that a program that ends without a flush does not find that
-    /// out later.
+    /// Warns about turns that may be lost, in case the program ends without a flush.
     fn drop(&mut self) {
         let turns = self.line.waiting();
         if turns > 0 {
@@ -124,8 +124,8 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
         self.inner.flush(cancel).await
     }
 
-    /// Waits until what was taken is kept, so that nothing of it comes later: an error says that
-    /// not all of it is, and so that it is not certain that all is forgotten.
+    /// Waits until the queued turns are stored, so that none of them is stored after the forget. An
+    /// error says that some turns are not stored yet and may have to be forgotten again.
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         let flushed = self.flush(&CancelSignal::never()).await;
         let forgotten = self.inner.forget(forget).await?;

@@ -1,14 +1,14 @@
-//! How well a memory answers a question: what a store's BM25 says of whole records, made finer by
-//! looking at them.
+//! Ranking: how well a memory answers a question, by the BM25 scores of a store refined by a look
+//! at each record.
 //!
-//! A record is a turn, often of many sentences, and its answer is one of them. So a record is as
-//! good as its words are rare and many (BM25 of the record), and as good as its best sentence, the
-//! better if that has what the question asks for: an amount, a time, a name. Who is named as the
-//! speaker, what is said next to it, when it was said, and names that are written short count
-//! beside that. Where there are vectors, the two orders are fused by rank. Nothing here reads a
-//! store or calls a model.
+//! A record is a message, often of many sentences, of which one is the answer. The score therefore
+//! combines the BM25 of the record with the score of its best sentence, which is higher if the
+//! sentence has what the question asks for: an amount, a time, a name. The named speaker,
+//! neighbouring records, the time of the record, and abbreviated names add to the score. With
+//! vectors, the orders by words and by meaning are fused by rank. This module reads no store and
+//! calls no model.
 //!
-//! It knows no meaning: `physician` does not find `doctor`, unless vectors do.
+//! Without vectors there is no matching by meaning: `physician` does not find `doctor`.
 
 mod cues;
 mod diverse;

@@ -1,4 +1,4 @@
-//! The records of a store that has them, and where in a scope they are filed.
+//! Access to the memory records of a store, and the scope under which records are filed.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use context_core::{Error, Result, Store};
 
 use crate::{Reach, episodic};
 
-/// A store that keeps records of memories.
+/// A store that supports memory records.
 #[derive(Clone, Debug)]
 pub(crate) struct Records(Arc<dyn Store>);
 
 impl Records {
-    /// The records of a store; [`Unsupported`](context_core::ErrorKind::Unsupported) if it keeps
-    /// none.
+    /// Wraps a store. Fails with [`Unsupported`](context_core::ErrorKind::Unsupported) if the store
+    /// does not support memories.
     pub(crate) fn new(store: Arc<dyn Store>, operation: &'static str) -> Result<Self> {
         let records = Self(store);
         records.get(operation)?;
@@ -27,7 +27,7 @@ impl Records {
         episodic::records(&self.0, operation)
     }
 
-    /// All records of a listing, page by page, at most so many.
+    /// Returns up to `most` records of a listing, reading page by page.
     pub(crate) async fn all(
         &self,
         mut list: MemoryList,
@@ -47,8 +47,8 @@ impl Records {
     }
 }
 
-/// Where something goes that comes from this scope. What is meant for a session goes nowhere else:
-/// without one it is refused.
+/// Returns the scope under which a record is filed. Fails if the record is meant for a session and
+/// the scope has none.
 pub(crate) fn filed(
     reach: Reach,
     scope: &MemoryScope,

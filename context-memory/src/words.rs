@@ -1,9 +1,8 @@
-//! The words under which memories are found: cut and folded as search does, without stop words, and
-//! without what only inflects them.
+//! The index words of memories: split and folded as in search, without stop words and inflection.
 //!
-//! The rules are those of English; words of other languages and of scripts without spaces pass
-//! through them mostly as they are. What comes out is no word to show: it only has to be the same
-//! for all forms of one.
+//! The rules are for English. Words of other languages, and scripts without spaces, mostly pass
+//! through unchanged. The results are not for display; they only have to be equal for all forms of
+//! a word.
 
 mod irregular;
 
@@ -12,10 +11,10 @@ use std::borrow::Cow;
 use context_core::base::limits;
 use context_store_kit::search;
 
-/// The longest word that is kept, in bytes: what is longer is no word.
+/// The longest index word in bytes. Longer strings are not words.
 const LONGEST: usize = 64;
 
-/// Words that say nothing of what a text is about, in order.
+/// Stop words, sorted.
 const STOP: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does",
@@ -28,12 +27,12 @@ const STOP: &[&str] = &[
     "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
-/// Whether a folded word says nothing of what a text is about.
+/// Returns whether a folded word is a stop word.
 pub fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
 }
 
-/// A folded word without what only inflects it: plurals, `-ed`, `-ing`, `-ly`, forms of irregular
+/// Removes the inflection of a folded word: plurals, `-ed`, `-ing`, `-ly`, and forms of irregular
 /// verbs and nouns.
 pub fn stem(word: &str) -> Cow<'_, str> {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) || word.len() < 3 {
@@ -60,7 +59,7 @@ pub fn stem(word: &str) -> Cow<'_, str> {
     rest
 }
 
-/// A word without its ending, and whether that was one of a verb.
+/// Returns a word without its ending, and whether it was a verb ending.
 fn strip(word: &str) -> (&str, bool) {
     let without = |suffix: &str| {
         let rest = word.strip_suffix(suffix)?;
@@ -70,7 +69,7 @@ fn strip(word: &str) -> (&str, bool) {
     };
     for suffix in ["ies", "ied"] {
         if let Some(rest) = without(suffix).filter(|rest| rest.len() >= 2) {
-            // Up to the `i`, which a `y` becomes too.
+            // Keeps the `i`, which a final `y` becomes too.
             return (&word[..rest.len() + 1], false);
         }
     }
@@ -92,8 +91,8 @@ fn strip(word: &str) -> (&str, bool) {
     if is_plural && word.len() > 3 { (&word[..word.len() - 1], false) } else { (word, false) }
 }
 
-/// Without a silent `e`, and with an `i` for a `y` at the end: what is left when an ending was
-/// taken off has lost the one and changed the other.
+/// Removes a silent `e` and turns a final `y` into `i`, so that the base form equals what remains
+/// of an inflected form.
 fn end(word: &str) -> Cow<'_, str> {
     match word.as_bytes() {
         [_, _, .., b'e'] => Cow::Borrowed(&word[..word.len() - 1]),
@@ -106,15 +105,14 @@ fn end(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// The words of a text that count, in order.
+/// Returns the index words of a text, in order.
 pub fn content_words(text: &str) -> impl Iterator<Item = String> {
     search::words(text)
         .filter(|word| !is_stop(&word.folded) && word.folded.len() <= LONGEST)
         .map(|word| stem(&word.folded).into_owned())
 }
 
-/// The words of a text as they are written into a record, with a space between two of them: no more
-/// than a record may have.
+/// Returns the index words of a text joined by spaces, at most as many as a record may have.
 pub fn index_words(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for word in content_words(text).take(limits::MAX_MEMORY_WORDS) {

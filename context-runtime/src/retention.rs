@@ -85,13 +85,13 @@ pub enum RemovalReason {
 pub struct Removal {
     /// The chat.
     pub chat: ChatRef,
-    /// The branch, if only that goes.
+    /// The branch, if only a branch is removed.
     pub branch: Option<BranchName>,
     /// The head of that branch.
     pub head: Option<MessageId>,
-    /// How many blobs, if only those go.
+    /// The number of blobs, if only blobs are removed.
     pub blobs: u64,
-    /// How many streams, if only those go.
+    /// The number of streams, if only streams are removed.
     pub streams: u64,
     /// When it was last written to; of blobs, when the newest of them was last put or read.
     pub last_used: Timestamp,

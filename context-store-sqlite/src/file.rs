@@ -182,7 +182,7 @@ fn no_database(path: &Path) -> Error {
     let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut begin));
     let text = match std::str::from_utf8(&begin) {
         Ok(_) => true,
-        // Cut in the middle of a character.
+        // The read limit cut a character in half.
         Err(error) => error.error_len().is_none(),
     };
     let text = text && !begin.iter().any(|byte| matches!(byte, 0..9 | 14..32 | 127));

@@ -93,7 +93,7 @@ fn failed(operation: &'static str, error: io::Error) -> Error {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Gone already if it was renamed; otherwise there is nobody to tell.
+        // Removal fails if the file was renamed. Any other failure cannot be reported from here.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of files as they were when they were recorded.
+//! Backup copies of files at the time of recording.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,8 +10,8 @@ use context_core::{Error, ErrorKind, Result, Retry};
 const OPERATION: &str = "back_up";
 const BLOCK: usize = 64 << 10;
 
-/// A folder of copies. A copy is named by its content, so two files never share a name unless they
-/// are the same, and one content is kept once.
+/// A folder of backup copies. Copies are named by content hash, so each content is stored once and
+/// two different files never share a name.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Backups {
@@ -20,20 +20,21 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// In this folder, which is made when it is needed. Files above 64 MiB are not copied, unless
-    /// said otherwise.
+    /// Creates backups in this folder, which is created when first needed. Files above 64 MiB are
+    /// not copied by default.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), limit: 64 << 20 }
     }
 
-    /// Up to so many bytes a file.
+    /// Sets the largest size of a file that is copied, in bytes.
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Copies the file that a node names, and says where in `path_backup`. A node that names none
-    /// stays as it is, and so does one whose file is not there, is no plain file, or is too large.
+    /// Copies the file that a node names and stores the path of the copy in `path_backup`. The node
+    /// is returned unchanged if it names no file, or if the file does not exist, is not a regular
+    /// file or is too large.
     pub async fn back_up(&self, body: NodeBody) -> Result<NodeBody> {
         let path = body.text("path").to_owned();
         if path.is_empty() || body.get("path_backup").is_none() {
@@ -76,12 +77,12 @@ impl Backups {
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
-        // What is left over is of no use; that it cannot be removed changes nothing.
+        // The unfinished copy is useless, and failing to remove it has no effect on the result.
         let _ = fs::remove_file(&unfinished);
         kept
     }
 
-    /// Nothing if it grew beyond the limit meanwhile.
+    /// Returns `None` if the file grew beyond the limit while it was copied.
     fn write(&self, from: &Path, to: &Path) -> io::Result<Option<blake3::Hash>> {
         let mut source = File::open(from)?.take(self.limit.saturating_add(1));
         let mut copy = File::create_new(to)?;

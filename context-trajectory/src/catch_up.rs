@@ -1,4 +1,4 @@
-//! What a channel lacks of a round that another one has, as commits.
+//! Computing the commits that a channel lacks compared with another channel.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use context_core::trajectory::{
     Change, Changes, FieldValue, Node, NodeId, RoundHead, RoundRecord, Version,
 };
 
-/// The commits that make a round of what a channel has of it; nothing if what it has is not an
-/// earlier state of the round.
+/// Returns the commits that bring a channel's copy of a round up to date, or `None` if the copy is
+/// not an earlier state of the round.
 ///
-/// Revisions count commits, and both channels have to count alike from now on: so there are as many
-/// commits as the channel is behind, of which most are empty.
+/// Revisions count commits, and both channels must count alike from now on. The result therefore
+/// has as many commits as the channel is behind; most of them are empty.
 pub(crate) fn commits(
     there: Option<RoundRecord>,
     round: &RoundRecord,
@@ -25,31 +25,33 @@ pub(crate) fn commits(
         round.head.revision.checked_sub(there.head.revision).filter(|behind| *behind > 0)?;
     let changes = difference(&there, round)?;
     let last = behind.max(parts(&changes));
-    // More commits than the round ever had would count beyond it.
+    // More commits than the round ever had would exceed its revision.
     (last == behind).then(|| split(changes, &there.head, &round.head, last, keys))
 }
 
-/// What a channel has of a round that it does not have.
+/// Returns the empty record that stands for a round a channel does not have.
 pub(crate) fn nothing_of(round: &RoundRecord) -> RoundRecord {
     let head = RoundHead::new(round.head.round.clone(), round.head.created_at);
     RoundRecord::new(head, Vec::new(), Vec::new())
 }
 
-/// What makes the one of the other; nothing if the other is not a later state of it.
+/// Returns the changes that lead from one record to the other, or `None` if the other is not a
+/// later state of it.
 pub(crate) fn difference(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
     let changes = changes(there, round)?;
-    // What is written is what was meant, or nothing is.
+    // The changes are verified by applying them to a copy.
     let mut trial = there.clone();
     trial.apply(&changes, &round.head).ok()?;
     (trial == *round).then_some(changes)
 }
 
-/// How many commits these changes are at least.
+/// Returns the smallest number of commits that hold these changes.
 pub(crate) fn parts(changes: &[Change]) -> u64 {
     changes.len().div_ceil(limits::MAX_COMMIT_ITEMS) as u64
 }
 
-/// So many commits that lead from one head to the other, but for the revision, which counts them.
+/// Splits changes into the given number of commits that lead from one head to the other. Only the
+/// revision differs, as it counts the commits.
 pub(crate) fn split(
     changes: Vec<Change>,
     from: &RoundHead,
@@ -63,7 +65,7 @@ pub(crate) fn split(
         let mut head = to.clone();
         head.revision = from.revision + number;
         if rest.len() > 0 {
-            // Its endpoints may be in a later part.
+            // The endpoints may be nodes of a later part.
             head.endpoints = Vec::new();
         }
         RoundCommit::new(keys.next_id(), part, head)
@@ -104,7 +106,7 @@ fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
     Some(changes)
 }
 
-/// A node as it was added, and what was done to it since.
+/// Returns a node as it was when it was added, and its later changes.
 fn unwound(node: &Node) -> (Node, Vec<(Version, Changes)>) {
     let mut first = node.clone();
     first.versions.clear();

@@ -1,4 +1,4 @@
-//! Where rounds are kept: one store or several, each with all of it.
+//! The channels of a recorder: one store or several, each with a complete copy.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,12 +14,12 @@ use futures_util::future::{join_all, try_join_all};
 use crate::RecordError;
 use crate::catch_up;
 
-/// One place where rounds are kept.
+/// A place where rounds are stored.
 #[derive(Clone)]
 pub(crate) enum Channel {
-    /// The ability of a store.
+    /// A store with the trajectory ability.
     Of(Arc<dyn Store>),
-    /// Nothing but rounds.
+    /// A backend that stores nothing but rounds.
     Alone(Arc<dyn TrajectoryStore>),
 }
 
@@ -39,7 +39,7 @@ impl Channel {
     }
 }
 
-/// All of them, the first one first, with time and the keys of commits.
+/// All channels in order, with the clock and the generator of commit keys.
 pub(crate) struct Channels {
     pub(crate) all: Vec<Channel>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -47,7 +47,7 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// The highest round of an agent, below a number if one is given.
+    /// Returns the highest round of an agent, optionally below a number.
     pub(crate) async fn newest(
         &self,
         agent: &AgentRef,
@@ -70,8 +70,8 @@ impl Channels {
         Ok(newest)
     }
 
-    /// One round as the channel has it that was written to last. Channels that lack something of it
-    /// are brought up to date.
+    /// Returns the most recently written copy of a round, and brings channels up to date that lack
+    /// part of it.
     pub(crate) async fn restore(
         &self,
         round: &RoundRef,
@@ -109,7 +109,7 @@ impl Channels {
         Ok(Some(best))
     }
 
-    /// Rounds of an agent, each as the channel has it that was written to last.
+    /// Loads rounds of an agent, each from the channel with the most recently written copy.
     pub(crate) async fn load(
         &self,
         agent: &AgentRef,
@@ -133,7 +133,7 @@ impl Channels {
         Ok(rounds)
     }
 
-    /// The numbers of the rounds of an agent in a range.
+    /// Returns the numbers of an agent's rounds in a range.
     pub(crate) async fn numbers(
         &self,
         agent: &AgentRef,
@@ -151,8 +151,8 @@ impl Channels {
         Ok(numbers)
     }
 
-    /// The heads of rounds, each from the channel that was written to last, in the order of
-    /// listings.
+    /// Lists the heads of rounds in listing order, each from the channel with the most recently
+    /// written copy.
     pub(crate) async fn list(
         &self,
         query: &RoundQuery,
@@ -160,8 +160,8 @@ impl Channels {
         let pages =
             self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await });
         let pages = try_join_all(pages).await?;
-        // A page that is cut says nothing of what stands behind its end, whatever the others have
-        // there.
+        // A page that was cut says nothing about the rounds behind its end, so rounds of the other
+        // channels behind that point are left to the next page.
         type Place = (context_core::SessionId, u32, std::cmp::Reverse<u32>);
         let place = |head: &RoundHead| -> Place {
             let RoundRef { agent, round } = &head.round;
@@ -186,7 +186,7 @@ impl Channels {
     }
 }
 
-/// The graph of a record; damage names the round.
+/// Builds the graph of a record. The error for a damaged record names the round.
 pub(crate) fn graph(record: RoundRecord) -> Result<Round, RecordError> {
     let round = record.head.round.clone();
     Round::from_record(record)
@@ -212,7 +212,7 @@ async fn heads(
     }
 }
 
-/// Numbers that follow each other, as ranges.
+/// Groups numbers into ranges of consecutive numbers.
 fn runs(mut numbers: Vec<u32>) -> Vec<RangeInclusive<u32>> {
     numbers.sort_unstable();
     let mut runs: Vec<RangeInclusive<u32>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Time and ids, for whoever does not bring their own.
+//! The default clock and the default id generator.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Why recording fails.
+//! The error of the recorder.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use context_core::trajectory::TrajectoryError;
 use context_core::{Error, ErrorKind, Retry};
 use thiserror::Error as ThisError;
 
-/// Why a call of the recorder failed. Callers that wait for the same write get the same error.
+/// The error of a recorder call. Callers that wait for the same write get the same error.
 #[derive(Clone, ThisError)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The graph refuses the change; nothing was done.
+    /// The graph refused the change. Nothing was changed.
     #[error(transparent)]
     Refused(#[from] TrajectoryError),
-    /// A round is open with another value of an option.
+    /// The round is already open with a different value of an option.
     #[error("{round} has another {option}")]
     ConflictingOption {
         /// The round.
@@ -22,42 +22,42 @@ pub enum RecordError {
         /// The name of the option.
         option: &'static str,
     },
-    /// Somebody else wrote to the round, so this handle can write no more. What it has not written
-    /// stays to be looked at. Opening the round again reads what is there.
+    /// Another writer wrote to the round, so this handle can no longer write. Its unwritten changes
+    /// can still be read. Opening the round again reads the stored state.
     #[error("somebody else wrote to {round}: open it again")]
     Superseded {
         /// The round.
         round: Box<RoundRef>,
     },
-    /// A round cannot be read.
+    /// The round cannot be read.
     #[error("{round} cannot be read")]
     DamagedRound {
         /// The round.
         round: Box<RoundRef>,
-        /// Why.
+        /// The cause.
         source: Arc<Error>,
     },
-    /// Two channels hold different things as one round, and neither is the beginning of the other.
+    /// Two channels hold different versions of a round, and neither is a prefix of the other.
     #[error("the channels hold different things as {round}")]
     Diverged {
         /// The round.
         round: Box<RoundRef>,
     },
-    /// A turn follows several branches that did not begin at one node.
+    /// A turn follows several branches that do not start at one common node.
     #[error(
         "{endpoints} branches are open that began at different nodes: say which of them the turn follows"
     )]
     ParallelBranches {
-        /// How many there are.
+        /// The number of open branches.
         endpoints: usize,
     },
-    /// A result for a call that is not on record.
+    /// A tool result refers to a call that was not recorded.
     #[error("no call {call:?} in this round")]
     UnknownCall {
         /// The id of the call.
         call: String,
     },
-    /// A channel failed. What was done stays in memory, unsaved, and goes with the next write.
+    /// A channel failed. The change stays in memory, unsaved, and is written with the next write.
     #[error(transparent)]
     Store(Arc<Error>),
 }
@@ -73,7 +73,7 @@ impl RecordError {
         Self::Superseded { round: Box::new(round.clone()) }
     }
 
-    /// Whether the same call may be made again.
+    /// Returns whether the same call may be retried.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Store(error) => error.retry(),

@@ -1,22 +1,21 @@
-//! Trajectories in the formats of other tools.
+//! Export of trajectories to the formats of other tools.
 //!
-//! What is written is a [`SessionGraph`]: the trajectories of the agents of a session, and which
-//! part of them is looked at. Writing is pure, takes time in proportion to what is written, and
-//! needs nothing but the graph.
+//! The input is a [`SessionGraph`]: the trajectories of a session's agents, and the selected part
+//! of them. Writing is pure, takes time linear in the output, and needs nothing but the graph.
 //!
-//! | call | format | who opens it |
+//! | call | format | opened by |
 //! |---|---|---|
 //! | [`write_mermaid`] | Mermaid flowchart | viewers of Markdown |
-//! | [`write_dot`] | Graphviz DOT | `dot` and its kin |
-//! | [`write_prov_json`] | W3C PROV-JSON | tools for provenance |
-//! | [`write_atif`], and back [`read_atif`] | ATIF 1.7 | Harbor, and who trains or evaluates on its trajectories |
-//! | [`write_html`] | a page without network | people, in a browser |
+//! | [`write_dot`] | Graphviz DOT | Graphviz tools such as `dot` |
+//! | [`write_prov_json`] | W3C PROV-JSON | provenance tools |
+//! | [`write_atif`], and back [`read_atif`] | ATIF 1.7 | Harbor, and tools for training and evaluation |
+//! | [`write_html`] | self-contained page | any browser |
 //! | [`otlp::write_otlp_json`] | OpenTelemetry, with the attributes for generative AI | Jaeger, Grafana, Phoenix, Langfuse and other viewers of traces |
 //! | [`write_chrome_trace`] | Chrome trace events | Perfetto, `chrome://tracing` |
 //!
-//! What is not here: asking a store for rounds, and taking content out: whoever exports decides
-//! what may be seen. [`otlp`] alone leaves content out until it is told otherwise, since traces go
-//! to other programs.
+//! Rounds are not loaded from a store here, and content is not redacted: the caller decides what
+//! may be seen. Only [`otlp`] omits content unless told otherwise, since traces go to other
+//! programs.
 
 mod atif;
 mod chrome;

@@ -1,4 +1,4 @@
-//! Where open rounds come from.
+//! `Trajectories`, which opens rounds, and its builder.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,10 +18,10 @@ use crate::opening::{OpenOptions, Opener};
 use crate::shelf::Shelf;
 use crate::{OpenRound, RecordError};
 
-/// How many rounds that nobody holds are kept, unless said otherwise.
+/// The default number of unreferenced rounds that stay in memory.
 const KEEP: usize = 256;
 
-/// Makes [`Trajectories`].
+/// Builds [`Trajectories`].
 #[must_use]
 pub struct TrajectoriesBuilder {
     channels: Vec<Channel>,
@@ -42,41 +42,42 @@ impl TrajectoriesBuilder {
         }
     }
 
-    /// Keeps everything here too, such as in local [files](crate::FileChannel). Default: the first
-    /// channel alone. What is there already is used: of each round what was written to last,
-    /// whichever channel has it.
+    /// Adds a channel that keeps a complete copy of every round, such as local
+    /// [files](crate::FileChannel). Default: the first channel alone. Existing data is used: for
+    /// each round, the most recently written copy, from whichever channel has it.
     pub fn channel(mut self, store: Arc<dyn TrajectoryStore>) -> Self {
         self.channels.push(Channel::Alone(store));
         self
     }
 
-    /// Tells the time. Default: the system's clock. Give a fixed one in tests.
+    /// Sets the clock. Default: the system clock. Use a fixed clock in tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Names commits, so that one that is repeated counts once. Default: random ids. Give ones that
-    /// count in tests.
+    /// Sets the generator of commit keys, which make repeated commits idempotent. Default: random
+    /// ids. Use a counter in tests.
     pub fn ids(mut self, ids: Arc<dyn IdGenerator>) -> Self {
         self.ids = ids;
         self
     }
 
-    /// How many rounds stay in memory though nobody holds them. Default: 256. More where more
-    /// rounds than that go on at once; those with something that is not written stay beside them.
+    /// Sets how many rounds stay in memory when no handle refers to them. Default: 256. Set a
+    /// higher value if more rounds than that are active at once. Rounds with unsaved changes stay
+    /// in memory in addition.
     pub fn keep(mut self, rounds: usize) -> Self {
         self.keep = rounds;
         self
     }
 
-    /// From where rounds lead to the next one. Default: [`BridgeFrom::default`].
+    /// Sets where the bridges between consecutive rounds start. Default: [`BridgeFrom::default`].
     pub fn bridges(mut self, from: BridgeFrom) -> Self {
         self.bridges = from;
         self
     }
 
-    /// Fails if the store keeps no trajectories.
+    /// Builds the recorder. Fails if a store does not support trajectories.
     pub fn build(self) -> Result<Trajectories, RecordError> {
         for channel in &self.channels {
             channel.store()?;
@@ -93,10 +94,10 @@ impl TrajectoriesBuilder {
     }
 }
 
-/// Opens rounds: for each there is one [`OpenRound`] in a process. Cheap to clone.
+/// Opens rounds, with one [`OpenRound`] per round in a process. Cheap to clone.
 ///
-/// A round is read outside of any lock that others need: whoever opens another round never waits
-/// for a slow store.
+/// A round is read without holding a lock that other rounds need, so opening another round never
+/// waits for a slow store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -124,26 +125,26 @@ pub struct Trajectories(Arc<Factory>);
 struct Factory {
     opener: Arc<Opener>,
     bridges: BridgeFrom,
-    /// Held, for each session, by who looks for the number of a new agent.
+    /// One lock per session, held while a free number for a new sub-agent is searched.
     allocating: Mutex<Allocating>,
 }
 
 type Allocating = HashMap<(UserId, SessionId), Arc<tokio::sync::Mutex<()>>>;
 
 impl Trajectories {
-    /// In a store.
+    /// Returns a builder whose first channel is a store.
     pub fn builder(store: Arc<dyn Store>) -> TrajectoriesBuilder {
         TrajectoriesBuilder::new(Channel::Of(store))
     }
 
-    /// In what keeps nothing but trajectories.
+    /// Returns a builder whose first channel stores nothing but trajectories.
     pub fn over(store: Arc<dyn TrajectoryStore>) -> TrajectoriesBuilder {
         TrajectoriesBuilder::new(Channel::Alone(store))
     }
 
-    /// Opens a round: the one that is open, or what is stored, or a new one. Reads that round, and
-    /// if it is new the head of the one before it, whatever else the session has. What is new is
-    /// written with its first change.
+    /// Opens a round: returns the open one, or reads the stored one, or starts a new one. Reads
+    /// only that round and, for a new round, the head of the round before it, however large the
+    /// session is. A new round is written with its first change.
     pub async fn open(
         &self,
         round: &RoundRef,
@@ -154,8 +155,8 @@ impl Trajectories {
         Ok(OpenRound::new(opened, lease, opener.clone(), *bridges))
     }
 
-    /// The number of the next round of an agent, which begins with the first change that is written
-    /// to it.
+    /// Returns the number of the next round of an agent. The round starts to exist with the first
+    /// change that is written to it.
     pub async fn next_round(&self, agent: &AgentRef) -> Result<RoundRef, RecordError> {
         let Opener { channels, shelf } = &*self.0.opener;
         let stored = channels.newest(agent, None).await?.map(|head| head.round.round);
@@ -163,9 +164,9 @@ impl Trajectories {
         Ok(agent.round(newest.map_or(0, |newest| newest.saturating_add(1))))
     }
 
-    /// Begins round 0 of a new sub-agent of the session, called by a node of the parent. Its number
-    /// is the next one that is free, from 1, and is taken by a write: two processes never get the
-    /// same.
+    /// Opens round 0 of a new sub-agent of the session, called by a node of the parent. The
+    /// sub-agent gets the next free number, from 1. A write reserves the number, so two processes
+    /// never get the same one.
     pub async fn open_sub_agent(
         &self,
         parent: &OpenRound,
@@ -183,7 +184,7 @@ impl Trajectories {
         let opened = self.reserve(caller, &options).await;
         drop(taken);
         let mut allocating = self.allocating();
-        // The map's and ours.
+        // One reference is the map's, the other is ours.
         if Arc::strong_count(&lock) == 2 {
             allocating.remove(&session);
         }
@@ -220,7 +221,7 @@ impl Trajectories {
             if taken(middle).await? { low = middle } else { free = middle }
         }
         loop {
-            // Who else takes numbers, takes this one first.
+            // If another process reserves numbers at the same time, it reserves this one first.
             if let Some((opened, lease)) = opener.reserve(&agent(free).round(0), options).await? {
                 return Ok(OpenRound::new(opened, lease, opener.clone(), *bridges));
             }
@@ -228,9 +229,10 @@ impl Trajectories {
         }
     }
 
-    /// Lets go of the open rounds of a user: of one session, one round, one agent, if they are
-    /// named. Returns how many. A round with something that is not written stays, and is not
-    /// counted; handles that somebody has go on working, but what is opened later is another one.
+    /// Releases the open rounds of a user, optionally of one session, round number or agent only.
+    /// Returns how many rounds were released. A round with unsaved changes stays open and is not
+    /// counted. Existing handles keep working, but a later `open` returns a separate handle that is
+    /// not the same open round.
     pub fn release(
         &self,
         user: &UserId,
@@ -244,13 +246,13 @@ impl Trajectories {
         })
     }
 
-    /// How many rounds are in memory.
+    /// Returns the number of rounds in memory.
     pub fn open_rounds(&self) -> usize {
         self.0.opener.shelf.len()
     }
 
-    /// Writes what any open round has not written yet, each on its own. The first error is returned
-    /// when all were tried.
+    /// Writes the unsaved changes of all open rounds, each round independently. Returns the first
+    /// error after all rounds were tried.
     pub async fn flush_all(&self) -> Result<(), RecordError> {
         let unsaved = self.0.opener.shelf.unsaved();
         let flushes = unsaved.iter().map(|recorder| recorder.flush());
@@ -259,20 +261,22 @@ impl Trajectories {
         results.into_iter().collect()
     }
 
-    /// The heads of rounds, by session and agent, of each agent the highest round first.
+    /// Returns the heads of rounds, ordered by session and agent, with the highest round of each
+    /// agent first.
     pub async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>, RecordError> {
         let (items, next) = self.0.opener.channels.list(query).await?;
         Ok(Page { items, next })
     }
 
-    /// The sessions of a user that have rounds, behind one if it is named, at most so many.
+    /// Returns up to `limit` sessions of a user that have rounds, starting after the session
+    /// `after`, if given.
     pub async fn sessions(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, RecordError> {
-        // Behind every round that a session can have.
+        // A cursor behind every round that a session can have.
         let end = |session: &SessionId| {
             const LAST: u32 = i32::MAX as u32;
             AgentRef::new(user.clone(), session.clone(), LAST).round(0).cursor()
@@ -297,15 +301,15 @@ impl Trajectories {
         Ok(sessions)
     }
 
-    /// All rounds of an agent as they are stored, bridged, without opening any.
+    /// Returns all stored rounds of an agent, bridged, without opening any.
     pub async fn trajectory(&self, agent: &AgentRef) -> Result<Trajectory, RecordError> {
         let records = self.0.opener.channels.load(agent, 0..=i32::MAX as u32).await?;
         let rounds = records.into_values().map(|record| graph(record).map(Arc::new));
         Ok(Trajectory::new(rounds.collect::<Result<Vec<_>, _>>()?, self.0.bridges))
     }
 
-    /// Removes rounds from every channel, and lets go of those that are open. What is counted is
-    /// what the channel with the most had.
+    /// Removes rounds from every channel and releases those that are open. Returns the counts of
+    /// the channel that removed the most rounds.
     pub async fn prune(&self, prune: &RoundPrune) -> Result<RoundsPruned, RecordError> {
         let mut most = RoundsPruned::default();
         for channel in &self.0.opener.channels.all {

@@ -1,48 +1,48 @@
-//! The channel of local files: what a store does for trajectories, over a folder.
+//! The channel of local files: a trajectory store in a folder.
 //!
-//! # What is on the disk
+//! # Layout on disk
 //!
 //! ```text
 //! <root>/<user>/<session>/agent-0.round-3.jsonl       the graph of a round
 //! <root>/<user>/<session>/agent-0.round-3.meta.json   its head: question, endpoints, counts
 //! ```
 //!
-//! Users and sessions are any text, and each has a folder of its own: small letters, digits, `-`
-//! and `_` stand for themselves, other bytes are `%` and two digits, and what gets longer than 120
-//! characters ends in `~` and a hash. `users/Ada` is `users%2f%41da`.
+//! Users and sessions are arbitrary text, and each has its own folder. Lower-case letters, digits,
+//! `-` and `_` stand for themselves; every other byte is written as `%` and two hexadecimal digits.
+//! Names longer than 120 characters end in `~` and a hash. The folder of `users/Ada` is
+//! `users%2f%41da`.
 //!
-//! The graph's file has a line for each commit, each with a checksum, behind a header that names
-//! the form:
+//! The graph file has one line per commit, each with a checksum, after a header that names the
+//! format:
 //!
 //! ```text
 //! {"check":"…","record":{"form":"context round","version":1}}
 //! {"check":"…","record":{"commit":{"key":"…","head":{…},"changes":[{"node_added":{…}},{"edge_added":{…}}]}}}
 //! ```
 //!
-//! A file may begin with `{"snapshot":{"key":"…","round":{"head":{…},"nodes":[…],"edges":[…]}}}`,
-//! which is what the commits that stood there came to. A record whose JSON has line feeds between
-//! its tokens stands as a JSON text. Bridges between rounds are never written: they follow from the
-//! rounds.
+//! A file may start with `{"snapshot":{"key":"…","round":{"head":{…},"nodes":[…],"edges":[…]}}}`,
+//! the state after the commits that the snapshot replaced. A record whose JSON has line feeds
+//! between its tokens is written as a JSON string. Bridges between rounds are never stored, as they
+//! follow from the rounds.
 //!
-//! The head's file is `{"form":"context round head","version":1,"bytes":…,"lines":…,"head":{…}}`.
-//! It may be older than the graph; `bytes` says how far it has seen, and a listing reads what is
-//! behind that from the graph. It can be deleted: the graph says all.
+//! The head file is `{"form":"context round head","version":1,"bytes":…,"lines":…,"head":{…}}`. It
+//! may be older than the graph: `bytes` says how much of the graph file it covers, and a listing
+//! reads the rest from the graph. The head file may be deleted, since the graph file is complete.
 //!
-//! # What can be relied on
+//! # Guarantees
 //!
-//! * A commit is one line, written with one call: all of it or nothing. What a crash leaves of a
-//!   line is left out when reading and cut off when writing.
-//! * Anything else that does not fit is an error of the kind
-//!   [`Corrupt`](context_core::ErrorKind::Corrupt) that names file and line, and the file is not
-//!   written to again. Rounds beside it are not concerned.
-//! * Several channels, also in several processes, may share a folder: whoever writes holds a lock
-//!   of the system on the round's file. On a file system without locks there must be one writer.
-//! * A file in which more is superseded than alive is written anew, beside the old one, and takes
-//!   its place when it is on the disk; so is that of a round that ended. Its size is at most twice
-//!   what the round needs, or 64 KiB.
+//! * A commit is one line, written with one call, and therefore atomic. A partial line that a crash
+//!   left is skipped by readers and cut off by the next writer.
+//! * Any other damage is an error of the kind [`Corrupt`](context_core::ErrorKind::Corrupt) that
+//!   names file and line, and the file is not written to again. Other rounds are not affected.
+//! * Several channels, also in several processes, may share a folder. A writer holds a file lock on
+//!   the round's file. On a file system without locks there must be only one writer.
+//! * A file in which more bytes are superseded than current is compacted: written anew next to the
+//!   old file, synced, and renamed over it. The same happens when a round ends. A file is at most
+//!   twice as long as the round needs, or 64 KiB.
 //!
-//! What is not here: times, names, a search over many users; copying between channels, which the
-//! recorder does.
+//! Clocks, ids, copying between channels and a search over many users are not provided here; the
+//! recorder copies between channels.
 
 mod form;
 mod head;
@@ -71,12 +71,12 @@ use self::place::{Place, SessionFolder, rounds_of, sessions_of};
 use self::round::{After, OpenRound};
 use self::slots::Slots;
 
-/// How often a file may be replaced between looking and locking before it is an error.
+/// How often a file may be replaced between opening and locking before it is an error.
 const TRIES: usize = 100;
-/// Up to here rounds are looked for by name, not by listing the folder.
+/// Ranges of up to this many rounds are looked up by file name instead of listing the folder.
 const FEW: u32 = 64;
 
-/// Trajectories in files below a folder. Cheap to clone; clones share open files.
+/// A trajectory store in files below a folder. Cheap to clone. Clones share open files.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -115,13 +115,14 @@ impl fmt::Debug for FileChannel {
 }
 
 impl FileChannel {
-    /// The files below a folder, which is made with the first commit. A commit survives a crash of
-    /// the process; the newest may go with a loss of power ([`Durability::ProcessCrash`]).
+    /// Creates a channel on a folder, which is created with the first commit. A commit survives a
+    /// crash of the process. The most recent commits may be lost on a power failure
+    /// ([`Durability::ProcessCrash`]).
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self::with(root.into(), false)
     }
 
-    /// As [`new`](Self::new), but each commit waits until it is on the disk
+    /// Creates a channel like [`new`](Self::new) in which each commit waits until it is on disk
     /// ([`Durability::PowerLoss`]).
     pub fn synced(root: impl Into<PathBuf>) -> Self {
         Self::with(root.into(), true)
@@ -131,18 +132,17 @@ impl FileChannel {
         Self(Arc::new(Shared { root, sync, slots: Slots::default() }))
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn root(&self) -> &Path {
         &self.0.root
     }
 
-    /// What a commit survives once its call has returned.
+    /// Returns the kind of failure that a commit survives once its call has returned.
     pub fn durability(&self) -> Durability {
         if self.0.sync { Durability::PowerLoss } else { Durability::ProcessCrash }
     }
 
-    /// Closes the files that are open, and brings their heads up to date. Other calls open them
-    /// again.
+    /// Closes all open files and updates their head files. Later calls open the files again.
     pub async fn close(&self) -> Result<()> {
         self.run("close", |shared| {
             shared.slots.drain().into_iter().try_for_each(|slot| shared.settle("close", &slot))
@@ -150,7 +150,8 @@ impl FileChannel {
         .await
     }
 
-    /// Files are read and written on threads for that, and to the end, whoever waits for it.
+    /// Runs file operations on the blocking thread pool. The work runs to its end even if the
+    /// caller is cancelled.
     async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -172,7 +173,7 @@ impl Shared {
         let place = Place::new(&self.root, &commit.head.round);
         let (slot, put_away) = self.slots.of(&commit.head.round);
         for old in put_away {
-            // Its commits are written; what is missing is a head that listings can do without.
+            // The commits are written. Only the head file is outdated, which listings can handle.
             let _ = self.settle(OPERATION, &old);
         }
         let mut slot = slots::lock(&slot);
@@ -182,7 +183,7 @@ impl Shared {
                 if commit.expected > 0 {
                     return Ok(RecordOutcome::Conflict { actual: 0 });
                 }
-                // Refused before there is a file.
+                // An invalid commit is refused before a file is created.
                 Folded::apply(&mut None, OPERATION, &commit.key, &commit.head, &commit.changes)?;
                 place.make_folders(OPERATION, &self.root, self.sync)?;
             }
@@ -240,8 +241,8 @@ impl Shared {
         places.filter_map(|place| self.load(OPERATION, &place).transpose()).collect()
     }
 
-    /// The sessions of a user, by name. One whose folder has a hash for a name is called what its
-    /// rounds say.
+    /// Returns the sessions of a user by name. The name of a session whose folder name is hashed is
+    /// read from its rounds.
     fn sessions(
         &self,
         operation: &'static str,
@@ -338,14 +339,14 @@ impl Shared {
         match head::read(operation, place) {
             Ok(Some(head)) if !prune.takes(&head) => return Ok(()),
             Ok(_) => {}
-            // A round that cannot be read is removed by whoever removes all.
+            // A round that cannot be read is removed only if all rounds are to be removed.
             Err(error) if by_name && is_damage(&error) => {}
             Err(error) => return Err(error),
         }
         let slot = self.slots.known(&place.round);
         let mut slot = slot.as_ref().map(|slot| slots::lock(slot));
         for _ in 0..TRIES {
-            // Opening would make a file.
+            // Opening would create a file.
             if place.bytes(operation)?.is_none() {
                 return Ok(());
             }
@@ -382,7 +383,7 @@ impl Shared {
     }
 }
 
-/// Whether a file was replaced or removed after it was opened.
+/// Returns whether a file was replaced or removed after it was opened.
 fn was_moved(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound)
 }

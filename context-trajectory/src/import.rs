@@ -1,4 +1,4 @@
-//! Rounds that are whole already, written once.
+//! Importing rounds that are already complete.
 
 use context_core::IdGenerator;
 use context_core::store::{RecordOutcome, RoundCommit};
@@ -7,27 +7,27 @@ use context_core::trajectory::{Change, RoundRecord};
 use crate::catch_up;
 use crate::{RecordError, Trajectories};
 
-/// What an import of a round did.
+/// The outcome of importing a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RoundImported {
-    /// The round was not there, and is.
+    /// The round did not exist and was written.
     New,
-    /// The beginning of the round was there; what was missing is there now.
+    /// The stored round was a prefix of the imported one and was extended.
     Extended,
-    /// The round was there, or it and more: nothing was written.
+    /// The stored round already contains the imported one. Nothing was written.
     Unchanged,
-    /// Another round has the number: nothing was written.
+    /// The number belongs to a different round. Nothing was written.
     Taken,
 }
 
 impl Trajectories {
-    /// Writes a round as it is, times and versions too, to every channel. What is there of it is
-    /// added to; a round that is not an earlier state of it stays as it is. To import the same
-    /// again changes nothing, also after an import that was cut off. Revisions count commits, so
-    /// that of the round is not kept.
+    /// Writes a complete round to every channel, with its times and versions. A stored earlier
+    /// state of the round is extended; any other stored round is left as it is. Importing is
+    /// idempotent, also after an import that was interrupted. The revision of the imported round is
+    /// not kept, because revisions count commits.
     ///
-    /// Not for a round that somebody records: who has it open is
+    /// Do not import into a round that is being recorded: its recorder is then
     /// [superseded](RecordError::Superseded).
     pub async fn import(&self, round: &RoundRecord) -> Result<RoundImported, RecordError> {
         let channels = self.channels();
@@ -46,7 +46,7 @@ impl Trajectories {
     }
 }
 
-/// What there is to write.
+/// Returns the commits to write.
 fn plan(
     there: Option<RoundRecord>,
     mut round: RoundRecord,
@@ -55,7 +55,7 @@ fn plan(
     let outcome = if there.is_none() { RoundImported::New } else { RoundImported::Extended };
     let there = there.unwrap_or_else(|| catch_up::nothing_of(&round));
     round.head.revision = there.head.revision;
-    // Nodes say nothing of which is later when all that differs is how the round ended.
+    // If only the end state of the round differs, the nodes do not tell which record is later.
     let only_head = |changes: &[Change]| {
         changes.is_empty()
             && there.head != round.head

@@ -1,26 +1,26 @@
-//! Files that only grow: records of JSON, one a line, each with a checksum.
+//! Append-only files of JSON records, one per line, each with a checksum.
 //!
 //! ```text
 //! {"check":"0f1e2d3c4b5a6978","record":{"form":"context messages","version":1}}
 //! {"check":"8796a5b4c3d2e1f0","record":{…}}
 //! ```
 //!
-//! The first record is the header: of which [`Form`] the others are. `check` is the beginning of
-//! the BLAKE3 hash of the record's text, in 16 hexadecimal digits. A record is whole or not there:
-//! what must be written together is one record.
+//! The first record is the header, which states the [`Form`] of the others. `check` is the start of
+//! the BLAKE3 hash of the record's text, as 16 hexadecimal digits. A record is atomic: data that
+//! must be written together goes into one record.
 //!
-//! A crash in the middle of a write leaves a *torn tail*: a last line that is the beginning of one,
-//! or nothing but NUL where the system had made room. It was never acknowledged, and is cut off by
-//! the next writer, which is told so. A last line that is whole but for its line feed stays.
-//! Anything else that does not fit is *damage*: an error that names the line, and nothing is
-//! written to such a file.
+//! A crash in the middle of a write leaves a *torn tail*: a last line that is the beginning of a
+//! record, or only NUL bytes where the file system had allocated space. It was never acknowledged.
+//! The next writer cuts it off, and opening or reading the file reports it. A last line that lacks
+//! only its line feed is kept. Any other mismatch is *damage*: an error that names the line, and
+//! the file is not written to.
 //!
-//! Several handles, also in several processes, may write one file: each holds a lock of the system
-//! while it looks and writes, and sees first what the others wrote. Where the file system has no
-//! locks, there must be one writer.
+//! Several handles, also in several processes, may write to one file. Each takes a file lock while
+//! it reads and writes, and first reads what other writers appended. On a file system without locks
+//! there must be only one writer.
 //!
-//! Calls block. What the records say is the caller's business; whether one is missing altogether,
-//! nobody can see here.
+//! Calls block. The content of the records is up to the caller, and a record that is missing
+//! altogether is not detected here.
 
 mod lines;
 mod place;
@@ -36,25 +36,25 @@ use lines::{Last, Scan, header, write_line};
 pub(crate) use lines::whole;
 pub(crate) use place::{replace, sync_folder, write_new};
 
-/// What the records of a file are, as its header says.
+/// The format of a file's records, as stated in its header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
-    /// The name of the form; plain words, without quotes.
+    /// The name of the format, in plain words without quotes.
     pub(crate) name: &'static str,
-    /// Its version. Older ones are read, newer ones are refused.
+    /// The version of the format. Older versions are read, newer ones are refused.
     pub(crate) version: u32,
 }
 
-/// A last line that a crash left unfinished. It is cut off.
+/// An incomplete last line that a crash left. It is cut off by the next writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// Which line, from 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// How many bytes of it were there.
+    /// The number of bytes in it.
     pub bytes: u64,
 }
 
-/// What is called with the line and the text of each record.
+/// A callback that receives the line number and the text of each record.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(u64, &str) -> Result<()>;
 
 /// A file that is open for reading and appending.
@@ -63,18 +63,18 @@ pub(crate) struct Journal {
     path: PathBuf,
     file: File,
     form: Form,
-    /// How far the file is known to be whole.
+    /// The number of bytes that are known to be complete lines.
     end: u64,
-    /// How many lines that is.
+    /// The number of those lines.
     lines: u64,
-    /// Whether the file's entry in its folder may not be on the disk yet.
+    /// Whether the file's directory entry may not be on disk yet.
     is_new: bool,
-    /// Whether a write failed and what it left could not be taken back.
+    /// Whether a write failed and could not be undone.
     broken: bool,
 }
 
 impl Journal {
-    /// Opens a file, or makes an empty one in a folder that is there, and reads all of it. A torn
+    /// Opens a file, or creates an empty one in an existing folder, and reads all of it. A torn
     /// tail is cut off and returned.
     pub(crate) fn open(
         operation: &'static str,
@@ -86,7 +86,7 @@ impl Journal {
             |new: bool| OpenOptions::new().read(true).append(true).create_new(new).open(path);
         let (file, is_new) = match open(false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match open(true) {
-                // Somebody else was faster.
+                // Another process created the file in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (open(false), false),
                 opened => (opened, true),
             },
@@ -99,7 +99,7 @@ impl Journal {
         Ok((journal, torn))
     }
 
-    /// Takes the file for this handle alone, until the turn is dropped. Waits for others.
+    /// Locks the file for this handle until the turn is dropped. Waits for other holders.
     pub(crate) fn hold(&mut self, operation: &'static str) -> Result<Turn<'_>> {
         if self.broken {
             let message = "an earlier write failed half way: open the file again";
@@ -117,7 +117,8 @@ impl Journal {
         Ok(turn)
     }
 
-    /// Appends records with one write, behind what others wrote meanwhile. See [`Turn::append`].
+    /// Appends records with one write, after the records that other writers appended meanwhile. See
+    /// [`Turn::append`].
     pub(crate) fn append(
         &mut self,
         operation: &'static str,
@@ -129,18 +130,18 @@ impl Journal {
         turn.append(records, sync)
     }
 
-    /// How far the file is known to be whole.
+    /// Returns the number of bytes that are known to be complete lines.
     pub(crate) fn bytes(&self) -> u64 {
         self.end
     }
 
-    /// How many records it has, as far as this handle has seen.
+    /// Returns the number of records that this handle has seen.
     pub(crate) fn len(&self) -> u64 {
         self.lines.saturating_sub(1)
     }
 }
 
-/// The time in which a handle has its file for itself.
+/// A guard that holds the file lock.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     journal: &'a mut Journal,
@@ -149,13 +150,13 @@ pub(crate) struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Closing the file gives the lock back, should this fail.
+        // If this fails, closing the file releases the lock.
         let _ = self.journal.file.unlock();
     }
 }
 
 impl Turn<'_> {
-    /// Reads what is behind what this handle has seen, and cuts off a torn tail.
+    /// Reads the records that this handle has not seen yet, and cuts off a torn tail.
     pub(crate) fn catch_up(&mut self, each: Each<'_>) -> Result<Option<TornTail>> {
         let operation = self.operation;
         let Journal { path, file, form, end, lines, .. } = &mut *self.journal;
@@ -173,7 +174,7 @@ impl Turn<'_> {
         (&*file).seek(SeekFrom::Start(*end)).map_err(failed)?;
         let mut scan = Scan { operation, path, form: *form, end: *end, lines: *lines };
         let last = scan.run(BufReader::new((&*file).take(len - *end)), each);
-        // What was handed on counts as seen, also if the next line is damaged.
+        // Records that were passed on count as seen, even if the next line is damaged.
         (*end, *lines) = (scan.end, scan.lines);
         match last? {
             Last::Whole => Ok(None),
@@ -189,8 +190,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Appends records, each the text of a JSON value without a line feed, with one write: all of
-    /// them, or none if it fails. `sync` waits until they are on the disk. Only after
+    /// Appends records with one write, atomically. Each record is the text of a JSON value without
+    /// a line feed. With `sync`, waits until the records are on disk. Requires a preceding
     /// [`catch_up`](Self::catch_up).
     pub(crate) fn append(&mut self, records: &[String], sync: bool) -> Result<()> {
         let operation = self.operation;
@@ -210,7 +211,7 @@ impl Turn<'_> {
             write_line(&mut text, record);
         }
         if let Err(error) = (&journal.file).write_all(text.as_bytes()) {
-            // A part of it may be there.
+            // A part of the text may have been written.
             journal.broken = journal.file.set_len(journal.end).is_err();
             return Err(failed(operation, &journal.path, error));
         }
@@ -220,7 +221,8 @@ impl Turn<'_> {
                 false => Ok(()),
             });
             if let Err(error) = synced {
-                // What the disk has is unknown, and the system may not say so twice.
+                // The state of the disk is unknown, and the system may report the failure only
+                // once.
                 journal.broken = true;
                 return Err(failed(operation, &journal.path, error));
             }
@@ -231,12 +233,12 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// How much of the file is known to be whole.
+    /// Returns how much of the file is known to be complete.
     pub(crate) fn seen(&self) -> Seen {
         Seen { bytes: self.journal.end, lines: self.journal.lines }
     }
 
-    /// Refuses where another file has taken the name: what is written to the old one is lost.
+    /// Fails if another file now has this path: writes to the old file would be lost.
     fn expect_same_file(&self) -> Result<()> {
         #[cfg(unix)]
         {
@@ -255,7 +257,7 @@ impl Turn<'_> {
     }
 }
 
-/// Reads a file without changing it. A torn tail is left out and returned.
+/// Reads a file without changing it. A torn tail is skipped and returned.
 pub(crate) fn read(
     operation: &'static str,
     path: &Path,
@@ -265,17 +267,17 @@ pub(crate) fn read(
     read_behind(operation, path, form, Seen::default(), each)
 }
 
-/// How much of a file somebody has read.
+/// How much of a file was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Bytes of whole lines, with their line feeds.
+    /// The number of bytes of complete lines, including line feeds.
     pub(crate) bytes: u64,
-    /// How many lines that is.
+    /// The number of those lines.
     pub(crate) lines: u64,
 }
 
-/// Reads what is behind what was seen, as [`read`] does. Whether the file is still the same, the
-/// caller finds out.
+/// Reads the records behind `seen`, like [`read`]. The caller checks whether it is still the same
+/// file.
 pub(crate) fn read_behind(
     operation: &'static str,
     path: &Path,
@@ -285,7 +287,7 @@ pub(crate) fn read_behind(
 ) -> Result<Option<TornTail>> {
     let failed = |error| failed(operation, path, error);
     let mut file = File::open(path).map_err(failed)?;
-    // As long as somebody writes, the tail is not torn but under way.
+    // While a writer is active, its line is unfinished rather than torn.
     match file.lock_shared() {
         Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(failed(error)),
         _ => {}
@@ -301,7 +303,7 @@ pub(crate) fn read_behind(
 /// The largest file that is read as a whole, and the longest line, in bytes.
 pub(crate) const MAX_WHOLE: u64 = 256 << 20;
 
-/// Reads a whole file that is no larger than [`MAX_WHOLE`], and no more of one that is.
+/// Reads a whole file of at most [`MAX_WHOLE`] bytes. Stops reading a larger one at that limit.
 pub(crate) fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_WHOLE + 1).read_to_end(&mut bytes));

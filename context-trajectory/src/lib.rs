@@ -1,17 +1,17 @@
-//! Trajectories: what happened in a run of an agent, why, and from which data.
+//! Trajectories: the record of an agent's run as a graph of what happened, why, and from which
+//! data.
 //!
-//! The graph itself is [`context_core::trajectory`]; this crate records it while a run goes on,
-//! brings it back, and gives it to other tools.
+//! The graph itself is defined in [`context_core::trajectory`]. This crate records the graph during
+//! a run, restores it afterwards, and exports it to other tools.
 //!
-//! * [`Trajectories`] makes one [`OpenRound`] for each user, session, round and agent; what is
-//!   recorded through it is durable when the call returns, and a round that was cut off goes on
-//!   where it was.
-//! * [`FileChannel`] keeps trajectories in local files, beside a store or instead of one.
-//! * [`Transcript`] makes rounds of conversations that were had elsewhere.
-//! * [`export`] writes it in the formats of other tools.
-//! * [`messages`] cleans, shows, counts and logs the messages of a run.
-//! * [`portraits`] has a model describe data in the background; [`replay`] walks a recorded run
-//!   again, without a model.
+//! * [`Trajectories`] opens one [`OpenRound`] per user, session, round and agent. A recorded change
+//!   is durable when the call returns, and an interrupted round continues where it stopped.
+//! * [`FileChannel`] stores trajectories in local files, next to a store or instead of one.
+//! * [`Transcript`] turns conversations that were recorded by other systems into rounds.
+//! * [`export`] writes trajectories in the formats of other tools.
+//! * [`messages`] cleans, renders, counts and logs the messages of a run.
+//! * [`portraits`] has a model describe data nodes in the background. [`replay`] steps through a
+//!   recorded run again without calling a model.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -39,12 +39,14 @@
 //!
 //! # Channels
 //!
-//! The first channel is a store; [`TrajectoriesBuilder::channel`] adds others, each with all of it.
-//! They are written at the same time, each at its own pace: one that fails holds none of the others
-//! up, and gets what it lacks with the next write, or when the round is opened again. Of each round
-//! that is opened, what was written to last counts.
+//! The first channel is a store. [`TrajectoriesBuilder::channel`] adds further channels, each of
+//! which holds a complete copy. Channels are written concurrently. A channel that fails does not
+//! keep the others from being written, and receives the missing commits with the next write, or
+//! when the round is opened again. A write returns when every channel has answered, so the slowest
+//! channel sets the pace. When a round is opened, the most recently written copy is used.
 //!
-//! What is not here: what nodes and edges mean, which is in core, and how stores keep them.
+//! The meaning of nodes and edges is defined in core. How trajectories are persisted is up to the
+//! stores.
 
 mod backups;
 mod catch_up;

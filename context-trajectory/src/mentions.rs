@@ -1,4 +1,4 @@
-//! Files that a question names.
+//! Files that a question mentions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use context_core::{Error, ErrorKind};
 use crate::backups::Backups;
 use crate::{OpenRound, RecordError};
 
-/// The most files of one question that are looked for.
+/// The largest number of files of one question that are looked up.
 const MOST: usize = 100;
 
-/// The absolute paths that a text names, those below the home folder (`~/…`) and those on a drive
-/// (`C:\…`) among them, in order, each once. A line behind it (`:12`, `:12-40`, `:12:5`) does not
-/// belong to it, nor does a mark at the end of a sentence. A path with spaces is found in quotes.
-/// Whether there is such a file is not asked. Linear.
+/// Returns the absolute paths that a text mentions, in order and without duplicates. These include
+/// paths below the home folder (`~/…`) and paths on a drive (`C:\…`). A line suffix (`:12`,
+/// `:12-40`, `:12:5`) and sentence punctuation at the end are not part of the path. A path with
+/// spaces is found only in quotes. Does not check whether the files exist. Linear.
 pub fn mentioned_files(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -29,7 +29,8 @@ pub fn mentioned_files(text: &str) -> Vec<String> {
         }
         let rest = &text[at..];
         let quoted = matches!(before, '"' | '\'' | '`');
-        // On the same line, so that a quote that is never closed costs no more than its line.
+        // The closing quote must be on the same line, so an unclosed quote costs no more than its
+        // line.
         let closing = quoted.then(|| rest.find([before, '\n', '\r'])).flatten();
         let closed = closing.filter(|end| rest[*end..].starts_with(before));
         let end = closed.unwrap_or_else(|| rest.find(ends).unwrap_or(rest.len()));
@@ -45,7 +46,8 @@ pub fn mentioned_files(text: &str) -> Vec<String> {
     found
 }
 
-/// What may stand before a path. Not a part of another one, of an address, of a fraction.
+/// Returns whether a path may follow this character. False within another path, a URL or a
+/// fraction.
 fn begins(before: char) -> bool {
     !before.is_ascii_alphanumeric()
         && !matches!(before, '/' | '\\' | '.' | ':' | '~' | '-' | '_' | '<')
@@ -67,7 +69,7 @@ fn ends(next: char) -> bool {
         )
 }
 
-/// A path without the lines that it points to.
+/// Returns a path without its line suffix.
 fn without_line(path: &str) -> &str {
     let mut path = path;
     for _ in 0..2 {
@@ -86,9 +88,9 @@ fn without_line(path: &str) -> &str {
     path
 }
 
-/// Says which files there are. Calls may block.
+/// Checks which files exist. Calls may block.
 pub trait FileLookup: Send + Sync + 'static {
-    /// The path of a file as it is to be recorded; nothing if there is no such file.
+    /// Returns the path under which a file is recorded, or `None` if there is no such file.
     fn find(&self, path: &str) -> Option<String>;
 }
 
@@ -106,7 +108,7 @@ impl FileLookup for HostFiles {
     }
 }
 
-/// What is done with the files that a question names.
+/// Configures how files that a question mentions are recorded.
 #[derive(Clone)]
 #[must_use]
 pub struct MentionedFiles {
@@ -115,12 +117,12 @@ pub struct MentionedFiles {
 }
 
 impl MentionedFiles {
-    /// Those that are there are recorded.
+    /// Records the files that `lookup` finds.
     pub fn new(lookup: Arc<dyn FileLookup>) -> Self {
         Self { lookup, backups: None }
     }
 
-    /// And copied. A file that cannot be copied is recorded without.
+    /// Also copies the files. A file that cannot be copied is recorded without a copy.
     pub fn backups(mut self, backups: Backups) -> Self {
         self.backups = Some(backups);
         self
@@ -138,7 +140,7 @@ impl MentionedFiles {
     }
 }
 
-/// Whether a file holds a table, by its name.
+/// Returns whether a file holds a table, by its extension.
 fn is_table(path: &str) -> bool {
     const TABLES: &[&str] =
         &["csv", "tsv", "xls", "xlsx", "xlsm", "ods", "parquet", "feather", "arrow"];
@@ -148,8 +150,8 @@ fn is_table(path: &str) -> bool {
 }
 
 impl OpenRound {
-    /// Asks the question, and hangs the files that it names and that are there below it, as files
-    /// and tables. The list of files that the caller gave with it stays as it is. Returns the
+    /// Records the question, and adds the existing files that it mentions below it, as file and
+    /// table nodes. The list of files that the caller set on the query is not changed. Returns the
     /// question, then the files.
     pub async fn ask_with_files(
         &self,
@@ -170,7 +172,7 @@ impl OpenRound {
                 false => (NodeBody::file(path), edge::HAS_ADDITIONAL_FILE),
             };
             let body = match &files.backups {
-                // That there is no copy is seen in the node.
+                // A missing copy is visible in the node.
                 Some(backups) => backups.back_up(body.clone()).await.unwrap_or(body),
                 None => body,
             };

@@ -1,19 +1,19 @@
-//! Messages of a run: the stored form, what is cleaned before a replay, a compact text of them,
-//! numbers, and a file that only grows.
+//! Messages of a run: the stored form, cleaning before a replay, a compact text form, statistics,
+//! and an append-only log.
 //!
-//! The currency here is the [`MessageRecord`], the form in which agent frameworks store messages: a
-//! JSON object with a `type`, a `content` and what belongs to it. It keeps whatever it was read
-//! from. [`to_records`] and [`to_messages`] lead to and from [`Message`](context_core::Message),
-//! and nothing is lost on either way.
+//! The unit is the [`MessageRecord`], the form in which agent frameworks store messages: a JSON
+//! object with `type`, `content` and further fields. A record keeps everything it was read from.
+//! [`to_records`] and [`to_messages`] convert from and to [`Message`](context_core::Message)
+//! without loss in either direction.
 //!
-//! * [`clean`] removes what cannot be replayed, or repairs it.
-//! * [`format_context`] shows records as text for a model or a person.
+//! * [`clean`] removes or repairs records that cannot be replayed.
+//! * [`format_context`] renders records as text for a model or a person.
 //! * [`round_statistics`] and [`RunStatistics`] count tokens, time, turns and calls.
-//! * [`MessageLog`] appends records to a file and reads them again; [`import_messages`] reads files
+//! * [`MessageLog`] appends records to a file and reads them back. [`import_messages`] reads files
 //!   of other systems.
 //!
 //! Histories for a provider are made valid by [`normalize`](context_core::normalize()), which knows
-//! what providers demand; what is here works on records before that, and on files.
+//! the requirements of providers. This module works on records before that step, and on files.
 
 mod calls;
 mod clean;

@@ -1,4 +1,4 @@
-//! One round of an agent, as whoever records it has it.
+//! The handle through which one round is recorded.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,35 +15,35 @@ use crate::opening::{OpenOptions, Opener};
 use crate::recorder::{Done, MAX_CHANGES, Recorder};
 use crate::shelf::{Lease, Opened};
 
-/// How often an amendment is tried again when somebody else writes to the same round.
+/// The number of attempts to write an amendment while other writers write to the same round.
 const AMENDMENT_TRIES: usize = 16;
 
-/// One round of one agent: what is recorded while it runs. Cheap to clone; all clones, and all that
+/// A handle for recording one round of one agent. Cheap to clone. All clones, and all handles that
 /// [`open`](crate::Trajectories::open) returns for the same round, are the same open round.
 ///
-/// # What is written when
+/// # When changes are written
 ///
-/// A call checks, changes the graph in memory, and returns when every channel has the change. Calls
-/// that wait at the same time are one commit. The `…_later` variants return at once; what they did
-/// goes with the next write, or with [`flush`](Self::flush).
+/// A call validates the change, applies it to the graph in memory, and returns when every channel
+/// has written it. Calls that wait at the same time share one commit. The `…_later` variants return
+/// at once; their changes are written with the next write, or by [`flush`](Self::flush).
 ///
-/// When a channel fails, the call returns the error, and what was done stays: in memory, counted by
-/// [`unsaved`](Self::unsaved), and first in line at the next write, under the same key, so that
-/// nothing is written twice after a lost reply. A call that is dropped while it waits is in the
-/// same state. Do not repeat either: [`flush`](Self::flush).
+/// If a channel fails, the call returns the error and the change stays in memory. It is counted by
+/// [`unsaved`](Self::unsaved) and is the first to be written next time, under the same idempotency
+/// key, so a lost reply never causes a second write. A call that is dropped while it waits leaves
+/// the same state. In both cases do not repeat the call, but call [`flush`](Self::flush).
 ///
-/// # The end
+/// # Ending a round
 ///
 /// A round ends with [`finish`](Self::finish) or [`close`](Self::close). If the last handle of an
-/// open one is dropped, a warning is traced, once for the round: to readers it runs until its agent
-/// has a later round or nothing is written to it for an hour
+/// open round is dropped, a warning is traced, once per round. Readers consider such a round
+/// running until its agent has a later round or nothing has been written to it for an hour
 /// ([`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read)).
 ///
-/// # One writer
+/// # Single writer
 ///
-/// A round has one writer. If another process writes to it, this handle can write no more
-/// ([`Superseded`](RecordError::Superseded)): it keeps what it has, to be looked at, and opening
-/// the round again reads what is there.
+/// A round has one writer. If another process writes to the round, this handle can no longer write
+/// ([`Superseded`](RecordError::Superseded)). Its state stays readable, and opening the round again
+/// reads the stored state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -98,36 +98,37 @@ impl OpenRound {
         &self.0.opened.recorder
     }
 
-    /// Which round.
+    /// Returns the round's reference: user, session, agent and number.
     pub fn reference(&self) -> &RoundRef {
         &self.recorder().reference
     }
 
-    /// Whether two handles are of the same open round.
+    /// Returns whether two handles belong to the same open round.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.opened.recorder, &other.0.opened.recorder)
     }
 
-    /// The round as it is now. Later changes do not show in it; while it is held, the next change
-    /// copies the graph.
+    /// Returns a snapshot of the round. Later changes do not show in it. While a snapshot is held,
+    /// the next change copies the graph.
     pub fn round(&self) -> Arc<Round> {
         self.recorder().round()
     }
 
-    /// How many calls changed the round and are not in every channel yet.
+    /// Returns the number of calls whose changes are not in every channel yet.
     pub fn unsaved(&self) -> u64 {
         self.recorder().unsaved()
     }
 
-    /// Writes what is not written yet.
+    /// Writes all unsaved changes.
     pub async fn flush(&self) -> Result<(), RecordError> {
         self.recorder().flush().await
     }
 
-    /// The rounds of the agent up to this one, bridged. Earlier rounds are read when this is first
-    /// called, once for all open rounds of the agent; those that are open in this process are as
-    /// they are now, what other processes write to the past later is not seen. A round that cannot
-    /// be read is an error that names it; the present goes on, and the next call tries again.
+    /// Returns the rounds of the agent up to this one, bridged. The first call reads the earlier
+    /// rounds, once for all open rounds of the agent. Rounds that are open in this process are
+    /// returned in their current state; later writes of other processes to earlier rounds are not
+    /// seen. A round that cannot be read is an error that names the round. Recording goes on, and
+    /// the next call retries.
     pub async fn trajectory(&self) -> Result<Trajectory, RecordError> {
         let RoundRef { agent, round } = self.reference();
         let mut rounds = self.0.opened.history.below(*round).await?;
@@ -138,13 +139,13 @@ impl OpenRound {
         Ok(Trajectory::new(rounds.into_values(), self.0.bridges))
     }
 
-    /// Asks the question of the round.
+    /// Records the question of the round.
     pub async fn ask(&self, query: impl Into<NewQuery>) -> Result<NodeId, RecordError> {
         let query = query.into();
         self.done(|round, at| some(round.ask(query, at)?)).await
     }
 
-    /// [`ask`](Self::ask) without waiting.
+    /// Records the question like [`ask`](Self::ask), without waiting for the write.
     pub fn ask_later(&self, query: impl Into<NewQuery>) -> Result<NodeId, RecordError> {
         let query = query.into();
         self.later(|round, at| some(round.ask(query, at)?))
@@ -155,19 +156,19 @@ impl OpenRound {
         self.done(|round, at| some(round.add(new, at)?)).await
     }
 
-    /// [`add`](Self::add) without waiting.
+    /// Adds a node like [`add`](Self::add), without waiting for the write.
     pub fn add_later(&self, new: NewNode) -> Result<NodeId, RecordError> {
         self.later(|round, at| some(round.add(new, at)?))
     }
 
-    /// Gives fields of a node new values; what they were becomes a version. A node of an earlier
-    /// round is amended in its own record: if that round is open in this process, through its
-    /// handle; else it is opened. So a process that still records the earlier round is superseded.
+    /// Sets fields of a node; the old values become a version. A node of an earlier round is
+    /// amended in that round's record: through its handle if the round is open in this process,
+    /// else by opening it. A process that still records the earlier round is then superseded.
     pub async fn change(&self, id: NodeId, changes: &Changes) -> Result<(), RecordError> {
         self.change_by(id, changes, None).await
     }
 
-    /// [`change`](Self::change), saying who makes it.
+    /// Changes a node like [`change`](Self::change), with an author.
     pub async fn change_by(
         &self,
         id: NodeId,
@@ -177,8 +178,8 @@ impl OpenRound {
         self.amend(id, |round, at| changed(round.change(id, changes, author.clone(), at)?)).await
     }
 
-    /// Describes a node that nobody has described yet. Says whether it did; a node that is gone
-    /// needs no description.
+    /// Describes a node that has no description yet. Returns whether the description was set; a
+    /// node that no longer exists is skipped.
     pub(crate) async fn describe(
         &self,
         id: NodeId,
@@ -196,7 +197,7 @@ impl OpenRound {
         .await
     }
 
-    /// Changes the round of a node: this one, or an earlier one in its own record.
+    /// Changes the round of a node: this round, or an earlier round in its own record.
     async fn amend<T>(
         &self,
         id: NodeId,
@@ -223,7 +224,7 @@ impl OpenRound {
         }
     }
 
-    /// [`change`](Self::change) without waiting, of a node of this round.
+    /// Changes a node of this round like [`change`](Self::change), without waiting for the write.
     pub fn change_later(&self, id: NodeId, changes: &Changes) -> Result<(), RecordError> {
         self.later(|round, at| changed(round.change(id, changes, None, at)?))
     }
@@ -231,7 +232,8 @@ impl OpenRound {
     /// Removes a node of this round.
     pub async fn remove(&self, id: NodeId, removal: Removal) -> Result<(), RecordError> {
         self.done(|round, at| {
-            // What is too much for one commit is known only when it is done.
+            // The number of changes is known only after the removal, so the removal is tried on a
+            // copy first.
             let mut trial = round.clone();
             let changes = trial.remove(id, removal, at)?;
             if changes.len() > MAX_CHANGES {
@@ -258,7 +260,7 @@ impl OpenRound {
         self.done(|round, at| changed(round.connect(from, to, name, at)?)).await
     }
 
-    /// Says that a node of this round read data that is on record, in this round or an earlier one.
+    /// Records that a node of this round read recorded data of this or an earlier round.
     pub async fn refer(&self, from: NodeId, to: NodeId) -> Result<(), RecordError> {
         let unknown = || TrajectoryError::UnknownNode { node: to.to_string() };
         let round = if to.round == self.reference().round {
@@ -270,7 +272,7 @@ impl OpenRound {
         self.done(|round, at| changed(round.refer(from, &target, at)?)).await
     }
 
-    /// The earlier round that a node is of.
+    /// Returns the earlier round that contains a node.
     async fn earlier(&self, id: NodeId) -> Result<Option<Arc<Round>>, RecordError> {
         let RoundRef { agent, round } = self.reference();
         if id.round > *round {
@@ -283,7 +285,7 @@ impl OpenRound {
         }
     }
 
-    /// Says where the round is in its life. A closed round may go on.
+    /// Sets the lifecycle state of the round. A closed round may be continued.
     pub async fn set_state(&self, state: RoundState) -> Result<(), RecordError> {
         self.done(|round, at| {
             let same = round.state() == state;
@@ -295,7 +297,7 @@ impl OpenRound {
         .await
     }
 
-    /// Ends the round: [`set_state`](Self::set_state), and everything is written.
+    /// Sets the final state with [`set_state`](Self::set_state) and writes everything.
     pub async fn close(&self, state: RoundState) -> Result<(), RecordError> {
         self.set_state(state).await?;
         self.flush().await
@@ -306,7 +308,7 @@ impl OpenRound {
         self.round().queues().clone()
     }
 
-    /// Fills the queues `pre` and `post` from a configuration, as [`Queues::load`] reads it.
+    /// Fills the queues `pre` and `post` from a configuration, as described at [`Queues::load`].
     pub async fn load_queues(&self, configuration: &JsonMap) -> Result<(), RecordError> {
         self.done(|round, at| {
             let mut queues = round.queues().clone();
@@ -317,7 +319,7 @@ impl OpenRound {
         .await
     }
 
-    /// Puts a step at the end of a queue. False if it is full: nothing is changed then.
+    /// Appends a step to a queue. Returns false, without any change, if the queue is full.
     pub async fn push(&self, queue: QueueName, item: QueueItem) -> Result<bool, RecordError> {
         self.done(|round, at| {
             let pushed = round.queues_mut(at).get_mut(queue).push(item);
@@ -326,7 +328,7 @@ impl OpenRound {
         .await
     }
 
-    /// Takes the first step of a queue.
+    /// Removes and returns the first step of a queue.
     pub async fn pop(&self, queue: QueueName) -> Result<Option<QueueItem>, RecordError> {
         self.done(|round, at| {
             if round.queues().get(queue).is_empty() {
@@ -337,7 +339,7 @@ impl OpenRound {
         .await
     }
 
-    /// Takes the first step of a queue if it is still this one. Says whether it was.
+    /// Removes the first step of a queue if it equals `item`. Returns whether it did.
     pub(crate) async fn pop_done(
         &self,
         queue: QueueName,

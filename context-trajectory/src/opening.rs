@@ -1,4 +1,4 @@
-//! Opening rounds: what is there of them, and how a new one begins.
+//! Opening rounds: restoring the stored state, and starting new rounds.
 
 use std::sync::Arc;
 
@@ -11,23 +11,24 @@ use crate::channels::{Channels, graph};
 use crate::recorder::Recorder;
 use crate::shelf::{Lease, Opened, Shelf};
 
-/// How a round is opened. What is not said is as it is, or as usual.
+/// Options for opening a round. An option that is not set keeps its stored value, or gets its
+/// default for a new round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Which names edges may have.
+    /// The allowed edge names.
     pub edge_names: Option<EdgeNames>,
-    /// Which node called the agent.
+    /// The node that called the agent.
     pub parent: Option<ParentNode>,
 }
 
 impl OpenOptions {
-    /// As it is, or as usual.
+    /// Returns options that keep stored values and defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says which names edges may have.
+    /// Sets the allowed edge names.
     #[must_use]
     pub fn edge_names(mut self, names: EdgeNames) -> Self {
         self.edge_names = Some(names);
@@ -42,14 +43,14 @@ impl OpenOptions {
     }
 }
 
-/// What opens rounds.
+/// Opens rounds on the channels of a recorder.
 pub(crate) struct Opener {
     pub(crate) channels: Arc<Channels>,
     pub(crate) shelf: Arc<Shelf>,
 }
 
 impl Opener {
-    /// Opens a round, or joins those who have it open.
+    /// Opens a round, or shares it with the handles that already have it open.
     pub(crate) async fn open(
         &self,
         round: &RoundRef,
@@ -62,7 +63,8 @@ impl Opener {
         Ok((opened, lease))
     }
 
-    /// Opens a round that is not there yet, and writes that it is. Nothing if somebody has it.
+    /// Opens a round that does not exist yet and writes its first commit. Returns `None` if the
+    /// round exists or is open already.
     pub(crate) async fn reserve(
         &self,
         round: &RoundRef,
@@ -95,9 +97,9 @@ impl Opener {
         Ok(Opened { recorder: Arc::new(recorder), history, edge_names })
     }
 
-    /// A round that is not there yet goes on with the numbers of the one before it. Where that
-    /// cannot be read, the present begins anew: numbers are for people, and no round needs another
-    /// to be told apart.
+    /// Starts a new round, which continues the numbering of the round before it. If that round
+    /// cannot be read, numbering starts again: numbers are for people, and node ids are unique
+    /// without them.
     async fn begun(&self, round: &RoundRef, options: &OpenOptions) -> Result<Round, RecordError> {
         let mut graph = Round::new(round.clone(), self.channels.clock.now());
         if round.round > 0 {

@@ -1,31 +1,30 @@
-//! Files of DataGallery's dataagent: rounds of their users, read and written.
+//! Import and export of the round files of DataGallery's dataagent.
 //!
-//! That program keeps a round of an agent as `Run{round}_Sub{agent}.json`, a graph in the node-link
-//! form of networkx, and `Run{round}_Sub{agent}.meta.json` with the question and the open ends.
-//! There are two generations: the first names the list of edges `links` and has ten types of nodes,
-//! the second names it `edges`, has `Response` too, and fills more fields. [`import_round`] and
-//! [`import_folder`] take either and make the same of both; [`export_round`] and [`export_folder`]
-//! write either ([`Generation`]).
+//! Dataagent stores a round of an agent as `Run{round}_Sub{agent}.json`, a graph in the node-link
+//! format of networkx, and `Run{round}_Sub{agent}.meta.json`, with the question and the open ends.
+//! The format has two versions. The first names the list of edges `links` and has ten node types.
+//! The second names it `edges`, adds `Response`, and fills more fields. [`import_round`] and
+//! [`import_folder`] read both versions with the same result; [`export_round`] and
+//! [`export_folder`] write either ([`Generation`]).
 //!
-//! # What becomes of what
+//! # Mapping
 //!
-//! A vertex `Type(label)` becomes a node of that kind: the label is all between the first
-//! parenthesis and the last. Nodes are numbered in the order of the file. What the files do not say
-//! (times) is what the caller says; there are no versions, authors and measures in them.
+//! A vertex `Type(label)` becomes a node of that kind. The label is everything between the first
+//! and the last parenthesis. Nodes are numbered in file order. The files contain no times, so the
+//! caller passes them, and no versions, authors or measurements.
 //!
-//! An import never fails on a part: what cannot be taken is left out, and each such thing is a
-//! [`Finding`] that says what and why. The rounds that come of it are sound: no cycle in the flow,
-//! no edge without an end, no label twice. Bridges are derived, so those in a file are left out as
-//! well.
+//! An import never fails because of one part: a part that cannot be read is left out and reported
+//! as a [`Finding`]. The resulting rounds are sound: the flow has no cycle, every edge has both
+//! ends, and no label occurs twice. Bridges are derived, so those in a file are left out as well.
 //!
-//! An export has what the form holds. Times, versions, authors, measures, links to messages, queues
-//! and references to earlier rounds it does not hold, and they are not hidden in attributes of our
-//! own either, because that program fails on a whole session for one attribute it does not know.
-//! What else could not be written is a [`LeftOut`]. That program reads a label with parentheses at
-//! the last opening one, so it shows such a node under another label.
+//! An export contains what the format can hold. It has no place for times, versions, authors,
+//! measurements, message links, queues and references to earlier rounds. They are not written as
+//! additional attributes either, because dataagent fails to load a whole session with one unknown
+//! attribute. Everything else that could not be written is reported as a [`LeftOut`]. Dataagent
+//! splits a label with parentheses at the last opening one and therefore shows such a node under a
+//! different label.
 //!
-//! What is not here: the database tables of the first generation; messages, which are in files of
-//! their own.
+//! The database tables of the first version and the message files are not handled here.
 
 mod document;
 mod export;

@@ -1,32 +1,33 @@
-//! Portraits: what a piece of data is, said by a language model in a sentence or two.
+//! Portraits: descriptions of data nodes in a sentence or two, written by a language model.
 //!
-//! Data nodes are recorded by programs, which rarely say what they are about. [`Portraits`] asks a
-//! model in the background, from the action that made them, the conclusion before it, and the
-//! beginning of their content, and writes the answer as their description.
+//! Data nodes are recorded by programs, which rarely describe them. [`Portraits`] asks a model in
+//! the background. The request contains the action that made the node, the conclusion before it,
+//! and the beginning of the node's content. The answer is written as the node's description.
 //!
-//! | kind | what the model sees of it | who describes it |
+//! | kind | shown to the model | author of the description |
 //! |---|---|---|
-//! | Knowledge | sort, the first 600 characters | the model |
-//! | Tool | what it takes and returns | the model |
+//! | Knowledge | type, the first 600 characters | the model |
+//! | Tool | parameters and results | the model |
 //! | Table | path, the first 50 rows of a csv or tsv | the model |
 //! | File | path, the first 50 lines of a text | the model |
 //! | Script | language, the first 600 characters | the model |
-//! | Skill | | its own front matter, or the beginning of what stands behind it |
-//! | Column | | nobody: its table and its label say what it is |
+//! | Skill | | its front matter, or else the beginning of the text after it |
+//! | Column | | none: table and label suffice |
 //!
-//! # What a model is shown
+//! # Data sent to the model
 //!
-//! The fields of this table, the kind and the label of the node, of its action the name, what it
-//! was called with, and what came out, of the conclusion what it says, its goal and its status.
-//! Nothing else, and nothing of another round: what a round began with was not made by the round
-//! before. Of files, those below the working folder, or the folders that [`HostPreviews`] names:
-//! what else a tool has named is described without its content. Keys are
-//! [masked](context_core::base::secrets) in all of it, and in the answer, and so are values that
-//! are secrets by their name. All of it stands as texts in one JSON object, which no content can
-//! end: to the model it is data, and the system prompt says so.
+//! A request contains: the fields in this table, the kind and the label of the node; the name,
+//! parameters, output and success of its action; and the text, goal and status of the conclusion.
+//! Nothing else is sent, and nothing from other rounds, since the nodes that start a round were not
+//! made by the round before. Files are read only below the working folder or the folders that
+//! [`HostPreviews`] names; any other file that a tool named is described without its content. Known
+//! forms of keys, and values whose names mark them as secrets, are
+//! [masked](context_core::base::secrets) in the request; known forms of keys are masked in the
+//! answer too. The whole request is text in one JSON object, which no content can close, and the
+//! system prompt tells the model that it is data.
 //!
-//! What is not here: when portraits are made. Whoever runs the agent calls [`Portraits::schedule`]
-//! as often as it likes, and [`Portraits::await_all`] once at the end.
+//! The application decides when portraits are made: call [`Portraits::schedule`] as often as
+//! needed, and [`Portraits::await_all`] once at the end.
 
 mod cause;
 mod failure;

@@ -1,4 +1,4 @@
-//! One round in memory, and what of it is not written yet.
+//! A round in memory with its unwritten changes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,42 +14,42 @@ use futures_util::future::join_all;
 use crate::RecordError;
 use crate::channels::Channels;
 
-/// From so many changes on, what waits becomes a commit of its own.
+/// The number of pending changes from which on they are sealed as a commit of their own.
 const FULL_CHANGES: usize = 4000;
-/// From so many bytes on, too.
+/// The size in bytes of pending changes from which on they are sealed as a commit of their own.
 const FULL_BYTES: usize = 8 << 20;
-/// One call may make so many changes, so that it fits beside what waits.
+/// The most changes of one call, so that they fit into one commit with the pending changes.
 pub(crate) const MAX_CHANGES: usize = limits::MAX_COMMIT_ITEMS - FULL_CHANGES;
 
-/// A round that is recorded. Calls change it under a short lock; whoever holds the writer's lock
-/// writes for all who wait.
+/// A round that is being recorded. Calls change it under a short lock. Group commit: the task that
+/// holds the writer lock writes the changes of all waiting calls.
 pub(crate) struct Recorder {
     pub(crate) reference: RoundRef,
     channels: Arc<Channels>,
     state: Mutex<State>,
-    /// Whether it was said that the round was left open.
+    /// Whether the warning about a round that was left open was traced.
     warned: AtomicBool,
     writer: tokio::sync::Mutex<()>,
 }
 
 struct State {
     round: Arc<Round>,
-    /// Commits that not every channel has, oldest first. They never change, so that each can be
-    /// sent again.
+    /// Commits that at least one channel lacks, oldest first. Commits are immutable, so that each
+    /// can be sent again.
     sealed: VecDeque<Sealed>,
-    /// The number of the first of them.
+    /// The number of the first commit in `sealed`.
     first: u64,
-    /// For each channel, the number of the commit that it gets next.
+    /// For each channel, the number of the next commit to send.
     next: Vec<u64>,
-    /// What is in no commit yet.
+    /// Changes that are not part of a commit yet.
     open: Vec<Change>,
     open_bytes: usize,
-    /// How many calls changed the round; how many of them are in commits; how many every channel
-    /// has.
+    /// The numbers of calls that changed the round, that are part of commits, and that every
+    /// channel has.
     done: u64,
     in_commits: u64,
     saved: u64,
-    /// How many writes were tried.
+    /// The number of write attempts.
     attempts: u64,
     failed: Option<Failed>,
     superseded: bool,
@@ -57,7 +57,7 @@ struct State {
 
 struct Sealed {
     commit: Arc<RoundCommit>,
-    /// The last call in it.
+    /// The number of the last call in the commit.
     upto: u64,
 }
 
@@ -67,7 +67,7 @@ struct Failed {
     error: RecordError,
 }
 
-/// What a call did: what it returns, and its changes; none if it left everything as it was.
+/// The outcome of a change: the return value, and the changes, or `None` if nothing changed.
 pub(crate) type Done<T> = Result<(T, Option<Vec<Change>>), TrajectoryError>;
 
 impl Recorder {
@@ -91,7 +91,7 @@ impl Recorder {
         Self { reference, channels, state, warned, writer: tokio::sync::Mutex::default() }
     }
 
-    /// No code that can panic runs under the lock.
+    /// No code that can panic runs under this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,7 +104,7 @@ impl Recorder {
         self.channels.clock.now()
     }
 
-    /// How many calls are not written yet.
+    /// Returns the number of calls that are not written yet.
     pub(crate) fn unsaved(&self) -> u64 {
         let state = self.state();
         state.done - state.saved
@@ -114,9 +114,9 @@ impl Recorder {
         self.state().superseded
     }
 
-    /// Says once that nobody holds the round any more although it is open: a reader cannot tell it
-    /// from one that runs. A round that nothing was recorded of, and one that somebody else writes,
-    /// is nobody's to finish.
+    /// Warns once that the last handle of an open round was dropped: a reader cannot tell such a
+    /// round from a running one. Does not warn for a round in which nothing was recorded, nor for a
+    /// superseded one.
     pub(crate) fn warn_if_open(&self) {
         let (round, superseded, unsaved) = {
             let state = self.state();
@@ -137,7 +137,8 @@ impl Recorder {
         );
     }
 
-    /// Changes the round in memory. Returns which call it was, to wait for; 0 if it did nothing.
+    /// Applies a change in memory. Returns the number of the call, for `save`, or 0 if nothing
+    /// changed.
     pub(crate) fn apply<T>(
         &self,
         change: impl FnOnce(&mut Round, Timestamp) -> Done<T>,
@@ -158,7 +159,7 @@ impl Recorder {
         Ok((result, state.done))
     }
 
-    /// Waits until everything up to a call is written, and writes it if nobody else does.
+    /// Waits until everything up to a call is written. Writes it unless another task already has.
     pub(crate) async fn save(&self, upto: u64) -> Result<(), RecordError> {
         let before = self.state().attempts;
         if upto == 0 {
@@ -173,7 +174,7 @@ impl Recorder {
             if state.superseded {
                 return Err(RecordError::superseded(&self.reference));
             }
-            // Who waited while somebody else's try failed was part of it.
+            // A call that waited during another task's failed attempt was part of that attempt.
             let failed = state.failed.as_ref();
             if let Some(failed) =
                 failed.filter(|failed| failed.attempt > before && failed.upto >= upto)
@@ -184,13 +185,13 @@ impl Recorder {
         self.write().await
     }
 
-    /// Writes everything.
+    /// Writes all unsaved changes.
     pub(crate) async fn flush(&self) -> Result<(), RecordError> {
         let done = self.state().done;
         self.save(done).await
     }
 
-    /// The caller holds the writer's lock.
+    /// Writes all changes to every channel. The caller holds the writer lock.
     async fn write(&self) -> Result<(), RecordError> {
         let (attempt, upto) = {
             let mut state = self.state();
@@ -208,8 +209,8 @@ impl Recorder {
         error.map_or(Ok(()), Err)
     }
 
-    /// Sends a channel what it lacks, commit by commit. After each the progress is noted, so that a
-    /// caller who goes away loses nothing; a commit that is sent twice carries the same key.
+    /// Sends a channel the commits it lacks, one by one. Progress is stored after each commit, so a
+    /// cancelled caller loses nothing. A commit that is sent twice carries the same key.
     async fn send(&self, channel: usize) -> Result<(), RecordError> {
         let store = self.channels.all[channel].store()?;
         loop {
@@ -230,7 +231,7 @@ impl Recorder {
 }
 
 impl State {
-    /// Makes a commit of what is in none.
+    /// Makes a commit of the pending changes.
     fn seal(&mut self, channels: &Channels) {
         if self.done == self.in_commits {
             return;

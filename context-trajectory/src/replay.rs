@@ -1,10 +1,10 @@
-//! Replay: a recorded run step by step, and a model and tools that answer as they did then.
+//! Replay: a recorded run step by step, with a model and tools that answer as they did then.
 //!
-//! [`Replay`] reads a trajectory as a conversation: questions, turns of the model with their calls
-//! and results, answers. To look at, [`steps`](Replay::steps) and [`messages`](Replay::messages)
-//! are enough. To run an agent against the record, give its loop [`RecordedModel`] in place of its
-//! model and [`RecordedTools`] in place of its tools: nothing is called, nothing is paid, and where
-//! the loop does something else than then, a [`Divergence`] says at which step.
+//! [`Replay`] reads a trajectory as a conversation: questions, model turns with their calls and
+//! results, and answers. To inspect a run, use [`steps`](Replay::steps) and
+//! [`messages`](Replay::messages). To run an agent against the record, give its loop
+//! [`RecordedModel`] in place of the model and [`RecordedTools`] in place of the tools: no model
+//! and no tool is called. If the loop deviates from the record, a [`Divergence`] names the step.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -37,8 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is not here: a loop. It is the caller's, and that it is the same one is what a replay is
-//! for.
+//! The agent loop is the caller's: checking that it behaves as before is the purpose of a replay.
 
 mod calls;
 mod divergence;

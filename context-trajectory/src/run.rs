@@ -1,4 +1,4 @@
-//! Working off the queues of a round.
+//! Processing the task queues of a round.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use thiserror::Error as ThisError;
 
 use crate::{OpenRound, RecordError};
 
-/// Why a run stopped.
+/// The reason why a run stopped.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum RunError<E> {
-    /// A step failed. It is still the first of its queue: the next run begins with it.
+    /// A step failed. It is still the first of its queue, so the next run starts with it.
     #[error("step {name:?} of the queue {queue} failed", queue = queue.as_str())]
     Step {
         /// The queue.
         queue: QueueName,
         /// The name of the step.
         name: String,
-        /// What its handler said.
+        /// The handler's error.
         source: E,
     },
-    /// That a step is done could not be written. The next run may do it again.
+    /// The completion of a step could not be written. The next run may repeat the step.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
-/// For people, as far as what the handler said is: a `main` that returns an error prints its
-/// `Debug`.
+/// Prints a readable chain of causes, as far as the handler's error does: a `main` that returns an
+/// error prints its `Debug` form.
 impl<E: fmt::Debug> fmt::Debug for RunError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -37,12 +37,12 @@ impl<E: fmt::Debug> fmt::Debug for RunError<E> {
     }
 }
 
-/// Works off the queues: all of `pre`, then `todo`, then `post`. A step that puts others into an
-/// earlier queue has those done first. Returns how many steps were done.
+/// Processes the queues: all of `pre`, then `todo`, then `post`. If a step adds steps to an earlier
+/// queue, those run first. Returns the number of completed steps.
 ///
-/// A step leaves its queue when its handler has done it, and durably: a run that was ended in the
-/// middle goes on, in another process too, with the step it was at. So a handler may see a step
-/// twice, and never misses one.
+/// A step leaves its queue durably after its handler has completed it. An interrupted run continues
+/// with that step, also in another process. A handler may therefore see a step twice, but never
+/// misses one.
 pub async fn work_off<E>(
     open: &OpenRound,
     mut handler: impl AsyncFnMut(QueueName, &QueueItem) -> Result<(), E>,
@@ -60,7 +60,7 @@ pub async fn work_off<E>(
         if let Err(source) = handler(queue, &item).await {
             return Err(RunError::Step { queue, name: item.name, source });
         }
-        // A handler that took its step itself, or emptied the queue, has said what it wants.
+        // If the handler removed its step itself or cleared the queue, nothing is left to remove.
         open.pop_done(queue, &item).await?;
         done += 1;
     }

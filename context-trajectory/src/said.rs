@@ -1,4 +1,4 @@
-//! From one message to what is recorded of it.
+//! Recording chat messages.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use context_core::{Json, Message, Part, Role, ToolCall, ToolResult};
 
 use crate::{OpenRound, RecordError, Turn, TurnCall};
 
-/// What an action is left with whose params are no JSON, until it has a result.
+/// The error of an action whose parameters are not valid JSON, until it gets a result.
 const NO_JSON: &str = "the params are no JSON";
 
 impl OpenRound {
-    /// Records what a message says, as [`ask`](Self::ask), [`turn`](Self::turn) and
-    /// [`tool_result`](Self::tool_result) would: a request of the user is a question, an answer of
-    /// the model a turn with its calls, and each result goes to its call. What the system says,
-    /// reminders and checkpoints record nothing.
+    /// Records a message with [`ask`](Self::ask), [`turn`](Self::turn) and
+    /// [`tool_result`](Self::tool_result). A user request becomes a question, a model answer a turn
+    /// with its calls, and each tool result goes to its call. System messages, reminders and
+    /// checkpoints are not recorded.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -51,7 +51,7 @@ impl OpenRound {
         {
             self.turn(turn).await?;
         }
-        // Providers that have no role for tools put results in front of what the user says.
+        // Providers without a tool role put tool results before the user's text.
         for result in message.tool_results() {
             self.tool_result(&known_as(&result.call_id), output(result), !result.is_error).await?;
         }
@@ -62,7 +62,8 @@ impl OpenRound {
     }
 }
 
-/// What the model said in a message, linked to it if it has a name; nothing if it said nothing.
+/// Returns the turn of a model's message, linked to `link` if given, or `None` if the message is
+/// empty.
 pub(crate) fn turn(message: &Message, link: Option<&MessageLink>) -> Option<Turn> {
     let thoughts = message.parts.iter().filter_map(|part| match part {
         Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
@@ -89,9 +90,9 @@ fn turn_call(call: &ToolCall) -> TurnCall {
     }
 }
 
-/// What a call is known by: its id, or if that is too long for a label, its hash.
+/// Returns the key of a call: its id, or the hash of the id if the id is too long for a label.
 pub(crate) fn known_as(id: &str) -> Arc<str> {
-    // Behind it there may be a number.
+    // Leaves room for a suffix such as `#2`.
     const LONGEST: usize = limits::MAX_ID_BYTES - 16;
     if id.len() <= LONGEST {
         id.into()
@@ -100,7 +101,7 @@ pub(crate) fn known_as(id: &str) -> Arc<str> {
     }
 }
 
-/// What an action is left with by a result.
+/// Returns the output that a result gives an action.
 pub(crate) fn output(result: &ToolResult) -> Json {
     match &result.output[..] {
         [] => Json::from(""),

@@ -1,4 +1,4 @@
-//! What the open rounds of one agent share: its earlier rounds, read once.
+//! The earlier rounds of an agent, read once and shared by its open rounds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,18 +10,18 @@ use context_core::{Error, ErrorKind};
 use crate::RecordError;
 use crate::channels::{Channels, graph};
 
-/// The rounds of an agent that were looked at.
+/// A cache of the rounds of one agent.
 pub(crate) struct History {
     agent: AgentRef,
     channels: Arc<Channels>,
     known: Mutex<Known>,
-    /// Held by who reads from the channels.
+    /// Held while reading from the channels.
     loading: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// All rounds with a lower number were asked for.
+    /// All rounds with a lower number have been loaded.
     upto: u32,
     rounds: BTreeMap<u32, Arc<Round>>,
 }
@@ -35,8 +35,8 @@ impl History {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All rounds below a number. Those that are not known yet are read together; others who ask
-    /// wait for that.
+    /// Returns all rounds below a number. Missing rounds are loaded in one read; concurrent callers
+    /// wait for that read.
     pub(crate) async fn below(
         &self,
         number: u32,
@@ -55,7 +55,7 @@ impl History {
         Ok(known.rounds.range(..number).map(|(number, round)| (*number, round.clone())).collect())
     }
 
-    /// One round.
+    /// Returns one round.
     pub(crate) async fn round(&self, number: u32) -> Result<Option<Arc<Round>>, RecordError> {
         let _loading = self.loading.lock().await;
         {
@@ -82,7 +82,7 @@ impl History {
         records.into_iter().map(|(number, record)| Ok((number, Arc::new(graph(record)?)))).collect()
     }
 
-    /// Which of several rounds it is that cannot be read.
+    /// Finds out which of several rounds cannot be read.
     async fn name_damaged(&self, first: u32, last: u32, error: Error) -> RecordError {
         let numbers = match first == last {
             true => Ok(vec![first]),
@@ -96,8 +96,8 @@ impl History {
         error.into()
     }
 
-    /// A round has changed, and is held by nobody else any more: what is known of it is this. What
-    /// is on the way from the channels may be older.
+    /// Stores the latest state of a round that leaves the cache of open rounds. A read that is in
+    /// progress may return an older state, so the round is stored in that case too.
     pub(crate) fn put(&self, round: Arc<Round>) {
         let loading = self.loading.try_lock().is_err();
         let mut known = self.known();

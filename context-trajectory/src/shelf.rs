@@ -1,5 +1,4 @@
-//! The open rounds of a process: which are open, which are kept though nobody holds them, and which
-//! go.
+//! The cache of open rounds of a process, with eviction of rounds that no handle refers to.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,7 +13,7 @@ use crate::channels::Channels;
 use crate::recorder::Recorder;
 use crate::session::History;
 
-/// A round that is open: who records it, and what its agent did before.
+/// An open round: its recorder, and the earlier rounds of its agent.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) recorder: Arc<Recorder>,
@@ -22,7 +21,7 @@ pub(crate) struct Opened {
     pub(crate) edge_names: EdgeNames,
 }
 
-/// All rounds that are open, or kept.
+/// All rounds in memory, whether handles refer to them or not.
 pub(crate) struct Shelf {
     keep: usize,
     inner: Mutex<Inner>,
@@ -31,10 +30,10 @@ pub(crate) struct Shelf {
 #[derive(Default)]
 struct Inner {
     entries: BTreeMap<RoundRef, Entry>,
-    /// Those nobody holds, by when they were let go.
+    /// Rounds without handles, by the time at which the last handle was dropped.
     closed: BTreeMap<u64, RoundRef>,
     histories: HashMap<AgentRef, Weak<History>>,
-    /// Numbers entries, and the times of letting go.
+    /// The counter that numbers entries and drop times.
     tick: u64,
 }
 
@@ -45,7 +44,7 @@ struct Entry {
     closed: Option<u64>,
 }
 
-/// A hold on an entry: it stays as long as one is there.
+/// A reference to an entry, which keeps the entry alive.
 pub(crate) struct Lease {
     shelf: Arc<Shelf>,
     round: RoundRef,
@@ -62,7 +61,7 @@ impl Shelf {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes hold of a round; it is built when it is first asked for.
+    /// Takes a reference to a round. The round is built when it is first used.
     pub(crate) fn lease(self: &Arc<Self>, round: &RoundRef) -> Lease {
         let mut inner = self.inner();
         let Inner { entries, closed, tick, .. } = &mut *inner;
@@ -88,7 +87,7 @@ impl Shelf {
         }
     }
 
-    /// What is shared by the open rounds of an agent.
+    /// Returns the history that the open rounds of an agent share.
     pub(crate) fn history(&self, agent: &AgentRef, channels: &Arc<Channels>) -> Arc<History> {
         let mut inner = self.inner();
         if let Some(known) = inner.histories.get(agent).and_then(Weak::upgrade) {
@@ -99,7 +98,7 @@ impl Shelf {
         history
     }
 
-    /// The rounds of an agent below a number that are open here, as they are now.
+    /// Returns the current state of the agent's open rounds below a number.
     pub(crate) fn open_below(&self, agent: &AgentRef, number: u32) -> Vec<Arc<Round>> {
         let inner = self.inner();
         let entries = inner.entries.range(agent.round(0)..agent.round(number));
@@ -109,14 +108,14 @@ impl Shelf {
         rounds.filter(|round| round.revision() > 0 || !round.is_empty()).collect()
     }
 
-    /// The highest round of an agent that is open here.
+    /// Returns the highest round number of an agent in memory.
     pub(crate) fn newest(&self, agent: &AgentRef) -> Option<u32> {
         let inner = self.inner();
         let mut entries = inner.entries.range(agent.round(0)..=agent.round(u32::MAX));
         entries.next_back().map(|(round, _)| round.round)
     }
 
-    /// Everything that is open and not written yet.
+    /// Returns the recorders with unsaved changes.
     pub(crate) fn unsaved(&self) -> Vec<Arc<Recorder>> {
         let inner = self.inner();
         let opened = inner.entries.values().filter_map(|entry| entry.cell.get());
@@ -126,12 +125,13 @@ impl Shelf {
             .collect()
     }
 
-    /// How many are there, held or not.
+    /// Returns the number of rounds in memory, with or without handles.
     pub(crate) fn len(&self) -> usize {
         self.inner().entries.len()
     }
 
-    /// Lets rounds go, held or not, but those with something unsaved. Returns how many.
+    /// Releases rounds, with or without handles, except those with unsaved changes. Returns how
+    /// many.
     pub(crate) fn release(
         &self,
         user: &UserId,
@@ -158,7 +158,7 @@ impl Shelf {
         goes.len()
     }
 
-    /// Nobody holds this one any more, or one less.
+    /// Drops one reference to an entry. Without references, the entry becomes evictable.
     fn let_go(&self, round: &RoundRef, number: u64) {
         let mut inner = self.inner();
         let Inner { entries, closed, tick, .. } = &mut *inner;
@@ -179,14 +179,15 @@ impl Shelf {
         inner.shrink(self.keep);
     }
 
-    /// Lets go of what is too much, after something was written.
+    /// Evicts rounds above the limit. Called after writes, which can make rounds evictable.
     pub(crate) fn shrink(&self) {
         self.inner().shrink(self.keep);
     }
 }
 
 impl Inner {
-    /// The oldest go first; what is not written stays.
+    /// Evicts the rounds that have been without handles for longest. Rounds with unsaved changes
+    /// stay.
     fn shrink(&mut self, keep: usize) {
         if self.closed.len() <= keep {
             return;
@@ -195,7 +196,7 @@ impl Inner {
         let entries = &self.entries;
         let saved = |round: &&RoundRef| {
             let opened = entries.get(*round).and_then(|entry| entry.cell.get());
-            // Of one that was superseded nothing can be written any more.
+            // Nothing can be written to a superseded round any more.
             opened.is_none_or(|opened| {
                 opened.recorder.unsaved() == 0 || opened.recorder.is_superseded()
             })
@@ -222,7 +223,8 @@ impl Inner {
 }
 
 impl Lease {
-    /// What it holds, built by the first who asks. Others wait for that, and for nothing else.
+    /// Returns the open round. The first caller builds it; only callers of the same round wait for
+    /// that.
     pub(crate) async fn opened(
         &self,
         build: impl Future<Output = Result<Opened, RecordError>>,
@@ -230,7 +232,7 @@ impl Lease {
         self.cell.get_or_try_init(|| build).await.cloned()
     }
 
-    /// Whether nobody else holds it.
+    /// Returns whether this is the only reference.
     pub(crate) fn is_last(&self) -> bool {
         let inner = self.shelf.inner();
         let entry = inner.entries.get(&self.round).filter(|entry| entry.number == self.entry);
@@ -241,7 +243,7 @@ impl Lease {
         &self.shelf
     }
 
-    /// Whether nobody else has opened or built it.
+    /// Returns whether no other caller has opened or built the round.
     pub(crate) fn is_fresh(&self) -> bool {
         let inner = self.shelf.inner();
         let entry = inner.entries.get(&self.round).filter(|entry| entry.number == self.entry);

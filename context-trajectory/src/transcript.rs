@@ -1,27 +1,27 @@
-//! Conversations that were had elsewhere, as rounds.
+//! Conversations that were recorded by other systems, as rounds.
 //!
-//! [`Transcript::read`] is pure. What it makes can be recorded step by step
+//! [`Transcript::read`] is pure. Its result can be recorded step by step
 //! ([`OpenRound::record_step`](crate::OpenRound::record_step)), or built at once with the times of
-//! the messages ([`Transcript::build`]) and written as a whole
+//! the messages ([`Transcript::build`]) and written as complete rounds
 //! ([`Trajectories::import`](crate::Trajectories::import)).
 //!
 //! | in the conversation | in the trajectory |
 //! |---|---|
-//! | a request of the user, when the model has spoken since the last one | a round that begins with this `Query` |
-//! | a request before the model has said anything | a part of the query, behind an empty line |
-//! | an answer that calls tools | a `State` with its text and thoughts, an `Action` for each call |
-//! | an answer that calls none | a `Response` |
-//! | the result of a call, in whatever round it comes | `output` and `success` of the call's action, and when it ended; a result that reads like an error is none that went well, also where the form cannot say so |
-//! | what the system says, reminders, checkpoints, boundaries | nothing: nobody asked, concluded or did it |
+//! | a user request after a model message | a round that starts with this `Query` |
+//! | a further request before any model message | part of the query, after an empty line |
+//! | an answer with tool calls | a `State` with its text and reasoning, an `Action` for each call |
+//! | an answer without calls | a `Response` |
+//! | the result of a call, in the same or a later round | `output`, `success` and end time of the call's action; a result whose text reads like an error counts as failed, also in formats that cannot mark errors |
+//! | system messages, reminders, checkpoints, boundaries | nothing: they are not part of the run |
 //!
-//! A conversation in which the model speaks first begins with an empty query. The nodes of a query
-//! and of an answer are linked to their messages; an action to the message that calls it. Nothing
-//! that comes later in a conversation changes what was made of its beginning, but that a further
-//! request may add to a query which has no answer yet: so a conversation that grew is imported by
-//! adding to what is there.
+//! A conversation in which the model speaks first starts with an empty query. Query and answer
+//! nodes are linked to their messages, an action to the message that contains the call. Reading is
+//! incremental: later messages never change what earlier messages became, except that a further
+//! request may extend a query that has no answer yet. A conversation that grew is therefore
+//! imported by extending the stored rounds.
 //!
-//! What is not here: files that are mentioned, and the branches of a chat that is a tree. Whoever
-//! reads says which one branch it is.
+//! Mentioned files are not recorded here, and a chat with several branches is not split: the caller
+//! chooses the branch to read.
 
 mod build;
 mod read;
@@ -33,7 +33,7 @@ use context_core::{MessageId, Timestamp};
 
 use crate::Turn;
 
-/// The rounds that a conversation was.
+/// The rounds of a conversation.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,67 +64,68 @@ use crate::Turn;
 pub struct Transcript {
     /// The rounds, in order.
     pub rounds: Vec<TranscriptRound>,
-    /// What of the conversation is in none of them although it should be.
+    /// The messages that belong to no round although they should.
     pub skipped: Vec<SkippedMessage>,
 }
 
-/// One question and what followed.
+/// A question and the steps that followed it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TranscriptRound {
     /// The question.
     pub query: NewQuery,
-    /// When it was asked.
+    /// The time of the question.
     pub asked_at: Timestamp,
-    /// What followed, in order.
+    /// The steps that followed, in order.
     pub steps: Vec<TranscriptStep>,
-    /// Whether its last answer called nothing.
+    /// Whether the last answer has no tool calls.
     pub answered: bool,
-    /// Whether nothing is missing: it was answered, or it ended with calls that all have results.
+    /// Whether the round is complete: it was answered, or it ended with calls that all have
+    /// results.
     pub finished: bool,
 }
 
-/// One thing that happened.
+/// One step of a round.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TranscriptStep {
-    /// When.
+    /// The time of the step.
     pub at: Timestamp,
-    /// What.
+    /// The event.
     pub event: TranscriptEvent,
 }
 
-/// What happened.
+/// The event of a step.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum TranscriptEvent {
-    /// The model spoke.
+    /// An answer of the model.
     Turn(Box<Turn>),
-    /// A call of this round was answered.
+    /// The result of a call of this round.
     Result {
-        /// The id of the call, as its [`TurnCall`](crate::TurnCall) has it.
+        /// The id of the call, as in [`TurnCall`](crate::TurnCall).
         call: Arc<str>,
-        /// What is known of the action now.
+        /// The fields that the result sets on the action.
         changes: Changes,
     },
 }
 
-/// A message that has no place in any round.
+/// A message that belongs to no round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedMessage {
-    /// Which.
+    /// The id of the message.
     pub message: MessageId,
-    /// Why.
+    /// The reason.
     pub reason: SkipReason,
 }
 
-/// Why a message, or a result in it, has no place.
+/// The reason why a message, or a result in it, was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// It is stored in a form that this program does not read.
+    /// The stored format of the message cannot be read by this version.
     Unreadable,
-    /// It is a result of a call that nobody made before.
+    /// The result belongs to a call that was not seen before.
     UnknownCall,
 }

@@ -1,5 +1,5 @@
-//! What one answer of a model becomes: a conclusion and the actions it triggers, or the answer of
-//! the round.
+//! Recording one model answer: a conclusion with the actions it triggers, or the response of the
+//! round.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use context_core::{Json, Timestamp};
 
 use crate::{OpenRound, RecordError};
 
-/// The label of the second call of an id, and so on.
+/// Separates a repeated call id from its count in an action's label, as in `id#2`.
 pub(crate) const REPEATED: char = '#';
 
 /// One answer of a model.
@@ -20,41 +20,41 @@ pub(crate) const REPEATED: char = '#';
 #[non_exhaustive]
 #[must_use]
 pub struct Turn {
-    /// What it said.
+    /// The text of the answer.
     pub content: Arc<str>,
-    /// What it thought.
+    /// The reasoning text.
     pub reasoning: Arc<str>,
-    /// What it called, valid or not, in order.
+    /// The tool calls in order, including invalid ones.
     pub calls: Vec<TurnCall>,
-    /// Which nodes it follows; all endpoints, if none is named.
+    /// The nodes that the turn follows. If empty, the turn follows all endpoints.
     pub after: Vec<NodeId>,
     /// The messages that the node represents.
     pub messages: Vec<MessageLink>,
-    /// What it took.
+    /// Measurements such as duration and token usage.
     pub measures: Measures,
-    /// Who says so.
+    /// The author of the nodes.
     pub author: Option<Arc<str>>,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[must_use]
 pub struct TurnCall {
-    /// Its id, by which its result is known; may be empty.
+    /// The call id, by which the result is matched. May be empty.
     pub id: Arc<str>,
     /// The name of the tool.
     pub name: Arc<str>,
-    /// What it is called with.
+    /// The parameters of the call.
     pub params: Json,
-    /// Why it cannot be made, if it cannot: its result.
+    /// The reason why the call is invalid, which becomes its result. `None` for a valid call.
     pub invalid: Option<Arc<str>>,
     /// The messages that the node represents.
     pub messages: Vec<MessageLink>,
 }
 
 impl TurnCall {
-    /// A call.
+    /// Creates a call.
     pub fn new(
         id: impl Into<Arc<str>>,
         name: impl Into<Arc<str>>,
@@ -69,7 +69,8 @@ impl TurnCall {
         }
     }
 
-    /// A call that cannot be made: what was written in place of params, and why not.
+    /// Creates an invalid call from the text that stands in place of the parameters and the reason
+    /// why it is invalid.
     pub fn invalid(
         id: impl Into<Arc<str>>,
         name: impl Into<Arc<str>>,
@@ -79,7 +80,7 @@ impl TurnCall {
         Self { invalid: Some(error.into()), ..Self::new(id, name, params) }
     }
 
-    /// For a message of a chat.
+    /// Links the call to a chat message.
     pub fn message(mut self, link: MessageLink) -> Self {
         self.messages.push(link);
         self
@@ -87,70 +88,71 @@ impl TurnCall {
 }
 
 impl Turn {
-    /// A turn that says this.
+    /// Creates a turn with this text.
     pub fn new(content: impl Into<Arc<str>>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 
-    /// With what it thought.
+    /// Sets the reasoning text.
     pub fn reasoning(mut self, text: impl Into<Arc<str>>) -> Self {
         self.reasoning = text.into();
         self
     }
 
-    /// With one more call.
+    /// Adds a call.
     pub fn call(mut self, call: TurnCall) -> Self {
         self.calls.push(call);
         self
     }
 
-    /// Behind these nodes, and no others.
+    /// Makes the turn follow these nodes only.
     pub fn after(mut self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         self.after.extend(nodes);
         self
     }
 
-    /// For a message of a chat.
+    /// Links the call to a chat message.
     pub fn message(mut self, link: MessageLink) -> Self {
         self.messages.push(link);
         self
     }
 
-    /// With what it took.
+    /// Sets the measurements.
     pub fn measure(mut self, measures: Measures) -> Self {
         self.measures = measures;
         self
     }
 
-    /// Said by somebody.
+    /// Sets the author.
     pub fn author(mut self, author: impl Into<Arc<str>>) -> Self {
         self.author = Some(author.into());
         self
     }
 }
 
-/// The nodes of a turn.
+/// The nodes that were recorded for a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TurnNodes {
-    /// It called something.
+    /// The turn has tool calls.
     Calls {
         /// The conclusion.
         state: NodeId,
         /// The actions, in the order of the calls.
         actions: Vec<NodeId>,
     },
-    /// It called nothing: the answer.
+    /// The turn has no tool calls: the response.
     Response(NodeId),
 }
 
 impl OpenRound {
-    /// Records one answer of a model, all of it or nothing.
+    /// Records one answer of a model, atomically.
     ///
-    /// With calls it is a State behind all endpoints, and an Action for each call, labelled with
-    /// the call's id (and `#2` for the second call of an id). Where several endpoints are open,
-    /// they must have begun at one node, or the turn must say which it follows. Without calls it is
-    /// a Response behind all endpoints, which stay.
+    /// A turn with calls becomes a State that follows all endpoints and one Action per call. An
+    /// action's label is the id of the call, with `#2` appended for the second call of the same id,
+    /// and so on. If several endpoints are open, they must start at one common node, or the turn
+    /// must name the nodes it follows. A turn without calls becomes a Response that follows all
+    /// endpoints; they remain endpoints.
     pub async fn turn(&self, turn: Turn) -> Result<TurnNodes, RecordError> {
         check_branches(&self.round(), &turn)?;
         self.done(|round, at| {
@@ -161,7 +163,7 @@ impl OpenRound {
         .await
     }
 
-    /// Records the result of the newest call of an id.
+    /// Records the result of the most recent call with an id.
     pub async fn tool_result(
         &self,
         call: &str,
@@ -172,8 +174,8 @@ impl OpenRound {
         self.tool_result_with(call, changes).await
     }
 
-    /// [`tool_result`](Self::tool_result) with whatever else is known of the action, such as what
-    /// it took.
+    /// Records the result of a call like [`tool_result`](Self::tool_result), with further fields of
+    /// the action, such as measurements.
     pub async fn tool_result_with(
         &self,
         call: &str,
@@ -183,7 +185,7 @@ impl OpenRound {
         let action = find_call(&round, call)
             .ok_or_else(|| RecordError::UnknownCall { call: call.into() })?
             .id;
-        // Held, it would be copied by the change.
+        // The change would copy the graph if this snapshot were still held.
         drop(round);
         self.change(action, &changes).await?;
         Ok(action)
@@ -229,7 +231,8 @@ pub(crate) fn record(
         return Ok(TurnNodes::Response(id));
     }
     let body = NodeBody::state(turn.content.clone()).with("reasoning_content", &*turn.reasoning)?;
-    // What leads here may be a question and actions together, of which nothing is inferred.
+    // The predecessors may be a question and actions together, for which no edge name can be
+    // inferred.
     let node = described(NewNode::new(body, after)).measure(turn.measures.clone());
     let (state, done) = round.add(node.edge(edge::HAS_CONCLUSION), at)?;
     let mut added = vec![state];
@@ -241,7 +244,8 @@ pub(crate) fn record(
                 all.extend(done);
             }
             Err(error) => {
-                // Newest first, each is a leaf, and what they took from the endpoints comes back.
+                // Removed in reverse order, each node is a leaf, and the endpoints that it replaced
+                // are restored.
                 for node in added.into_iter().rev() {
                     round.remove(node, Removal::Leaf, at)?;
                 }
@@ -280,7 +284,7 @@ fn titled(round: &Round, label: Arc<str>) -> Option<&Arc<Node>> {
     round.find(&NodeTitle { kind: NodeKind::Action, label })
 }
 
-/// The labels that calls of one id have, in order.
+/// Returns the labels that calls with one id get, in order.
 fn labels(call: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     let repeated = (2_u32..).map(move |number| format!("{call}{REPEATED}{number}").into());
     std::iter::once(call.into()).chain(repeated)

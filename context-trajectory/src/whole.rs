@@ -1,4 +1,4 @@
-//! The short ways: a recorder over a store, the next round begun, a session as a whole.
+//! Convenience methods: a recorder on a store, starting the next round, reading a whole session.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,21 +14,21 @@ use crate::export::SessionGraph;
 use crate::{OpenOptions, OpenRound, RecordError, Trajectories};
 
 impl Trajectories {
-    /// In a store, with everything as the [builder](Self::builder) has it by default. Fails if the
-    /// store keeps no trajectories.
+    /// Creates a recorder on a store with the defaults of the [builder](Self::builder). Fails if
+    /// the store does not support trajectories.
     pub fn new(store: Arc<dyn Store>) -> Result<Self, RecordError> {
         Self::builder(store).build()
     }
 
-    /// Begins the next round of an agent: [`next_round`](Self::next_round), opened. It is written
-    /// with its first change.
+    /// Opens the round that [`next_round`](Self::next_round) returns. The round is written with its
+    /// first change.
     pub async fn begin(&self, agent: &AgentRef) -> Result<OpenRound, RecordError> {
         let round = self.next_round(agent).await?;
         self.open(&round, OpenOptions::new()).await
     }
 
-    /// All agents of a session as they are stored, side by side: what [exports](crate::export)
-    /// draw. [`NotFound`](context_core::ErrorKind::NotFound) if the session has no rounds.
+    /// Returns all stored agents of a session, side by side, as [exports](crate::export) need them.
+    /// Fails with [`NotFound`](context_core::ErrorKind::NotFound) if the session has no rounds.
     pub async fn graph(
         &self,
         user: impl Into<UserId>,
@@ -60,7 +60,7 @@ impl Trajectories {
 }
 
 impl OpenRound {
-    /// Ends the round as one that is done: [`close`](Self::close) with
+    /// Ends the round as completed: [`close`](Self::close) with
     /// [`Closed`](context_core::trajectory::RoundState::Closed).
     pub async fn finish(&self) -> Result<(), RecordError> {
         self.close(context_core::trajectory::RoundState::Closed).await

@@ -1,4 +1,4 @@
-//! `backup`: one consistent state of the whole store in a new file.
+//! `backup`: writes a consistent copy of the whole store to a new file.
 
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(Done::Fine)
 }
 
-/// The file that is meant: a store may be named by its URL, if that names a file.
+/// Returns the target file. A store URL is accepted if it names a file.
 fn file_named(given: PathBuf) -> Result<PathBuf, Failure> {
     let Some(text) = given.to_str() else { return Ok(given) };
     if text.starts_with("sqlite:") {

@@ -1,4 +1,4 @@
-//! `branches`: lists the branches of a chat, goes to another one, renames and deletes them.
+//! `branches`: lists, switches, renames and deletes the branches of a chat.
 
 use context_runtime::{BranchName, Error};
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 struct BranchRecord<'a> {
     v: u32,
     branch: &'a str,
-    /// Its newest message.
+    /// The newest message of the branch.
     head: Option<&'a str>,
     messages: u64,
     /// Whether this is the active branch.
@@ -52,9 +52,9 @@ struct BranchRecord<'a> {
 struct RenamedRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// What it was called.
+    /// The old name.
     from: &'a str,
-    /// What it is called now.
+    /// The new name.
     branch: &'a str,
 }
 
@@ -63,9 +63,9 @@ struct RenamedRecord<'a> {
 struct DeletedRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// The branch that is gone.
+    /// The deleted branch.
     branch: &'a str,
-    /// Messages that went with it, because nothing else reaches them.
+    /// The number of messages deleted with the branch because no other branch reaches them.
     messages: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `chats`: lists the chats of the user, newest activity first.
+//! `chats`: lists the chats of the user, most recent activity first.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ struct ChatRecord<'a> {
     branches: u64,
     created_at: String,
     updated_at: String,
-    /// The file it was imported from.
+    /// The file from which the chat was imported.
     file: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let chat = &summary.chat;
         let id = chat.chat.chat.as_str();
         if app.out.is_json() {
-            // A source of a newer program is no reason not to list the chat.
+            // A source written by a newer version does not keep the chat from being listed.
             let file = Source::of(id, &chat.metadata).ok().flatten().map(|source| source.file);
             app.out.record(&ChatRecord {
                 v: 1,

@@ -1,4 +1,4 @@
-//! `checkpoint`: named pointers to messages: set one, list them, delete one.
+//! `checkpoint`: sets, lists and deletes named pointers to messages.
 
 use context_runtime::{CheckpointName, Error, store::Checkpoint};
 use serde::Serialize;

@@ -29,17 +29,17 @@ pub(crate) struct Args {
     onto: String,
 }
 
-/// JSON record of `cherry-pick`: everything at once.
+/// JSON record of `cherry-pick`: the complete result.
 #[derive(Serialize)]
 struct CherryPickRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// The branch that got them.
+    /// The target branch.
     branch: &'a str,
-    /// Its newest message now.
+    /// The newest message of the branch.
     head: Option<&'a str>,
     copies: Vec<CopyRecord<'a>>,
-    /// Calls without their results, and results without their calls.
+    /// Calls without results, and results without calls.
     diagnostics: &'a [Diagnostic],
 }
 

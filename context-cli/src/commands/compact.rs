@@ -1,4 +1,5 @@
-//! `compact`: what a model is shown of a chat is cut to fit a window. No message is removed.
+//! `compact`: cuts the view of a chat that a model gets, so that it fits a window. No message is
+//! removed.
 
 use clap::value_parser;
 use context_runtime::tokens::{Budget, Model, WindowSource};
@@ -14,10 +15,9 @@ use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
 
-/// For how long a provider may keep what it has read, in microseconds: an hour is the longest that
-/// any says.
+/// The longest time that a provider caches a prefix, in microseconds: one hour.
 const CACHED_FOR: i64 = 3_600_000_000;
-/// Down to which share of the window the policies are asked to go.
+/// The share of the window that the policies aim for.
 const TARGET: f64 = 0.6;
 
 /// Cut what a model is shown of a chat.
@@ -70,23 +70,23 @@ struct CompactRecord<'a> {
     branch: &'a str,
     /// `compacted`, `would_compact`, `undone`, `would_undo` or `unchanged`.
     status: &'static str,
-    /// The boundary that was written, or, of an undo, the one that was taken back.
+    /// The boundary that was written or, for an undo, removed.
     boundary: Option<&'a str>,
-    /// Tokens of the messages before; not of an undo.
+    /// Tokens of the messages before the compaction. Not set for an undo.
     before: Option<u64>,
-    /// And after.
+    /// Tokens of the messages after the compaction. Not set for an undo.
     after: Option<u64>,
-    /// The window and the reserve, and where the window comes from; not of an undo.
+    /// The window, the reserve, and the origin of the window. Not set for an undo.
     budget: Option<Budget>,
     window_source: Option<WindowSource>,
-    /// The plans that were made, those that were not carried out included.
+    /// All plans, including those that were not carried out.
     steps: Vec<PlanReport>,
     /// Diagnostics of reading the chat. Empty for an undo.
     diagnostics: &'a [Diagnostic],
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    // However empty the window is: whoever runs the command wants it.
+    // Triggered at any fill level, because the user asked for it.
     let pipeline =
         pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
     let model = model(&args.model);
@@ -163,18 +163,18 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(Done::Fine)
 }
 
-/// What is planned, and the tokens it was planned for.
+/// A plan, and the tokens it is based on.
 struct Tokens {
     planned: Planned,
     budget: Budget,
-    /// Of the messages.
+    /// Tokens of the messages.
     before: u64,
-    /// Of the request.
+    /// Tokens of the request.
     total: u64,
 }
 
 impl Tokens {
-    /// Tokens of the request after the plan.
+    /// Returns the tokens of the request after the plan.
     fn left(&self) -> u64 {
         self.total.saturating_sub(self.before).saturating_add(self.planned.after)
     }

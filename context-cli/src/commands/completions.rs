@@ -1,4 +1,4 @@
-//! `completions`: a script that completes this command in a shell.
+//! `completions`: prints a shell completion script.
 
 use clap::Command;
 use clap_complete::Shell;

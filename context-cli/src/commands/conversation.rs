@@ -1,4 +1,4 @@
-//! A conversation as a request, wherever it is: a chat of the store, or a file.
+//! A conversation as a request, read from a chat of the store or from a file.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use crate::error::Failure;
 use crate::input::Input;
 use crate::transcript::{self, Draft, Source, Wire};
 
-/// A conversation that could be sent.
+/// A conversation that can be sent.
 pub(super) struct Conversation {
-    /// The chat, or the file and which of its conversations it is.
+    /// The chat, or the file and the number of the conversation in it.
     pub(super) name: String,
-    /// System prompt, messages and tools, as far as they are known.
+    /// System prompt, messages and tools, as far as known.
     pub(super) request: ModelRequest,
-    /// The ids of the messages, in their order.
+    /// The ids of the messages, in order.
     pub(super) ids: Vec<MessageId>,
-    /// What was left out on the way here.
+    /// Diagnostics about content that was left out.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -43,23 +43,23 @@ pub(super) struct Which {
 }
 
 impl Which {
-    /// The file that is meant.
+    /// Returns the file path.
     pub(super) fn path(&self) -> &Path {
         Path::new(&self.source)
     }
 
-    /// Reads them: a file, a pipe or a device, if there is one of the name, else a chat.
+    /// Reads the conversations: from a file, pipe or device if one of this name exists, else from a
+    /// chat.
     pub(super) async fn read(&self, app: &App) -> Result<Vec<Conversation>, Failure> {
         let path = Path::new(&self.source);
-        // `<(…)` of a shell and /dev/stdin are no files; only a folder is surely not meant to be
-        // read.
+        // `<(…)` of a shell and /dev/stdin are not regular files, so only folders are excluded.
         if self.source == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
             return self.of_file(&Input::read_what_can_be(path)?, app);
         }
         let looks_like_a_file = path.extension().is_some() || path.components().count() > 1;
         match self.of_chat(app).await {
-            // Whoever names a file that is not there should not be told about chats; any other
-            // fault is told as it is.
+            // If a file name was given and neither file nor chat exists, the error names the file.
+            // Any other error is reported as it is.
             Err(failure) if looks_like_a_file && is_nowhere(&failure) => Err(Failure::Read {
                 file: self.source.clone(),
                 source: std::io::ErrorKind::NotFound.into(),
@@ -149,8 +149,9 @@ impl Which {
     }
 }
 
-/// Does something with each conversation. One that it fails for is reported and does not stop the
-/// others, and the command ends with exit status 1; of an only one it is the command's failure.
+/// Runs work for each conversation. If it fails for one of several, the failure is reported, the
+/// others continue, and the exit status is 1. If there is only one conversation, its failure is the
+/// command's failure.
 pub(super) fn each(
     conversations: Vec<Conversation>,
     app: &mut App,
@@ -171,7 +172,7 @@ pub(super) fn each(
     Ok(done)
 }
 
-/// Whether there is no such chat, or no store it could be in.
+/// Returns whether the chat, or the store, does not exist.
 fn is_nowhere(failure: &Failure) -> bool {
     match failure {
         Failure::NoStore { .. } => true,
@@ -182,8 +183,8 @@ fn is_nowhere(failure: &Failure) -> bool {
     }
 }
 
-/// What a file says beside its messages, if it is the body of a request: system prompt, tools, the
-/// form of the answer.
+/// Returns the parts of a request body other than the messages: system prompt, tools, and answer
+/// format.
 fn beside(source: &Source) -> ModelRequest {
     let mut request = ModelRequest::default();
     let body = source

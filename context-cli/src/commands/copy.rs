@@ -1,5 +1,5 @@
-//! `copy`: a chat with its whole graph, under another name or in another store; or all chats from
-//! store to store.
+//! `copy`: copies a chat with its whole graph under another name or to another store, or all chats
+//! from store to store.
 
 mod stores;
 
@@ -66,24 +66,24 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct CopyRecord<'a> {
     v: u32,
-    /// What was copied.
+    /// The original chat.
     from: &'a str,
     /// The new chat.
     chat: &'a str,
     messages: u64,
     branches: u64,
-    /// What did not fit together and what was made of it.
+    /// Inconsistencies, and how they were resolved.
     diagnostics: &'a [Diagnostic],
 }
 
-/// Whether a text names a store and no chat.
+/// Returns whether a text is a store URL rather than a chat name.
 pub(super) fn is_store(text: &str) -> bool {
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| StoreRegistry::default().schemes().any(|known| known == scheme))
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    // `--to` says that a chat is meant, whatever it is called.
+    // With `--to`, the names are chats whatever they look like.
     let stores =
         args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
     if stores {
@@ -111,7 +111,7 @@ async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
     };
     let (from, to) = (app.chat(&args.from), app.chat(&args.to));
     let other = match &args.other {
-        // Within a store the user's rounds and memories are still there.
+        // Within one store, the user's rounds and memories remain available.
         None => Arc::clone(&store),
         Some(url) => {
             args.may_stay.check(app, &LeftBehind::of_chat(&*store, &from).await?)?;

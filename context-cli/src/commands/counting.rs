@@ -1,4 +1,4 @@
-//! Tokens for people: the table of a request, and paths that name messages by their ids.
+//! Token counts for people: the table of a request, and paths that name messages by id.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use context_runtime::{
 
 use crate::error::Failure;
 
-/// The model of a name, in the table that comes with the program.
+/// Returns the model of this name in the built-in table.
 pub(super) fn model(name: &str) -> Model<'_> {
     ModelTable::builtin().model(name)
 }
 
-/// The window and the reserve of every request of a command.
+/// The window and the reserve for every request of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     budget: Budget,
     source: WindowSource,
-    /// Whether the reserve was named.
+    /// Whether the reserve was given on the command line.
     is_asked: bool,
 }
 
 impl Limits {
-    /// The limits of a model, with what the command line says instead. A model without a window and
-    /// a reserve that leaves no room are wrong usage.
+    /// Returns the limits of a model, overridden by the command line. Fails with a usage error for
+    /// an unknown window and for a reserve that leaves no room.
     pub(super) fn new(
         model: &Model<'_>,
         window: Option<u64>,
@@ -48,7 +48,7 @@ impl Limits {
         Ok(Self { budget, source, is_asked: reserve.is_some() })
     }
 
-    /// A warning about the window, if there is one.
+    /// Returns a warning about an assumed window, if there is one.
     pub(super) fn note(&self, model: &Model<'_>) -> Option<String> {
         (self.source == WindowSource::Family).then(|| {
             let (name, window) = (model.name(), grouped(self.budget.window));
@@ -63,8 +63,9 @@ impl Limits {
         self.source
     }
 
-    /// The window and the reserve of a request, which asks for as many tokens of answer from here
-    /// on. One that asks for fewer by itself keeps its number; one that asks for more is told.
+    /// Sets the answer limit of a request, and returns its window and reserve. A request that asks
+    /// for fewer answer tokens keeps its number. For a request that asks for more, a diagnostic is
+    /// returned.
     pub(super) fn apply(&self, request: &mut ModelRequest) -> (Budget, Option<Diagnostic>) {
         let own = request.max_output_tokens.filter(|_| !self.is_asked);
         let reserve = own.map_or(self.budget.reserve, |own| own.clamp(1, self.budget.reserve));
@@ -79,7 +80,7 @@ impl Limits {
         (Budget::new(self.budget.window, reserve), lowered)
     }
 
-    /// The tokens of a request, and the rest of its budget.
+    /// Returns the tokens of a request and the rest of its budget.
     pub(super) fn estimate(
         &self,
         request: &ModelRequest,
@@ -92,13 +93,13 @@ impl Limits {
     }
 }
 
-/// Why a request is too large for its window, if it is.
+/// Returns the failure if a request does not fit its window.
 pub(super) fn overflow(name: &str, tokens: u64, budget: Budget) -> Option<Failure> {
     let missing = tokens.checked_sub(budget.input()).filter(|missing| *missing > 0)?;
     Some(Failure::Overflow { what: name.to_owned(), tokens, missing, budget })
 }
 
-/// What a request consists of, in the order in which it stands there.
+/// Returns the tokens of the parts of a request, in order.
 pub(super) fn breakdown(
     request: &ModelRequest,
     estimate: &Estimate,
@@ -122,7 +123,7 @@ pub(super) fn breakdown(
     breakdown
 }
 
-/// The table of an estimate: what each part of the request has, and what fits.
+/// Returns the table of an estimate: the tokens of each part, and the room left.
 pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize) -> String {
     let mut text = String::new();
     let mut row = |name: &str, count: TokenCount, note: &str| {
@@ -167,7 +168,7 @@ pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize)
     text
 }
 
-/// A number with a comma between thousands.
+/// Returns a number with thousands separators.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -180,7 +181,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// Diagnostics of a request name messages by position; a reader knows their ids.
+/// Replaces message positions in diagnostics by message ids.
 pub(super) fn by_id(diagnostics: Vec<Diagnostic>, ids: &[MessageId]) -> Vec<Diagnostic> {
     let named = |path: &str| {
         let (position, rest) = path.strip_prefix("messages[")?.split_once(']')?;

@@ -1,4 +1,4 @@
-//! `delete`: deletes chats and everything in them, for good.
+//! `delete`: permanently deletes chats with all their data.
 
 use context_runtime::Error;
 use context_runtime::removal::{RemovalOptions, RemovalReport, delete_chat};
@@ -33,9 +33,9 @@ pub(crate) struct Args {
 struct DeleteRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// False if somebody else was faster.
+    /// False if another process deleted the chat first.
     deleted: bool,
-    /// The removed copies, and those that remain.
+    /// The removed copies, and the remaining ones.
     removed: &'a RemovalReport,
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         if store.history().chat(&chat).await?.is_some() {
             continue;
         }
-        // A call that was interrupted may have left something of it.
+        // An interrupted deletion may have left data of the chat.
         let left = delete_chat(&*store, &chat, None, &options).await?;
         if left.removed().next().is_none() {
             return Err(Error::not_found("find", "chat", &chat.chat)

@@ -1,4 +1,4 @@
-//! `diff`: where two branches part, and what each has since.
+//! `diff`: shows where two branches part, and the messages of each since.
 
 use context_runtime::{
     BranchName,
@@ -29,14 +29,14 @@ pub(crate) struct Args {
     right: String,
 }
 
-/// JSON record of `diff`: everything at once.
+/// JSON record of `diff`: the complete result.
 #[derive(Serialize)]
 struct DiffRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// How many messages the branches share, from the root on.
+    /// The number of common messages, from the root.
     common: usize,
-    /// The last message they share.
+    /// The last common message.
     at: Option<&'a str>,
     left: Side<'a>,
     right: Side<'a>,
@@ -46,7 +46,7 @@ struct DiffRecord<'a> {
 #[derive(Serialize)]
 struct Side<'a> {
     branch: &'a str,
-    /// What only this branch has.
+    /// The messages that only this branch has.
     messages: Vec<SideMessage<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! `erase`: everything of a user goes, and what is left is counted.
+//! `erase`: erases all data of a user and counts what is left.
 
 use context_runtime::{
     Store, UserId, limits,
@@ -39,21 +39,21 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct EraseRecord<'a> {
     v: u32,
-    /// Whose chats they were.
+    /// The user.
     user: &'a str,
-    /// Chats that were erased.
+    /// The number of chats erased.
     chats: u64,
     /// Number of erased messages, on all branches.
     messages: u64,
-    /// Blobs that were erased.
+    /// The number of blobs erased.
     blobs: u64,
-    /// Streams that were erased.
+    /// The number of streams erased.
     streams: u64,
     /// Number of erased trajectory rounds.
     rounds: u64,
     /// Number of erased memory records.
     memories: u64,
-    /// Records of this user that were found afterwards.
+    /// The number of records of this user that were found afterwards.
     remaining: u64,
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(if remaining == 0 { Done::Fine } else { Done::Found })
 }
 
-/// How many chats and messages a user has.
+/// Returns the numbers of chats and messages of a user.
 async fn chats_and_messages(
     history: &dyn HistoryStore,
     user: &UserId,
@@ -124,7 +124,7 @@ async fn chats_and_messages(
     }
 }
 
-/// How many memories a user has, in words; nothing if there are none.
+/// Describes the number of a user's memories. Empty if there are none.
 async fn memories(store: &dyn Store, user: &UserId) -> Result<String, Failure> {
     let Some(records) = store.memories() else { return Ok(String::new()) };
     let within = stats_within(records, &MemoryScope::new(user.clone())).await?;

@@ -1,4 +1,4 @@
-//! `export`: chats as transcripts, in the form they came in or as a provider wants them.
+//! `export`: writes chats as transcripts, in their original form or in a provider's form.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -100,13 +100,14 @@ impl Form {
 struct ExportRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// The file it came from.
+    /// The file from which the chat was imported.
     file: Option<&'a str>,
     /// `source`, `openai`, `openai-responses`, `anthropic`, `gemini` or `uimessage`.
     to: &'static str,
-    /// The conversation as it stood in its file, a list of messages, or an object that holds one.
+    /// The conversation in its original form, a list of messages, or an object that contains such a
+    /// list.
     conversation: Json,
-    /// What was left out and why.
+    /// Content that was left out, with reasons.
     diagnostics: &'a [Diagnostic],
 }
 
@@ -173,7 +174,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(Done::Fine)
 }
 
-/// Writes whole chats, page by page: the lines are records already, with or without `--json`.
+/// Writes whole chats page by page. The lines are records already, with or without `--json`.
 async fn jsonl(
     app: &mut App,
     store: &dyn Store,
@@ -204,7 +205,7 @@ fn nothing(app: &App, file: Option<&str>) -> Error {
     }
 }
 
-/// Several chats make one file only if they came from one, each from another place in it.
+/// Several chats fit into one file only if they came from one file, each from a different position.
 fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> {
     let mut files: Vec<_> = chats
         .iter()
@@ -228,7 +229,7 @@ fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A chat in the form that is wanted, and what of it has none.
+/// Returns a chat in the requested form, with diagnostics about content that the form cannot hold.
 async fn content(
     history: &dyn HistoryStore,
     chat: &ChatRef,
@@ -260,7 +261,7 @@ async fn content(
     lower(messages, &ids, to, source)
 }
 
-/// The messages of a branch, each behind the one before it.
+/// Returns the messages of a branch, each with its predecessor as parent.
 async fn chain(
     history: &dyn HistoryStore,
     chat: &ChatRef,
@@ -276,7 +277,7 @@ async fn chain(
     Ok(nodes)
 }
 
-/// Messages in the form that is wanted. Diagnostics name messages by their ids.
+/// Lowers messages to the requested form. Diagnostics name messages by id.
 fn lower(
     messages: Vec<Arc<Message>>,
     ids: &[MessageId],
@@ -300,7 +301,7 @@ fn lower(
     Ok((content, diagnostics))
 }
 
-/// Messages of a form in which each stands alone.
+/// Lowers messages to a form in which each message is independent.
 fn each(
     messages: &[Arc<Message>],
     lower: impl Fn(&Message) -> Lowered,

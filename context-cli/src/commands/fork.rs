@@ -1,4 +1,4 @@
-//! `fork`: a new branch at any message, to be worked on now or later.
+//! `fork`: creates a branch at any message and optionally activates it.
 
 use context_runtime::{
     Error, ErrorKind, IdGenerator,

@@ -42,19 +42,19 @@ enum Format {
     Json,
 }
 
-/// JSON record of `graph`: one message and its place.
+/// JSON record of `graph`: one message and its position.
 #[derive(Serialize)]
 struct GraphRecord<'a> {
     v: u32,
     id: &'a str,
-    /// The message it follows.
+    /// The preceding message.
     parent: Option<&'a str>,
-    /// How many messages lie before it.
+    /// The number of messages before it.
     depth: u64,
     role: &'static str,
     preview: String,
     created_at: String,
-    /// Branches that end here.
+    /// The branches whose head is this message.
     branches: Vec<String>,
     checkpoints: Vec<String>,
 }
@@ -152,7 +152,7 @@ fn dot<'a>(placed: &'a Placed, marks: &Marks<'_>) -> Dot<'a> {
     }
 }
 
-/// A branch as the drawing marks it.
+/// Returns a branch as the drawing marks it.
 fn name(branch: &Branch) -> String {
     format!("[{}{}]", clean(branch.name.as_str()), if branch.active { "*" } else { "" })
 }

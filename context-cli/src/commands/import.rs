@@ -1,5 +1,5 @@
-//! `import`: reads transcripts into chats. A file is read as a whole before anything of it is
-//! written; with `--strict` all files are.
+//! `import`: reads transcripts into chats. A file is read completely before any of it is written.
+//! With `--strict`, all files are read first.
 
 mod jsonl;
 mod report;
@@ -85,21 +85,21 @@ pub(crate) struct Args {
     trajectory: bool,
 }
 
-/// A file, ready to be written.
+/// A file that is ready to be written.
 enum Prepared {
-    /// In the library's own form, still to be read.
+    /// A file in the library's own form, which is read while it is written.
     Own(PathBuf),
-    /// In a folder, and in no form that is known.
+    /// A file in a folder that is not in a known form.
     NoForm,
-    /// In another one, read.
+    /// A file in another form, already read.
     Read { input: FileName, chats: Vec<Planned>, broken: BrokenLines },
 }
 
-/// What a file is called.
+/// The names of a file.
 struct FileName {
-    /// As it was named, for people.
+    /// The name as given, for messages.
     shown: String,
-    /// Without its folders.
+    /// The name without folders.
     name: String,
 }
 
@@ -117,7 +117,7 @@ impl FileName {
     }
 }
 
-/// A conversation, ready to be written.
+/// A conversation that is ready to be written.
 struct Planned {
     chat: String,
     messages: usize,
@@ -126,7 +126,7 @@ struct Planned {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Where chats are written to, and whether to stop.
+/// The target store, and the signal to stop.
 type Opened = (Arc<dyn Store>, CancelSignal);
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -138,7 +138,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     let (mut opened, mut report) = (None, Report::new(args.broken, args.verbose));
     let done = files(&args, app, &mut opened, &mut report).await;
-    // What was written before something failed is true.
+    // Chats that were written before a failure are reported.
     report.print(app)?;
     done?;
     let ended = if report.has_failed() { Done::Found } else { Done::Fine };
@@ -164,7 +164,7 @@ async fn files(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let Walk { found, skipped, failed } = Walk::of(&args.files);
-    // One file that was named is what the command is about.
+    // If a single file was named, its failure is the command's failure.
     let alone = found.len() == 1 && found[0].name.is_none();
     for path in &skipped {
         report.skipped(app, &path.display().to_string())?;
@@ -177,7 +177,7 @@ async fn files(
     if args.strict {
         for file in &found {
             ready.push(match prepare(app, args, file) {
-                // Nobody said that it is a transcript.
+                // A file found in a folder need not be a transcript.
                 Err(Failure::Form { .. }) if file.name.is_some() => Prepared::NoForm,
                 prepared => prepared?,
             });
@@ -197,7 +197,7 @@ async fn files(
             },
         };
         match done {
-            // The other files have nothing to do with it.
+            // The failure does not affect the other files.
             Err(failure) if !alone && failure.is_of_one_file() => {
                 report.failed(app, &FileName::of(&file.path).shown, &failure)?;
             }
@@ -210,8 +210,8 @@ async fn files(
     Ok(())
 }
 
-/// Reads a whole file, and refuses it as a whole. One in the library's own form may be longer than
-/// memory: it is only looked through, if anything broken in it is to be refused.
+/// Reads a file completely, or fails for the whole file. A file in the library's own form may be
+/// larger than memory; it is only checked, and only if broken lines are refused.
 fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
     let path = file.path.as_path();
     if jsonl::is_own(args, path)? {
@@ -240,8 +240,8 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
     Ok(Prepared::Read { input: FileName { shown: input.shown, name: input.name }, chats, broken })
 }
 
-/// Writes the chats of a file. Only a file that can be imported makes a store; until then Ctrl-C
-/// just ends the process.
+/// Writes the chats of a file. The store is created only when a file can be imported; until then
+/// Ctrl-C simply ends the process.
 async fn write(
     args: &Args,
     app: &mut App,
@@ -276,7 +276,7 @@ async fn write(
     Ok(())
 }
 
-/// Writes a chat and says whether it, or a part of it, was new.
+/// Writes a chat. Returns whether at least a part of it was new.
 async fn chat(
     history: &dyn HistoryStore,
     input: &FileName,

@@ -1,4 +1,4 @@
-//! What does not go along with chats, and the word of the user that it may stay.
+//! Data that cannot be transferred with chats, and the option to leave it behind.
 
 use clap::ValueEnum;
 use context_runtime::transfer::LeftBehind;
@@ -26,7 +26,7 @@ pub(crate) struct MayStay {
 }
 
 impl MayStay {
-    /// Refuses to leave something behind that was not named. Says what stays.
+    /// Fails if data would be left behind that was not named. Otherwise reports what stays.
     pub(crate) fn check(&self, app: &App, left: &LeftBehind) -> Result<(), Failure> {
         let all = [
             (Without::Rounds, left.rounds, "round", "rounds"),

@@ -1,4 +1,4 @@
-//! `log`: one line per message of a branch, oldest first.
+//! `log`: prints one line per message of a branch, oldest first.
 
 use context_runtime::store::Window;
 use serde::Serialize;
@@ -36,12 +36,12 @@ struct LogRecord<'a> {
     id: &'a str,
     /// `system`, `user`, `assistant`, `tool` or `boundary`.
     role: &'static str,
-    /// The beginning of what it says.
+    /// The beginning of its text.
     preview: String,
     created_at: String,
-    /// How often it was amended.
+    /// The number of amendments.
     revision: u32,
-    /// Branches that end here.
+    /// The branches whose head is this message.
     branches: Vec<String>,
     checkpoints: Vec<String>,
 }

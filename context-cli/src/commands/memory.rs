@@ -1,4 +1,4 @@
-//! `memory`: what is remembered of earlier conversations: recall, list, add, forget, count.
+//! `memory`: memories of earlier conversations: recall, list, add, forget, count.
 
 mod add;
 mod capture;
@@ -87,7 +87,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
 }
 
-/// The store's ability, which not every store has.
+/// Returns the store's memory ability, or an error if it has none.
 fn records_of(store: &dyn Store) -> Result<&dyn MemoryRecordStore, Failure> {
     let missing = || {
         let info = store.info();
@@ -100,17 +100,17 @@ fn records_of(store: &dyn Store) -> Result<&dyn MemoryRecordStore, Failure> {
     Ok(store.memories().ok_or_else(missing)?)
 }
 
-/// What was said, filed under exactly this scope.
+/// Returns an episodic provider whose memories are filed under exactly this scope.
 fn episodic(store: &Arc<dyn Store>, scope: &MemoryScope) -> Result<Episodic, Failure> {
     Ok(Episodic::new(Arc::clone(store))?.reach(exactly(scope)))
 }
 
-/// How far something reaches that is filed under all that a scope names.
+/// Returns the reach that keeps everything a scope names.
 fn exactly(scope: &MemoryScope) -> Reach {
     if scope.session.is_some() { Reach::Session } else { Reach::Agent }
 }
 
-/// What there is under each scope that is this one or within it.
+/// Returns the statistics of this scope and of all scopes within it.
 pub(super) async fn stats_within(
     records: &dyn MemoryRecordStore,
     scope: &MemoryScope,

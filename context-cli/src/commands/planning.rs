@@ -1,4 +1,4 @@
-//! Compaction for people: policies by name, plans in words, what became of each message.
+//! Compaction for people: policies by name, plans in words, and the outcome for each message.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::counting::grouped;
 use crate::error::Failure;
 use crate::text::{clean, short_id};
 
-/// The name that stands for no policy at all.
+/// The name that stands for no policy.
 const NONE: &str = "none";
 
-/// The policies of these names, all if there are none, in stages.
+/// Returns a pipeline of the named policies, or of all policies if none is named.
 pub(super) fn pipeline(
     names: &[String],
     stage: impl Fn(Arc<dyn CompactionPolicy>) -> Stage,
@@ -42,7 +42,7 @@ pub(super) fn pipeline(
     Pipeline::new(stages).map_err(|faults| Failure::Usage(faults.to_string()))
 }
 
-/// A plan in words, such as
+/// Describes a plan, for example
 /// `9 results, −61,400 tokens, breaks 18,200 cached tokens; pays off after 1 call`.
 pub(super) fn line(report: &PlanReport) -> String {
     let saved = report.before.saturating_sub(report.after);
@@ -61,14 +61,14 @@ pub(super) fn line(report: &PlanReport) -> String {
     line
 }
 
-/// What was done to the messages of a request so that it fits.
+/// The changes to the messages of a request that make it fit.
 pub(super) struct Cut {
     planned: Planned,
     before: Vec<Arc<Message>>,
 }
 
 impl Cut {
-    /// Cuts a request as far as its window needs it. Without a window nothing is cut.
+    /// Cuts a request as far as its window requires. Without a window nothing is cut.
     pub(super) fn make(
         request: &mut ModelRequest,
         pipeline: &Pipeline,
@@ -86,12 +86,12 @@ impl Cut {
         Self { planned, before }
     }
 
-    /// The plans, those that were not carried out included.
+    /// Returns all plans, including those that were not carried out.
     pub(super) fn reports(&self) -> Vec<PlanReport> {
         self.planned.steps.iter().map(|step| step.report()).collect()
     }
 
-    /// The ids of the messages that are sent; a message that a plan made has none of its own.
+    /// Returns the ids of the messages to send. A message that a plan created has no id of its own.
     pub(super) fn ids(&self, ids: Vec<MessageId>) -> Vec<MessageId> {
         let Some(compacted) = &self.planned.compacted else { return ids };
         let id = |(at, origin): (usize, &Option<usize>)| match origin
@@ -103,7 +103,7 @@ impl Cut {
         compacted.origins.iter().enumerate().map(id).collect()
     }
 
-    /// The plans in words, a line each.
+    /// Describes the plans, one per line.
     pub(super) fn lines(&self) -> String {
         let reports = self.reports();
         let width = reports.iter().map(|report| report.policy.len()).max().unwrap_or(0);
@@ -114,8 +114,7 @@ impl Cut {
         text
     }
 
-    /// What became of each message, a line each; what stays as it is, is one line as long as it
-    /// goes.
+    /// Describes the outcome for each message. Consecutive unchanged messages share a line.
     pub(super) fn explained(&self, ids: &[MessageId], counter: &dyn TokenCounter) -> String {
         let mut text = String::new();
         let count = |message: &Arc<Message>| grouped(counter.count_shared(message).tokens());
@@ -190,6 +189,6 @@ fn plan(
     let counter = model.counter();
     let view = HistoryView::new(&request.messages, &counter);
     let outside = estimate.total.tokens().saturating_sub(view.total());
-    // Each stage has a target of its own; nothing here asks for less.
+    // Each stage has its own target. No lower target is requested here.
     pipeline.run(&view, &Goal::new(budget, outside, budget.input()))
 }

@@ -1,5 +1,4 @@
-//! `prepare`: the body of a request to a provider, out of a chat or a file. Writes nothing to the
-//! store.
+//! `prepare`: prints a provider's request body for a chat or a file. Writes nothing to the store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,18 +87,18 @@ enum Missing {
     Remove,
 }
 
-/// JSON record that `prepare --json` writes to standard error: one for each body.
+/// JSON record that `prepare --json` writes to standard error, one per body.
 #[derive(Serialize)]
 struct PrepareRecord<'a> {
     v: u32,
     name: &'a str,
     provider: &'a str,
     messages: usize,
-    /// Tokens of the whole request before anything was cut.
+    /// Tokens of the whole request before compaction.
     before: u64,
-    /// The plans that were made, those that were not carried out included.
+    /// All plans, including those that were not carried out.
     plans: &'a [PlanReport],
-    /// What the request consists of now, in the order in which it stands there.
+    /// The tokens of the request's parts, in order.
     breakdown: &'a Breakdown,
     #[serde(flatten)]
     estimate: &'a Estimate,
@@ -124,11 +123,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     each(conversations, app, |conversation, app| preparation.prepare(conversation, app))
 }
 
-/// What every conversation of a call is prepared with.
+/// The settings for all conversations of a command.
 struct Preparation<'a> {
     args: &'a Args,
     codec: Arc<dyn ModelCodec>,
-    /// The front of the system prompt.
+    /// The text in front of the system prompt.
     front: Option<String>,
     pipeline: Pipeline,
     model: Model<'a>,
@@ -138,7 +137,7 @@ struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    /// Writes the body of a request. One that does not fit is explained and not written.
+    /// Writes the body of a request. A request that does not fit is explained but not written.
     fn prepare(&self, conversation: Conversation, app: &mut App) -> Result<(), Failure> {
         let (args, model) = (self.args, &self.model);
         let mut request = conversation.request;
@@ -160,7 +159,7 @@ impl Preparation<'_> {
             provider: args.provider.clone(),
             source,
         })?;
-        // Counted is what was sent, as far as it is the same in canonical form.
+        // The count covers what was sent, as far as the canonical form represents it.
         let estimate = self.limits.estimate(&request, budget, model);
         let overflow = overflow(&conversation.name, estimate.total.tokens(), budget);
         if overflow.is_none() {
@@ -205,7 +204,7 @@ impl Preparation<'_> {
     }
 }
 
-/// The model that is named when none is asked for.
+/// Returns the default model of a provider.
 fn default_model(provider: &str) -> &'static str {
     match provider {
         "anthropic" => "claude-sonnet-4-5",

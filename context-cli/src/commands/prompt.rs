@@ -1,4 +1,5 @@
-//! `prompt`: what a model would get: the resolved system prompt and the messages. Writes nothing.
+//! `prompt`: shows what a model would get: the resolved system prompt and the messages. Writes
+//! nothing.
 
 use std::sync::Arc;
 
@@ -24,16 +25,16 @@ pub(crate) struct Args {
     branch: Option<String>,
 }
 
-/// JSON record of `prompt`: everything at once.
+/// JSON record of `prompt`: the complete result.
 #[derive(Serialize)]
 struct PromptRecord<'a> {
     v: u32,
     chat: &'a str,
     branch: &'a str,
-    /// The context fragments, rendered; empty if there are none.
+    /// The rendered context fragments. Empty without fragments.
     system_prompt: &'a str,
     messages: Vec<PromptMessage<'a>>,
-    /// What was left out and why.
+    /// Content that was left out, with reasons.
     diagnostics: &'a [Diagnostic],
 }
 

@@ -1,4 +1,4 @@
-//! `redact`: takes the content of messages away, for good.
+//! `redact`: permanently removes the content of messages.
 
 use context_runtime::removal::{Redaction, RemovalOptions, RemovalReport, redact_messages};
 use serde::Serialize;
@@ -46,8 +46,8 @@ struct RedactRecord<'a> {
     status: &'static str,
 }
 
-/// JSON record of `redact`, behind those of the messages: what was removed in all, and what still
-/// says the same.
+/// JSON record of `redact` after those of the messages: everything that was removed, and remaining
+/// copies.
 #[derive(Serialize)]
 struct RemovedRecord<'a> {
     v: u32,
@@ -58,7 +58,7 @@ struct RemovedRecord<'a> {
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_write().await?;
     let chat = app.chat(&args.chat);
-    // All are looked up first: a wrong id must not leave half of it done.
+    // All ids are resolved first, so that a wrong id does not leave half of the work done.
     let mut messages = Vec::with_capacity(args.messages.len());
     for text in &args.messages {
         messages.push(find_message(store.history(), &chat, text).await?.node.id.clone());

@@ -1,5 +1,4 @@
-//! What a removal has removed, and what still holds a copy: the same words for all commands that
-//! remove.
+//! The report of a removal and of remaining copies, shared by all commands that remove data.
 
 use context_runtime::removal::RemovalReport;
 
@@ -7,8 +6,8 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::text::{clean, count};
 
-/// Shows what went along with what was named, whose kind is `named`, and what is left. Not in JSON,
-/// where records hold the report.
+/// Reports what was removed along with the named objects, whose kind is `named`, and what is left.
+/// Not for JSON, where records contain the report.
 pub(super) fn show(
     app: &mut App,
     chat: &str,

@@ -1,4 +1,4 @@
-//! `render`: fragments as JSON to prompt text. Needs no store.
+//! `render`: renders fragments from JSON as prompt text. Needs no store.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ struct RenderRecord<'a> {
 
 pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if args.schema {
-        // It is JSON already, whatever form of output was asked for.
+        // The schema is JSON already, with or without `--json`.
         app.out.text(FRAGMENTS_SCHEMA)?;
         return Ok(Done::Fine);
     }

@@ -1,4 +1,4 @@
-//! `restore`: back to a checkpoint, on a new branch.
+//! `restore`: goes back to a checkpoint, on a new branch.
 
 use super::{engine, moved};
 use crate::app::{App, Done};

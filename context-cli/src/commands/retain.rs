@@ -1,4 +1,4 @@
-//! `retain`: old chats, branches, blobs and streams go, by rules that are said on the command line.
+//! `retain`: removes old chats, branches, blobs and streams by rules from the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// A value, and how it was written.
+/// A value with its text on the command line.
 #[derive(Clone, Debug)]
 struct Given<T> {
     value: T,
@@ -65,7 +65,7 @@ impl FromStr for Given<Duration> {
     }
 }
 
-/// A size that is none.
+/// The error for an invalid size.
 #[derive(Debug, thiserror::Error)]
 #[error("not a size; write it such as 500MB or 10GiB")]
 struct NotASize;
@@ -78,20 +78,20 @@ impl FromStr for Given<ByteSize> {
     }
 }
 
-/// JSON record of `retain`: a chat, or what of it.
+/// JSON record of `retain`: a chat, or a part of it.
 #[derive(Serialize)]
 struct RetainRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// The branch, if only that goes.
+    /// The branch, if only a branch is removed.
     branch: Option<&'a str>,
-    /// How many blobs, if only those go.
+    /// The number of blobs, if only blobs are removed.
     #[serde(skip_serializing_if = "is_none")]
     blobs: u64,
-    /// How many streams, if only those go.
+    /// The number of streams, if only streams are removed.
     #[serde(skip_serializing_if = "is_none")]
     streams: u64,
-    /// When it was last written to.
+    /// The time of the last write.
     last_used: String,
     /// `idle`, `count` or `bytes`.
     reason: RemovalReason,
@@ -196,7 +196,7 @@ fn write(
     app.out.line(format_args!("{head:9} {what}, last used {last}: {why}"))
 }
 
-/// Why something goes, in the words of the command line.
+/// Describes why something is removed, in terms of the command line.
 fn reason(args: &Args, removal: &Removal) -> String {
     let idle = match removal {
         Removal { branch: Some(_), .. } => &args.branches_older_than,

@@ -1,4 +1,4 @@
-//! `rewind`: back to a message, on a new branch.
+//! `rewind`: goes back to a message, on a new branch.
 
 use super::{engine, find_message, moved};
 use crate::app::{App, Done};

@@ -1,4 +1,4 @@
-//! `search`: finds messages by their words, the best first.
+//! `search`: finds messages by their words, best match first.
 
 use clap::ValueEnum;
 use context_runtime::search::Terms;
@@ -75,26 +75,26 @@ impl Speaker {
     }
 }
 
-/// JSON record of `search`: hits, the best first, then the end of the page.
+/// JSON record of `search`: hits, best first, then the end of the page.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum SearchRecord<'a> {
-    /// A message that was found.
+    /// A matching message.
     Hit {
         v: u32,
         chat: &'a str,
         message: &'a str,
         role: &'static str,
         created_at: String,
-        /// Higher is better; only good for comparing hits of one search.
+        /// The score, higher for better matches and comparable only within one search.
         score: f64,
-        /// A part of its text; `marks` are where the words are, in bytes of the part as UTF-8.
+        /// A part of the text. `marks` are the byte ranges of the words in its UTF-8 form.
         snippet: &'a Snippet,
     },
     /// The end of the page.
     Page {
         v: u32,
-        /// What `--after` takes to go on; null if this was all.
+        /// The cursor for `--after`. Null on the last page.
         next: Option<&'a str>,
     },
 }
@@ -165,8 +165,8 @@ fn write(out: &mut Output, hit: &SearchHit) -> Result<(), Failure> {
     out.line(format_args!("    {shown}"))
 }
 
-/// A snippet on one line with its words set off: by colour where there is one, else between `«` and
-/// `»`.
+/// Returns a snippet on one line with its words highlighted: by colour if available, else between
+/// `«` and `»`.
 fn marked(out: &Output, snippet: &Snippet) -> String {
     let text = &snippet.text;
     let mut line = String::new();

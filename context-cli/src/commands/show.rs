@@ -1,4 +1,4 @@
-//! `show`: one message in full, with its place and its earlier revisions.
+//! `show`: shows one message in full, with its position and its earlier revisions.
 
 use context_runtime::{
     ChatRef, Json, Message, MessageId, Part, Store,
@@ -34,19 +34,19 @@ struct ShowRecord<'a> {
     v: u32,
     chat: &'a str,
     id: &'a str,
-    /// The message it follows.
+    /// The preceding message.
     parent: Option<&'a str>,
-    /// How many messages lie before it.
+    /// The number of messages before it.
     depth: u64,
     role: &'static str,
     created_at: String,
-    /// How often it was amended.
+    /// The number of amendments.
     revision: u32,
-    /// The message: `role`, `parts`, `metadata`. Null if this program cannot read it.
+    /// The message: `role`, `parts`, `metadata`. Null if this version cannot read it.
     message: Option<Json>,
-    /// What it was before it was amended, oldest first.
+    /// The earlier revisions, oldest first.
     revisions: Vec<Option<Json>>,
-    /// The nodes of trajectories that stand for it.
+    /// The trajectory nodes linked to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nodes: Vec<NodeRecord>,
 }
@@ -61,7 +61,8 @@ struct NodeRecord {
     node: String,
 }
 
-/// The nodes of trajectories that stand for a message; none where the store keeps no trajectories.
+/// Returns the trajectory nodes linked to a message. Empty if the store does not support
+/// trajectories.
 async fn nodes_of(
     store: &dyn Store,
     chat: &ChatRef,
@@ -138,7 +139,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
     if let Some(said) = boundary(node) {
         app.out.line(format_args!("\n{}", clean(&said)))?;
-        // What a compaction put in the place of messages is nowhere else.
+        // The message that a compaction put in place of others exists only in the boundary.
         let made =
             StoredBoundary::decode(node.body()).map(|boundary| boundary.front).unwrap_or_default();
         return made.iter().try_for_each(|entry| match entry {

@@ -1,5 +1,4 @@
-//! `spill`: the bytes that stand beside the messages of a chat: list them, read one, drop the old
-//! ones.
+//! `spill`: lists, reads and drops the blobs of a chat, which hold bytes spilled out of messages.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,7 +21,7 @@ use crate::error::Failure;
 use crate::output::{Style, write_new};
 use crate::text::{clean, count, parse_duration, short_time, time};
 
-/// How many digits of a name are shown to people.
+/// The number of digits of a blob id that are shown to people.
 const DIGITS: usize = 12;
 
 /// List, read and drop what was spilled out of messages.
@@ -90,11 +89,11 @@ stays as it is; a model that asks for it is told so. The bytes go with the last 
     },
 }
 
-/// Bytes from the first to before the last.
+/// A half-open range of bytes.
 #[derive(Clone, Debug)]
 struct ByteRange(Range<u64>);
 
-/// A range that is none.
+/// The error for an invalid range.
 #[derive(Debug, thiserror::Error)]
 #[error("not a range of bytes; write it such as 0..4096, 4096.. or ..512")]
 struct NotARange;
@@ -118,11 +117,11 @@ impl FromStr for ByteRange {
 struct SpillRecord<'a> {
     v: u32,
     chat: &'a str,
-    /// The hash of its bytes.
+    /// The hash of the bytes.
     blob: String,
     bytes: u64,
     media_type: Option<&'a str>,
-    /// How many chats of the user have it.
+    /// The number of the user's chats that refer to the blob.
     references: u64,
     created_at: String,
     used_at: String,
@@ -134,19 +133,19 @@ struct SpillReadRecord<'a> {
     v: u32,
     chat: &'a str,
     blob: String,
-    /// How many bytes it has.
+    /// The size of the blob in bytes.
     bytes: u64,
     media_type: Option<&'a str>,
-    /// Where the bytes that were read begin and end.
+    /// The start of the range that was read; `end` is its end.
     start: u64,
     end: u64,
-    /// The new file they are in; else they are in `text` or `base64`.
+    /// The new file that holds the bytes. Otherwise they are in `text` or `base64`.
     file: Option<String>,
     text: Option<&'a str>,
     base64: Option<String>,
 }
 
-/// JSON record of `spill prune`: what went.
+/// JSON record of `spill prune`: the removed blobs.
 #[derive(Serialize)]
 struct SpillPruneRecord {
     v: u32,
@@ -193,7 +192,7 @@ async fn all_blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>, F
     }
 }
 
-/// The blob of a hash, or the only one whose hash begins like this.
+/// Returns the blob with this hash, or the only blob whose hash starts with this text.
 async fn find(blobs: &dyn BlobStore, chat: &ChatRef, text: &str) -> Result<Blob, Failure> {
     let digits = text.strip_prefix(BlobId::SCHEME).unwrap_or(text).trim_end_matches('…');
     let absent = || Error::not_found("find", "blob", text).with("in chat", &chat.chat);
@@ -210,7 +209,7 @@ async fn find(blobs: &dyn BlobStore, chat: &ChatRef, text: &str) -> Result<Blob,
     Ok(found.pop().ok_or_else(absent)?)
 }
 
-/// The first digits of a name.
+/// Returns the first digits of a blob id.
 fn short(id: &BlobId) -> String {
     let mut digits = id.to_string();
     digits.truncate(DIGITS);
@@ -253,7 +252,7 @@ fn described(app: &App, blob: &Blob) -> String {
         1 => String::new(),
         n => format!("  {}", count(usize::try_from(n).unwrap_or(usize::MAX), "chat")),
     };
-    // A line break in it would be a line of its own.
+    // A line break in the media type would start a new line.
     let media_type = crate::text::one_line(media_type);
     format!("{id}  {size:>9}  {media_type}  {used}{chats}")
 }
@@ -345,7 +344,7 @@ async fn prune(
     Ok(Done::Fine)
 }
 
-/// What a prune would do now; each reference is shown.
+/// Returns what a prune would remove now, and shows each reference.
 async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<BlobsPruned, Failure> {
     let chats = match &prune.chat {
         Some(chat) => vec![app.chat(chat.as_str())],
@@ -354,7 +353,7 @@ async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<Blo
         }
     };
     let mut pruned = BlobsPruned::default();
-    // How many of a blob's references would go.
+    // The number of references per blob that would be removed.
     let mut going: HashMap<BlobId, u64> = HashMap::new();
     for chat in &chats {
         let all = all_blobs(blobs(store)?, chat).await?;

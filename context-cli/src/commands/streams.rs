@@ -1,4 +1,4 @@
-//! `streams`: answers in flight, and those that were: list them, write one out, drop the old ones.
+//! `streams`: lists, shows and drops answer streams, running and finished.
 
 use std::time::Duration;
 
@@ -91,14 +91,14 @@ struct StreamRecord<'a> {
     stream: &'a str,
     /// `queued`, `running`, `completed`, `failed` or `cancelled`.
     state: &'static str,
-    /// How often it was begun anew.
+    /// The number of restarts.
     run: u32,
     chunks: u64,
     bytes: u64,
     /// The error, if the stream failed.
     error: Option<&'a str>,
     created_at: String,
-    /// When somebody asked to cancel it.
+    /// The time at which cancellation was requested.
     cancel_requested_at: Option<String>,
     finished_at: Option<String>,
     updated_at: String,
@@ -110,13 +110,13 @@ struct ChunkRecord<'a> {
     v: u32,
     chat: &'a str,
     stream: &'a str,
-    /// Which chunk.
+    /// The number of the chunk.
     offset: u64,
     text: Option<&'a str>,
     base64: Option<String>,
 }
 
-/// JSON record of `streams prune`: what went.
+/// JSON record of `streams prune`: the removed streams.
 #[derive(Serialize)]
 struct StreamPruneRecord {
     v: u32,
@@ -227,7 +227,7 @@ fn described(app: &App, stream: &StoredStream) -> String {
         app.out.paint(Style::Dim, format!("last written {}", short_time(stream.updated_at)));
     let asked = stream.cancel_requested_at.is_some() && !stream.state.is_final();
     let asked = if asked { "  asked to cancel" } else { "" };
-    // A line break in it would be a line of its own.
+    // A line break in the error would start a new line.
     let error =
         stream.error.as_deref().map(|error| format!("  {}", one_line(error))).unwrap_or_default();
     format!("{id}  {state}  {size}  {written}{asked}{error}")
@@ -244,7 +244,7 @@ async fn show(
     let absent = || Error::not_found("read_stream", "stream", stream).with("in chat", &chat.chat);
     let known = streams.get(stream).await?.ok_or_else(absent)?;
     let mut reader = streams.follow(stream, offset).of_run(known.run);
-    // Without following, what is there now is all.
+    // Without `--follow`, only the current chunks are shown.
     let until = if follow { u64::MAX } else { known.chunks };
     let read = chunks(app, &mut reader, chat, stream, until).await?;
     let failed = match (read, known.state) {
@@ -261,7 +261,7 @@ async fn show(
     Ok(Done::Found)
 }
 
-/// Writes the chunks before an offset. What ends the stream otherwise than well is given back.
+/// Writes the chunks before an offset. Returns the reason if the stream ended abnormally.
 async fn chunks(
     app: &mut App,
     reader: &mut AnswerReader,
@@ -284,7 +284,7 @@ async fn chunks(
         } else {
             app.out.bytes(&chunk.bytes)?;
         }
-        // Somebody who follows reads along.
+        // With `--follow`, each chunk is shown immediately.
         if until == u64::MAX {
             app.out.flush()?;
         }
@@ -315,7 +315,7 @@ async fn drop_streams(
     Ok(Done::Fine)
 }
 
-/// What a prune would do now; each stream is shown.
+/// Returns what a prune would remove now, and shows each stream.
 async fn plan(
     app: &mut App,
     store: &dyn Store,

@@ -1,4 +1,4 @@
-//! `tokens`: how many tokens a chat, a file or a text is, and what sending it costs.
+//! `tokens`: counts the tokens of a chat, a file or a text, and the cost of sending it.
 
 use clap::value_parser;
 use context_runtime::Diagnostic;
@@ -53,7 +53,7 @@ struct TokensRecord<'a> {
     messages: usize,
     #[serde(flatten)]
     estimate: &'a Estimate,
-    /// What was left out or changed on the way.
+    /// Content that was left out or changed.
     diagnostics: &'a [Diagnostic],
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         }
         .map(|()| Done::Fine);
     }
-    // Tokens can be counted without knowing how many fit.
+    // Tokens can be counted without a known window.
     let limits = Limits::new(&model, args.window, None).ok();
     if let Some(said) = limits.and_then(|limits| limits.note(&model)) {
         app.out.note(said);

@@ -1,4 +1,4 @@
-//! `trajectory`: what happened in runs of agents: list, show, draw, export, count, prune, import.
+//! `trajectory`: recorded runs of agents: list, show, draw, export, count, prune, import.
 
 mod import;
 mod list;
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
 }
 
-/// The store's ability, which not every store has.
+/// Returns the store's trajectory ability, or an error if it has none.
 fn rounds_of(store: &dyn Store) -> Result<&dyn TrajectoryStore, Failure> {
     let missing = || {
         Error::new(ErrorKind::Unsupported, "trajectories", "this store keeps no trajectories")
@@ -79,7 +79,7 @@ fn rounds_of(store: &dyn Store) -> Result<&dyn TrajectoryStore, Failure> {
     Ok(store.trajectories().ok_or_else(missing)?)
 }
 
-/// Every round of the user, or of a session: by session, agent and number.
+/// Returns all rounds of the user, or of one session, ordered by session, agent and number.
 async fn all_rounds(
     app: &App,
     store: &dyn Store,
@@ -105,14 +105,14 @@ async fn all_rounds(
     Ok(all)
 }
 
-/// What records into the store.
+/// Returns a recorder on the store.
 fn recorder(app: &App, store: &Arc<dyn Store>) -> Result<Trajectories, Failure> {
     let world = Arc::new(app.world.clone());
     let builder = Trajectories::builder(Arc::clone(store)).clock(world.clone()).ids(world);
     Ok(builder.build().map_err(Error::from)?)
 }
 
-/// The agents of a session, which must have rounds.
+/// Returns the agents of a session, which must have rounds.
 async fn session(
     app: &App,
     store: &Arc<dyn Store>,

@@ -1,4 +1,4 @@
-//! `upgrade`: brings a store of an older version up to date.
+//! `upgrade`: upgrades a store of an older version.
 
 use context_runtime::store::OpenMode;
 use serde::Serialize;
@@ -21,21 +21,21 @@ changes it, all or nothing; so does every command that writes. There is no way b
 the older version cannot read the store any more.")]
 pub(crate) struct Args {}
 
-/// JSON record of `upgrade`: versions are those of the store's schema.
+/// JSON record of `upgrade`. Versions are those of the store's schema.
 #[derive(Serialize)]
 struct UpgradeRecord<'a> {
     v: u32,
     store: &'static str,
     /// `upgraded` or `unchanged`.
     status: &'static str,
-    /// The version before; none if nothing was to be done.
+    /// The previous version. Not set if nothing was to be done.
     from: Option<&'a str>,
-    /// The version now; none if nothing was to be done.
+    /// The current version. Not set if nothing was to be done.
     to: Option<&'a str>,
 }
 
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
-    // Looking says from where to where, and changes nothing if there is nothing to do.
+    // Opening for reading reports both versions, and changes nothing if there is nothing to do.
     let older = match app.store_to_read().await {
         Ok(_) => None,
         Err(Failure::Store(error)) if error.get("older_schema").is_some() => Some(error),

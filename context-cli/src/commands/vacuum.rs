@@ -1,4 +1,4 @@
-//! `vacuum`: gives unused space back, and clears what was deleted from it.
+//! `vacuum`: returns unused space to the system and clears deleted data from it.
 
 use bytesize::ByteSize;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `verify`: checks every invariant of the store, of all users.
+//! `verify`: checks every invariant of the store, for all users.
 
 use context_runtime::store::{CheckReport, Finding};
 use serde::Serialize;
@@ -27,11 +27,11 @@ struct VerifyRecord<'a> {
     messages: u64,
     blobs: u64,
     streams: u64,
-    /// Rounds of trajectories.
+    /// The number of trajectory rounds.
     rounds: u64,
-    /// Records of memories.
+    /// The number of memory records.
     memories: u64,
-    /// What is broken; empty if all is well.
+    /// The invariants that are violated. Empty for a sound store.
     findings: &'a [Finding],
 }
 

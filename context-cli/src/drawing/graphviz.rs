@@ -1,11 +1,12 @@
-//! Drawing for Graphviz: the DOT language.
+//! Drawing in DOT, for Graphviz.
 
 use std::fmt::Write as _;
 
 use super::{Boxes, Dot, Piece};
 use crate::text::{clean, count};
 
-/// A DOT graph. Boxes have names of their own and texts are escaped, so no content can break it.
+/// Returns a DOT graph. Boxes have generated names and texts are escaped, so no content can break
+/// the graph.
 pub(crate) fn graphviz(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "digraph chat {\n  node [shape=box, style=rounded];\n".to_owned();
@@ -25,13 +26,13 @@ pub(crate) fn graphviz(dots: &[Dot<'_>]) -> String {
     text
 }
 
-/// Up to three lines, each ending on the left.
+/// Returns up to three left-aligned lines.
 fn label(dot: &Dot<'_>) -> String {
     let lines = [&dot.head, &dot.text, &dot.marks].into_iter().filter(|line| !line.is_empty());
     lines.map(|line| format!("{}\\l", escape(line))).collect()
 }
 
-/// Quotes and backslashes are escaped for the string, `&` because Graphviz reads character
+/// Escapes quotes and backslashes for the string, and `&` because Graphviz interprets character
 /// references.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -82,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// The string ends at its closing quote and nowhere before.
+        /// The string ends only at its closing quote.
         #[test]
         fn a_label_has_nothing_that_ends_it(text in any::<String>()) {
             let escaped = escape(&text);

@@ -1,12 +1,12 @@
-//! Drawing for Mermaid, which many viewers of Markdown show.
+//! Drawing in Mermaid, which many Markdown viewers show.
 
 use std::fmt::Write as _;
 
 use super::{Boxes, Dot, Piece};
 use crate::text::{clean, count};
 
-/// A Mermaid flow chart. Boxes have names of their own and texts are escaped, so no content can
-/// break it.
+/// Returns a Mermaid flow chart. Boxes have generated names and texts are escaped, so no content
+/// can break the chart.
 pub(crate) fn mermaid(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "flowchart TD\n".to_owned();
@@ -23,14 +23,13 @@ pub(crate) fn mermaid(dots: &[Dot<'_>]) -> String {
     text
 }
 
-/// Up to three lines.
+/// Returns up to three lines.
 fn label(dot: &Dot<'_>) -> String {
     let lines = [&dot.head, &dot.text, &dot.marks].into_iter().filter(|line| !line.is_empty());
     lines.map(|line| escape(line)).collect::<Vec<_>>().join("<br/>")
 }
 
-/// Everything that means something in a Mermaid text, in HTML or in Markdown becomes a character
-/// code.
+/// Replaces every character with a meaning in Mermaid, HTML or Markdown by a character code.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in clean(text).chars() {

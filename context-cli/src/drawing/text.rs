@@ -1,18 +1,16 @@
 //! Drawing with characters.
 //!
-//! The heaviest child of a fork goes on below its parent, the others are drawn to the right before
-//! it. So the drawing is never deeper than the logarithm of the number of nodes, whatever the
-//! graph.
+//! The child with the largest subtree continues below its parent; the others are drawn to the
+//! right, before it. The indentation is therefore at most logarithmic in the number of nodes.
 
 use super::{Children, Dot, Piece, pieces, run_from};
 use crate::text::count;
 
-/// The lines of the drawing, oldest first; a blank line between trees.
+/// Returns the lines of the drawing, oldest first, with a blank line between trees.
 pub(crate) fn draw(dots: &[Dot<'_>]) -> Vec<String> {
     let children = Children::of(dots);
     let mut lines = Vec::new();
-    // Runs still to be drawn: where each begins, what stands left of it, and whether it hangs on a
-    // fork.
+    // The runs still to draw: first node, prefix, and whether the run starts at a fork.
     let mut todo: Vec<(usize, String, bool)> = Vec::new();
     for root in &children.roots {
         if !lines.is_empty() {
@@ -59,7 +57,7 @@ fn label(dot: &Dot<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// Draws `id<parent` words; `!` marks.
+    /// Draws a graph given as `id<parent` words. `!` marks a node.
     fn drawing(words: &str) -> String {
         let dots: Vec<_> = words
             .split_whitespace()
@@ -132,7 +130,7 @@ mod tests {
         assert_eq!(drawing("a<b b<a"), "● a\n● b");
     }
 
-    /// A comb with a tooth at every node: recursion or indentation by depth would show.
+    /// A fork at every node, which would overflow a recursive implementation and indent by depth.
     #[test]
     fn a_hundred_thousand_forks_stay_narrow() {
         let ids: Vec<_> = (0..100_000).map(|i| i.to_string()).collect();

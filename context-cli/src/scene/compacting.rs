@@ -1,11 +1,11 @@
-//! Chats that are cut to fit a window, and what other commands say of it.
+//! Compacted chats, and other commands on them.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::{DAY, Scene};
 
-/// A chat of ten questions and long answers.
+/// A chat of ten questions with long answers.
 fn long() -> Scene {
     let turn = |n: usize| {
         let answer = format!("Answer {n}. {}", "All that is to be said of it. ".repeat(40));
@@ -72,7 +72,7 @@ fn a_model_gets_what_is_left_and_a_file_gets_everything() {
     let file = scene.show(&["export support --to openai"]);
     assert!((1..=10).all(|n| file.contains(&format!("Question {n}?"))), "{file}");
     assert!(!file.contains("left out"), "{file}");
-    // A branch from before it is whole, one from behind it is not.
+    // A branch from before the compaction is complete, a later one is not.
     let _moved = scene.records("rewind support m20");
     assert_eq!(bodies("prepare support --provider openai"), 20);
     assert_eq!(bodies("prepare support --provider openai --branch main"), left);

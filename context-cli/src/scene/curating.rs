@@ -1,11 +1,11 @@
-//! Branches compared, renamed and deleted; messages copied and redacted; chats copied.
+//! Comparing, renaming and deleting branches; copying and redacting messages; copying chats.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::Scene;
 
-/// A chat of six messages, two of them a call and its result, with a second branch from the second
+/// A chat of six messages, including a call and its result, with a second branch from the second
 /// message.
 fn trip() -> Scene {
     let call = json!([{"id": "c1", "type": "function",

@@ -1,4 +1,4 @@
-//! Names that would take over a terminal, in every command there is.
+//! Names that try to control a terminal, in every command.
 
 use std::path::Path;
 
@@ -10,11 +10,10 @@ use crate::cli::Cli;
 use crate::output::{told, told_json};
 use crate::text::is_hidden;
 
-/// Ends its line, sets colours and titles, clears the screen, turns the direction, hides
-/// characters.
+/// Contains line breaks, colours, titles, clear screen, text direction and hidden characters.
 const NAME: &str = "a\nFORGED \u{1b}[31m\u{1b}]0;t\u{7}\u{9b}2J\u{202e}x\u{2066}y\u{2028}FORGED\r\u{200b}\u{e0041}z";
 
-/// A chat whose every name is hostile, with branches, a checkpoint, calls, a title, rounds,
+/// A chat in which every name is hostile, with branches, a checkpoint, calls, a title, rounds and
 /// memories.
 fn scene(folder: &Path) -> Scene {
     let scene = Scene::new();
@@ -43,7 +42,7 @@ fn scene(folder: &Path) -> Scene {
     scene
 }
 
-/// Checks what a terminal would get: nothing is hidden, no line is begun by a name, nor by content
+/// Checks terminal output: nothing is hidden, and no line starts with a name, nor with content
 /// unless the command shows content as it is.
 #[track_caller]
 fn check(command: &str, shown: &str, shows_content: bool) {
@@ -55,12 +54,12 @@ fn check(command: &str, shown: &str, shows_content: bool) {
     assert!(forged.is_none(), "{command} writes a line that a name forged: {shown}");
 }
 
-/// The commands that write more than one line of content, in which a line feed is a line feed.
+/// The commands that show several lines of content, in which line feeds are kept.
 const SHOWS_CONTENT: [&str; 7] =
     ["show", "prompt", "render", "trajectory show", "export", "memory recall", "trajectory export"];
 
-/// The command lines of a command: each of its positionals and options with a value given a name of
-/// the kind it wants.
+/// Returns the command lines of a command: with a value for each positional and each option that
+/// takes one.
 fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<String>> {
     let value = |arg: &clap::Arg, name: &str| -> String {
         let possible = arg.get_possible_values();
@@ -76,7 +75,7 @@ fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<Str
     let mut all = Vec::new();
     for names in [NAME, &missing, "m1", "1"] {
         let mut line = path.to_vec();
-        // The first one is the chat most often; what follows it belongs to the chat.
+        // The first argument is usually the chat, and the later ones belong to it.
         for (at, arg) in command.get_positionals().enumerate() {
             let name = if at == 0 && names != missing { NAME } else { names };
             line.push(value(arg, name));
@@ -127,7 +126,7 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
     walk(&command, &[], &mut |command, path| {
         for line in lines(command, path, folder.path()) {
             let named = path.join(" ");
-            // They would wait for standard input.
+            // These would wait for standard input.
             if line.iter().any(|arg| arg == "-")
                 || (path.len() == line.len() && reads_input(command))
             {
@@ -139,7 +138,7 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
                 let cli = match Cli::read(&args) {
                     Ok(cli) => cli,
                     Err(error) => {
-                        // It repeats the command line on lines of its own.
+                        // The error quotes the command line on separate lines.
                         let said =
                             crate::text::clean_lines(&error.to_string()).replace("\nFORGED", "");
                         check(&named, &said, false);
@@ -174,7 +173,7 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
     assert!(ran > 200, "{ran} command lines ran: the test reaches too few");
 }
 
-/// Whether a command without arguments reads standard input.
+/// Returns whether a command without arguments reads standard input.
 fn reads_input(command: &clap::Command) -> bool {
     command.get_positionals().any(|arg| arg.get_default_values().iter().any(|value| value == "-"))
 }

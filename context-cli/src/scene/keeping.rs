@@ -1,4 +1,4 @@
-//! What goes: old chats and branches, whole users; and what a store in memory cannot do.
+//! Removal of old chats and branches and of whole users, and limits of an in-memory store.
 
 use context_runtime::{
     ChatRef, Timestamp,
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{DAY, START, Scene};
 
 impl Scene {
-    /// A blob that was put so many days after the scene began.
+    /// Stores a blob some days after the start of the scene.
     fn blob(&self, chat: &str, text: &'static str, days: i64) {
         let blobs = self.store.blobs().expect("a store in memory keeps blobs");
         let blob = NewBlob::new(text, Timestamp::from_micros(START + days * DAY));
@@ -19,7 +19,7 @@ impl Scene {
     }
 }
 
-/// Three chats, each written a day after the one before; the newest has an old branch.
+/// Three chats, written one day apart. The newest has an old branch.
 fn years() -> Scene {
     let scene = Scene::new();
     for chat in ["oldest", "older", "newest"] {

@@ -1,4 +1,4 @@
-//! What is remembered: added, asked for, listed, counted, forgotten.
+//! Memories: added, recalled, listed, counted, forgotten.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{DAY, Scene};
 use crate::app::Done;
 
 impl Scene {
-    /// Runs a command with an argument of several words, and gives what was said.
+    /// Runs a command with a last argument of several words, and returns its output.
     fn says(&self, line: &str, text: &str) -> String {
         let args: Vec<_> = line.split_whitespace().chain([text]).collect();
         let (result, out, beside) = self.run(&args, false);
@@ -18,7 +18,7 @@ impl Scene {
         out + &beside
     }
 
-    /// Adds a file of lines, and gives its record.
+    /// Adds a file of lines, and returns the record.
     fn remember(&self, lines: &[Value], more: &str) -> Value {
         let (file, _folder) = file(lines);
         self.records(&format!("memory add --from {file} {more}")).remove(0)
@@ -33,7 +33,7 @@ fn file(lines: &[Value]) -> (String, tempfile::TempDir) {
     (file.display().to_string(), folder)
 }
 
-/// Somebody of whom a little of each kind is remembered, some of it within a project.
+/// A user with some memories of each kind, some of them within a project.
 fn ada() -> Scene {
     let scene = Scene::new();
     scene.says("memory add --block user", "Ada, engineer.\nAnswers in one paragraph.");
@@ -151,7 +151,7 @@ fn a_file_is_remembered_once_and_grows() {
     assert_eq!(told(&scene.remember(&lines, "")), counts(0, 3, 1));
     lines.push(json!({"text": "I like coffee.", "session": "monday"}));
     assert_eq!(told(&scene.remember(&lines, "")), counts(1, 3, 1));
-    // Under another scope it is another memory.
+    // Under another scope it is a separate memory.
     assert_eq!(told(&scene.remember(&lines[1..2], "--session notes")), counts(1, 0, 0));
     let tea = scene.records("memory recall tea").remove(0);
     assert_eq!((&tea["speaker"], &tea["at"]), (&json!("Ada"), &json!("2025-03-01T00:00:00Z")));
@@ -235,7 +235,7 @@ fn what_is_forgotten_is_proved_gone() {
     assert_eq!(scene.records("memory forget --all --yes"), [proof(Value::Null, 1)]);
 }
 
-/// A fact that two messages say is two records, and one fact: whoever forgets it means both.
+/// A fact from two messages is two records, but one fact: forgetting it removes both.
 #[test]
 fn a_fact_is_forgotten_with_all_that_says_it() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Searching, as a person and as a script.
+//! Searching, with text and JSON output.
 
 use std::sync::Arc;
 

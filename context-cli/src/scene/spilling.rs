@@ -1,4 +1,4 @@
-//! What stands beside messages: listed, read, dropped.
+//! Blobs: listed, read, dropped.
 
 use context_runtime::{
     ChatRef, Timestamp,
@@ -19,7 +19,7 @@ impl Scene {
     }
 }
 
-/// Two chats that share a report; the first has more, and is older.
+/// Two chats that share a report. The first is older and has more blobs.
 fn reports() -> Scene {
     let scene = Scene::new();
     for chat in ["support", "later"] {
@@ -83,7 +83,7 @@ fn what_is_not_there_is_said_with_what_to_do() {
 #[test]
 fn a_beginning_must_mean_one_blob() {
     let scene = reports();
-    // Of 17 hashes two begin alike.
+    // Of 17 hashes two start with the same digit.
     for i in 0..17 {
         scene.put("support", NewBlob::new(format!("blob {i}"), Timestamp::from_micros(START)));
     }
@@ -127,7 +127,7 @@ fn blobs_have_records() {
     assert_eq!(scene.records("spill prune --older-than 36d --dry-run"), [pruned("would_go")]);
     assert_eq!(scene.records("spill prune --older-than 36d"), [pruned("removed")]);
     assert_eq!(scene.records("verify")[0]["blobs"], 1);
-    // To look is not to use.
+    // Listing does not count as use.
     assert_eq!(scene.records("spill list later")[0]["used_at"], "2026-02-10T00:00:00Z");
 }
 

@@ -1,4 +1,4 @@
-//! Answers in flight: listed, written out, dropped.
+//! Answer streams: listed, shown, dropped.
 
 use context_runtime::{
     ChatRef, StreamId, Timestamp,
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{DAY, START, Scene};
 
 impl Scene {
-    /// A stream of these chunks that began so many days after the scene.
+    /// Creates a stream of these chunks, some days after the start of the scene.
     pub(super) fn stream(
         &self,
         chat: &str,
@@ -34,7 +34,7 @@ impl Scene {
     }
 }
 
-/// A chat with answers in all states but that of one that waits.
+/// A chat with answer streams in all states except queued.
 fn answers() -> Scene {
     let scene = Scene::new();
     for chat in ["support", "later"] {
@@ -50,7 +50,7 @@ fn answers() -> Scene {
     scene
 }
 
-/// Whether a command line says all of these.
+/// Checks that the output of a command line contains all words.
 #[track_caller]
 fn says(scene: &Scene, line: &str, words: &[&str]) {
     let shown = scene.show(&[line]);

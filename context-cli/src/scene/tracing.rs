@@ -1,4 +1,4 @@
-//! What happened in runs: recorded by an import, looked at, drawn, counted, removed.
+//! Trajectories: recorded by an import, shown, drawn, counted, removed.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn messages() -> Value {
 }
 
 impl Scene {
-    /// Imports a chat with its trajectory and gives what was said.
+    /// Imports a chat with its trajectory and returns the output.
     fn trace(&self, chat: &str, messages: &Value) -> String {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("chat.json");

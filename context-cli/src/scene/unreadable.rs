@@ -1,4 +1,4 @@
-//! A message whose body nobody can read is an error in every command that shows messages.
+//! A message whose body cannot be read is an error in every command that shows messages.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Scene;
 use crate::app::Done;
 
-/// A chat whose second message is not what it says it is.
+/// A chat whose second message has a damaged body.
 fn scene() -> Scene {
     let scene = Scene::with_chat("trip", &json!([{"role": "user", "content": "Lisbon?"}]));
     let chat = ChatRef::new("local", "trip");

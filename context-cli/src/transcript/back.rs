@@ -1,4 +1,4 @@
-//! The way out: chats as they stood in their file, one alone or the file as a whole.
+//! Export: chats in the form of their file, each alone or the whole file.
 
 use context_runtime::{Diagnostic, Json, Message, Part, store::Placed};
 
@@ -6,10 +6,10 @@ use super::source::Form;
 use super::{Codec, Source, claude_code, codex, gemini_cli, toolbench};
 use crate::error::Failure;
 
-/// A chat on its way out.
+/// A chat to export.
 pub(crate) struct Exported {
     pub(crate) chat: String,
-    /// Where it came from; nothing if it was not imported or is wanted in another form.
+    /// The source, or `None` if the chat was not imported or another form is requested.
     pub(crate) source: Option<Source>,
     pub(crate) content: Content,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -17,17 +17,17 @@ pub(crate) struct Exported {
 
 /// A conversation in the form of its file.
 pub(crate) enum Content {
-    /// Messages, one after the other.
+    /// Messages in order.
     Messages(Vec<Json>),
-    /// Lines; what was added since has the highest number.
+    /// Lines with their numbers. Later additions have the highest number.
     Lines(Vec<(usize, Json)>),
-    /// One value that holds it all.
+    /// One value.
     Whole(Json),
 }
 
 impl Content {
-    /// A chat that came in as a tree, as it stood in its file. `nodes` are in the order of the
-    /// store.
+    /// Returns a chat that was imported as a tree in the form of its file. `nodes` are in the order
+    /// of the store.
     pub(crate) fn of_tree(
         source: &Source,
         nodes: &[Placed],
@@ -53,14 +53,14 @@ impl Content {
     }
 }
 
-/// Whether a message holds nothing but what only its source understands.
+/// Returns whether a message contains only data that its source understands.
 pub(crate) fn is_note(message: &Message) -> bool {
     let keys = [claude_code::KEY, toolbench::KEY, codex::KEY, gemini_cli::KEY];
     let is_marked = keys.iter().any(|key| message.metadata.get(key).is_some());
     is_marked && message.parts.iter().all(|part| matches!(part, Part::Data(_)))
 }
 
-/// A conversation alone, as one value: as it stood in its file, else a list of messages.
+/// Returns a conversation as one value: in the form of its file, else as a list of messages.
 pub(crate) fn value(exported: &Exported) -> Json {
     let value = match (&exported.content, &exported.source) {
         (Content::Whole(value), _) => value.clone(),
@@ -80,7 +80,7 @@ fn list<'a>(values: impl IntoIterator<Item = &'a Json>) -> Json {
     Json::from_serialize(&values).expect("JSON values")
 }
 
-/// A conversation alone, as text: one value, or lines if that is how it came.
+/// Returns a conversation as text: one value, or lines if it was imported as lines.
 pub(crate) fn single(exported: &Exported) -> String {
     let form = exported.source.as_ref().map(|source| source.form);
     match &exported.content {
@@ -92,7 +92,7 @@ pub(crate) fn single(exported: &Exported) -> String {
     }
 }
 
-/// Conversations of one file, in its form.
+/// Returns the conversations of one file in the form of the file.
 pub(crate) fn file(all: &[Exported]) -> String {
     let form = all.first().and_then(|first| Some(first.source.as_ref()?.form));
     match (form, all) {

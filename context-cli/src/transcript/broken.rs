@@ -1,18 +1,18 @@
-//! The lines of a file that cannot be read.
+//! Lines of a file that cannot be read.
 
 use crate::error::Failure;
 
 /// A line that cannot be read.
 #[derive(Debug)]
 pub(crate) struct Broken {
-    /// Counted from 1.
+    /// The number of the line, from 1.
     pub(crate) line: usize,
-    /// Why.
+    /// The reason.
     pub(crate) failure: Failure,
 }
 
-/// All such lines of a file. The first are listed, the others counted, so that a file of nothing
-/// else takes no more memory than one with some.
+/// All broken lines of a file. The first ones are listed and the others only counted, so memory is
+/// bounded even if every line is broken.
 #[derive(Debug, Default)]
 pub(crate) struct BrokenLines {
     listed: Vec<Broken>,
@@ -20,7 +20,8 @@ pub(crate) struct BrokenLines {
 }
 
 impl BrokenLines {
-    /// The most lines of a file that are listed, as many as of a file in the library's own form.
+    /// The most lines of a file that are listed. The same limit applies to files in the library's
+    /// own form.
     const MAX_LISTED: usize = 10_000;
 
     pub(crate) fn new(listed: Vec<Broken>, unlisted: usize) -> Self {
@@ -34,7 +35,7 @@ impl BrokenLines {
         }
     }
 
-    /// Adds the lines of the same file that were found in another way.
+    /// Adds broken lines of the same file that were found separately.
     pub(crate) fn append(&mut self, other: Self) {
         self.listed.extend(other.listed);
         self.listed.sort_by_key(|broken| broken.line);
@@ -43,12 +44,12 @@ impl BrokenLines {
         self.unlisted += other.unlisted + over;
     }
 
-    /// The number of lines, listed or not.
+    /// Returns the number of broken lines, listed or not.
     pub(crate) fn count(&self) -> usize {
         self.listed.len() + self.unlisted
     }
 
-    /// The number of those that are not listed.
+    /// Returns the number of broken lines that are not listed.
     pub(crate) fn unlisted(&self) -> usize {
         self.unlisted
     }
@@ -57,7 +58,7 @@ impl BrokenLines {
         &self.listed
     }
 
-    /// Nothing if there are none, else the error of the first.
+    /// Returns the error of the first broken line, if there is one.
     pub(crate) fn refused(self) -> Result<Self, Failure> {
         match self.listed.into_iter().next() {
             Some(first) => Err(first.failure),

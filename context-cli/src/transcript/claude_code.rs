@@ -1,23 +1,23 @@
-//! Sessions of Claude Code: JSON Lines in which a line names the one it follows.
+//! Sessions of Claude Code: JSON Lines in which each line names its predecessor.
 //!
-//! | in the file | as a chat |
+//! | file | chat |
 //! |---|---|
-//! | the lines of one `sessionId` | one chat; a line without one goes with the line it is about, else with the line before it |
-//! | a line with a `message` of Anthropic's form | a message; its id is the `uuid`, its time the `timestamp` |
-//! | any other line with a `uuid` | a message of the application without text: it keeps its place, and no provider gets it |
-//! | lines without either: summaries, snapshots | [kept](super::kept) with their line |
-//! | `parentUuid` | what the message follows; a root if it is null, or names what is not in the session |
-//! | no `parentUuid` in the whole session | each line follows the one before it, side chains apart |
-//! | several lines that follow the same one | [branches] |
+//! | the lines of one `sessionId` | one chat; a line without one belongs to the chat of the line it refers to, else of the line before it |
+//! | a line with an Anthropic `message` | a message with `uuid` as id and `timestamp` as time |
+//! | any other line with a `uuid` | an application message without text, which keeps its position and is sent to no provider |
+//! | other lines: summaries, snapshots | [kept](super::kept) with their line number |
+//! | `parentUuid` | the predecessor; the message is a root if it is null or not in the session |
+//! | no `parentUuid` in the whole session | each line follows the one before it, with side chains separate |
+//! | several lines with the same predecessor | [branches] |
 //! | `summary` of a line of the session | the title, the last one if there are several |
 //!
-//! Nothing is merged: an answer that was streamed as several lines with one `message.id` is several
-//! messages. A second line with the `uuid` of another is no message; it is kept like a snapshot,
-//! and said.
+//! Lines are never merged: an answer that was streamed as several lines with one `message.id`
+//! becomes several messages. A line whose `uuid` occurred before does not become a message. It is
+//! kept like a snapshot, with a diagnostic.
 //!
 //! The rest of a line is in the metadata of its message, under [`KEY`]:
-//! `{"line": number, "rest": {…}}`, with null where the message stood. So the way back is exact,
-//! whatever else a line holds.
+//! `{"line": number, "rest": {…}}`, with null in place of the message. Export is therefore exact,
+//! whatever else a line contains.
 
 mod back;
 mod branches;
@@ -41,15 +41,16 @@ use super::{Codec, Draft, Reading, Value, data, entries, no_form, note, title};
 use crate::error::Failure;
 use crate::input::Input;
 
-/// The metadata key of a message that holds what its line was.
+/// The metadata key for the original line of a message.
 pub(super) const KEY: &str = "claude-code";
 
-/// What a line was, beside its message.
+/// The original line of a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Mark {
-    /// Which line, from 1.
+    /// The line number, from 1.
     pub(super) line: usize,
-    /// Its other keys, with null for the message; nothing if the message holds all of the line.
+    /// The other keys of the line, with null for the message. `None` if the message holds the whole
+    /// line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rest: Option<JsonMap>,
 }
@@ -61,7 +62,7 @@ impl Mark {
     }
 }
 
-/// Whether a line is one that Claude Code writes.
+/// Returns whether a line was written by Claude Code.
 pub(super) fn is_line(raw: &RawValue) -> bool {
     let Some(entries) = entries(raw) else { return false };
     let has = |keys: &[&str]| keys.iter().all(|key| entries.contains_key(*key));
@@ -101,13 +102,13 @@ pub(super) fn read(
 /// A line that becomes a message.
 struct Item {
     line: usize,
-    /// Which item it follows.
+    /// The index of the preceding item.
     parent: Option<usize>,
     is_side: bool,
     is_message: bool,
 }
 
-/// A session as a chat.
+/// Reads a session as a chat.
 fn draft(
     mut source: Source,
     session: Vec<Entry>,
@@ -154,7 +155,7 @@ fn draft(
     }
     let summaries: Vec<_> = kept.iter().filter_map(|entry| entry.summary_of(&ids)).collect();
 
-    // Lines before the first that has a time were not written later than it.
+    // Lines before the first timestamp get that timestamp.
     let mut time = placed.iter().find_map(|(_, entry)| entry.time()).unwrap_or(at);
     let (mut tree, mut places) = (Tree::default(), vec![0; items.len()]);
     let mut nodes: Vec<Option<Node>> = Vec::with_capacity(placed.len());
@@ -189,7 +190,7 @@ fn misplaced(line: usize, said: &str) -> Diagnostic {
     note(DiagnosticCode::Misplaced, format!("line {line}"), said)
 }
 
-/// The message of a line: what it holds in Anthropic's form, else the whole line as data.
+/// Returns the message of a line: its Anthropic message, else the whole line as data.
 fn message(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Message {
     if let Some(original) = entry.message() {
         match Codec::ClaudeCode.lift(original) {

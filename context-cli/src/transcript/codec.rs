@@ -1,4 +1,4 @@
-//! Which codec reads and writes the messages of a source.
+//! The codecs for the messages of a source.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::whole::Whole;
 use super::{detect, entries, first, text_of};
 
-/// How the messages of a conversation are written.
+/// The format of the messages of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Codec {
@@ -20,7 +20,7 @@ pub(crate) enum Codec {
     OpenaiChat,
     /// Anthropic Messages.
     Anthropic,
-    /// Lines of Claude Code around Anthropic's messages.
+    /// Lines of Claude Code with Anthropic messages.
     ClaudeCode,
     /// Nodes of ToolBench.
     Toolbench,
@@ -30,26 +30,27 @@ pub(crate) enum Codec {
     Gemini,
     /// UIMessages of the AI SDK.
     Uimessage,
-    /// Trajectories of SWE-agent around OpenAI's messages.
+    /// Trajectories of SWE-agent with OpenAI messages.
     SweAgent,
-    /// Lines of the Codex CLI around items of OpenAI's Responses.
+    /// Lines of the Codex CLI with OpenAI Responses items.
     Codex,
     /// Records of the Gemini CLI.
     GeminiCli,
 }
 
 impl Codec {
-    /// Whether its files hold more than messages, each by itself or in a list.
+    /// Returns whether files of this format contain more than a list of messages.
     pub(crate) fn is_log(self) -> bool {
         self.is_tree() || self == Self::GeminiCli
     }
 
-    /// Whether all messages of a chat go back to its file, whatever branch they are on.
+    /// Returns whether all messages of a chat are exported to its file, whatever branch they are
+    /// on.
     pub(crate) fn is_tree(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Toolbench | Self::Codex)
     }
 
-    /// The form, if its messages are read and written together.
+    /// Returns the codec for formats whose messages are read and written together.
     pub(crate) fn whole(self) -> Option<Whole> {
         match self {
             Self::OpenaiResponses | Self::Codex => Some(Whole::RESPONSES),
@@ -63,8 +64,7 @@ impl Codec {
         }
     }
 
-    /// Finds out how messages are written: as the one has them that alone has what one of them has,
-    /// else as OpenAI has them.
+    /// Detects the format of messages: a format that a message matches exclusively, else OpenAI.
     pub(super) fn of(messages: &[&RawValue]) -> Self {
         let is_anthropic =
             messages.iter().any(|raw| has_blocks(raw)) && messages.iter().all(|raw| has_role(raw));
@@ -74,7 +74,7 @@ impl Codec {
         detect::codec(messages).unwrap_or(Self::OpenaiChat)
     }
 
-    /// The wire form whose bodies hold such messages, by the name of its codec.
+    /// Returns the wire codec whose bodies contain such messages.
     pub(super) fn body(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some("openai"),
@@ -85,7 +85,7 @@ impl Codec {
         }
     }
 
-    /// Reads a message of a form whose messages stand alone.
+    /// Lifts a message of a format whose messages are independent.
     pub(super) fn lift(self, original: &Json) -> Result<(Message, Vec<Diagnostic>), WireError> {
         Ok(match self {
             Self::Anthropic | Self::ClaudeCode => {
@@ -99,8 +99,8 @@ impl Codec {
         })
     }
 
-    /// Writes messages as their source had them. Diagnostics say which message they are about by
-    /// its position: `messages[0]`.
+    /// Lowers messages to the form of their source. Diagnostics name messages by position, as in
+    /// `messages[0]`.
     pub(crate) fn lower_source(self, messages: Vec<Arc<Message>>) -> (Vec<Json>, Vec<Diagnostic>) {
         if let Some(whole) = self.whole() {
             return whole.lower_source(messages);
@@ -117,7 +117,7 @@ impl Codec {
         (all, diagnostics)
     }
 
-    /// Writes a message of a form whose messages stand alone as its source had it.
+    /// Lowers a message to the form of its source, for a format whose messages are independent.
     pub(super) fn lower_source_of(self, message: &Message) -> (Vec<Json>, Vec<Diagnostic>) {
         let lowered = match self {
             Self::Anthropic | Self::ClaudeCode => anthropic::lower_source(message),
@@ -127,11 +127,11 @@ impl Codec {
     }
 }
 
-/// Whether a message has a block that no other provider writes.
+/// Returns whether a message has a block that only Anthropic uses.
 fn has_blocks(raw: &RawValue) -> bool {
     const TYPES: [&str; 6] =
         ["tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"];
-    // Most messages of other providers have none of these words and need not be looked into.
+    // Most messages of other providers contain none of these words, so they are not parsed.
     let may = TYPES.iter().any(|kind| raw.get().contains(kind)) || raw.get().contains("\"source\"");
     let content = may.then(|| entries(raw)?.remove("content")).flatten();
     let Some(content) = content.filter(|content| first(content) == '[') else { return false };

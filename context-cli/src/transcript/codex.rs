@@ -1,21 +1,20 @@
-//! Sessions of the Codex CLI, which it calls rollouts: JSON Lines of what was said and what
-//! happened.
+//! Sessions of the Codex CLI, which it calls rollouts: JSON Lines of messages and events.
 //!
-//! | in the file | as a chat |
+//! | file | chat |
 //! |---|---|
-//! | `{"timestamp": …, "type": "response_item", "payload": …}` | a message: the payload is an item of OpenAI's Responses |
-//! | an item that is a line itself, as older versions write it | the same |
-//! | all other lines: `session_meta`, `turn_context`, `event_msg`, `compacted` | [kept](super::kept) with their line |
-//! | the first `user_message` among the events | the title, else what the user said first |
+//! | `{"timestamp": …, "type": "response_item", "payload": …}` | a message; the payload is an OpenAI Responses item |
+//! | an item as a line, in older versions | the same |
+//! | all other lines: `session_meta`, `turn_context`, `event_msg`, `compacted` | [kept](super::kept) with their line number |
+//! | the first `user_message` event | the title; without one, the first user message is used |
 //!
-//! A file is one chat. Items that follow each other are read together, so what the model did in one
-//! turn is one message, and so are the results of its calls. Ids are `line-` and the number of a
-//! message's first line. An item that cannot be read is a message of the application without text:
-//! it keeps its place, and no provider gets it.
+//! A file is one chat. Consecutive items are read together, so everything the model did in one turn
+//! is one message, and so are the results of its calls. Ids are `line-` followed by the number of a
+//! message's first line. An item that cannot be read becomes an application message without text:
+//! it keeps its position, and no provider gets it.
 //!
-//! What its lines were is in the metadata of a message, under [`KEY`]: a list of
-//! `{"line": number, "rest": {…}}`, one for each item, with null where the payload stood. So the
-//! way back is exact, whatever else a line holds.
+//! The original lines are in the metadata of a message, under [`KEY`]: a list of
+//! `{"line": number, "rest": {…}}`, one per item, with null in place of the payload. Export is
+//! therefore exact, whatever else a line contains.
 
 use std::sync::Arc;
 
@@ -39,25 +38,26 @@ use crate::error::Failure;
 use crate::input::Input;
 use crate::text::{preview, time};
 
-/// The metadata key of a message that holds what its line was.
+/// The metadata key for the original lines of a message.
 pub(super) const KEY: &str = "codex";
 /// The type of lines whose payload is an item.
 const ITEM: &str = "response_item";
 /// The types of lines.
 const TYPES: [&str; 5] = ["session_meta", ITEM, "event_msg", "turn_context", "compacted"];
 
-/// What a line was, beside its message.
+/// The original line of a message.
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
-    /// Which line, from 1.
+    /// The line number, from 1.
     line: usize,
-    /// Its other keys, with null for the payload; nothing if the message is all of the line.
+    /// The other keys of the line, with null for the payload. `None` if the message holds the whole
+    /// line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rest: Option<JsonMap>,
 }
 
 impl Mark {
-    /// The mark of a message that is no item.
+    /// Returns the metadata of a message that is not an item.
     fn note(line: usize) -> Metadata {
         Metadata::default().with(KEY, Self::to_json(&[Self { line, rest: None }]))
     }
@@ -74,13 +74,13 @@ struct Item<'a> {
     at: Timestamp,
 }
 
-/// Whether a line is one that the Codex CLI writes.
+/// Returns whether a line was written by the Codex CLI.
 pub(super) fn is_line(raw: &RawValue) -> bool {
     entries(raw)
         .is_some_and(|entries| kind(&entries).is_some_and(|kind| TYPES.contains(&kind.as_str())))
 }
 
-/// The type of a line with a payload.
+/// Returns the type of a line with a payload.
 fn kind(entries: &Entries<'_>) -> Option<String> {
     let has =
         |key: &str, begins: char| entries.get(key).is_some_and(|value| first(value) == begins);
@@ -90,8 +90,8 @@ fn kind(entries: &Entries<'_>) -> Option<String> {
     text_of(entries.get("type")?)
 }
 
-/// Whether lines are a rollout: one of the first is a line of it, or they are as older versions
-/// wrote them, which begin with a line about the session and go on with items.
+/// Returns whether lines are a rollout. Either one of the first lines has the current form, or the
+/// file has the older form: a line about the session, followed by items.
 pub(super) fn is_rollout(values: &[Value<'_>]) -> bool {
     let is_old = || {
         let [start, next, ..] = values else { return false };
@@ -105,7 +105,7 @@ pub(super) fn is_rollout(values: &[Value<'_>]) -> bool {
     values.iter().take(super::PROBED).any(|value| is_line(value.raw)) || is_old()
 }
 
-/// Whether a line without payload is an item.
+/// Returns whether a line without payload is an item.
 fn is_old_item(entries: &Entries<'_>) -> bool {
     let kind = entries.get("type").and_then(|kind| text_of(kind)).unwrap_or_default();
     kind == "message" && entries.contains_key("role") || detect::is_item_type(entries)
@@ -120,7 +120,7 @@ pub(super) fn read(
     let mut reading = Reading::default();
     let (mut nodes, mut diagnostics) = (Vec::new(), Vec::new());
     let (mut run, mut kept, mut named) = (Vec::new(), Vec::new(), None);
-    // Lines before the first that has a time were not written later than it.
+    // Lines before the first timestamp get that timestamp.
     let time = |raw| entries(raw)?.get("timestamp").and_then(|time| time_of(time));
     let mut now = values.iter().find_map(|value| time(value.raw)).unwrap_or(at);
     for Value { line, raw } in values {
@@ -169,7 +169,7 @@ pub(super) fn read(
     Ok(reading)
 }
 
-/// Why an item cannot be read, if it cannot.
+/// Returns the reason why an item cannot be read, if it cannot.
 fn problem(item: &RawValue) -> Option<String> {
     match Whole::RESPONSES.lift(&[item]) {
         Ok((messages, _)) if count(&messages) == 1 => None,
@@ -178,12 +178,12 @@ fn problem(item: &RawValue) -> Option<String> {
     }
 }
 
-/// How many items messages are.
+/// Returns the number of items that messages are written as.
 fn count(messages: &[Arc<Message>]) -> usize {
     Whole::RESPONSES.lower_source(messages.to_vec()).0.len()
 }
 
-/// Makes messages of items that follow each other.
+/// Converts consecutive items to messages.
 fn close(run: &mut Vec<Item<'_>>, nodes: &mut Vec<Node>, diagnostics: &mut Vec<Diagnostic>) {
     let items = std::mem::take(run);
     let raws: Vec<_> = items.iter().map(|item| item.raw).collect();
@@ -191,7 +191,7 @@ fn close(run: &mut Vec<Item<'_>>, nodes: &mut Vec<Node>, diagnostics: &mut Vec<D
     let mut counts: Vec<_> =
         messages.iter().map(|message| count(std::slice::from_ref(message))).collect();
     if counts.iter().sum::<usize>() != items.len() {
-        // They stand alone well, as was seen before.
+        // Each item is known to be readable on its own.
         let alone = raws.iter().filter_map(|raw| Whole::RESPONSES.lift(&[raw]).ok());
         (messages, said) =
             alone.fold((Vec::new(), Vec::new()), |(mut all, mut notes), (messages, said)| {
@@ -217,7 +217,7 @@ fn close(run: &mut Vec<Item<'_>>, nodes: &mut Vec<Node>, diagnostics: &mut Vec<D
     }
 }
 
-/// A line without its payload.
+/// Returns a line with null in place of its payload.
 fn rest(raw: &RawValue) -> JsonMap {
     let map: JsonMap = serde_json::from_str(raw.get()).unwrap_or_default();
     let without = |(key, value): (String, Json)| {
@@ -227,7 +227,7 @@ fn rest(raw: &RawValue) -> JsonMap {
     map.into_iter().map(without).collect()
 }
 
-/// What the user asked, if the line is the event that says so.
+/// Returns the user's question if the line is the event that contains it.
 fn asked(line: &Entries<'_>) -> Option<String> {
     let event = entries(line.get("payload")?)?;
     if text_of(event.get("type")?)? != "user_message" {
@@ -237,10 +237,10 @@ fn asked(line: &Entries<'_>) -> Option<String> {
     (!text.is_empty() && text.len() <= limits::MAX_TITLE_BYTES).then_some(text)
 }
 
-/// Lines and where they stood.
+/// Lines with their numbers.
 type Lines = Vec<(usize, Json)>;
 
-/// The lines of a session with their numbers, in order; what was added since follows.
+/// Returns the lines of a session with their numbers, in order, with later additions at the end.
 pub(super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diagnostic>), Failure> {
     let mut lines: Lines = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
     let (mut diagnostics, mut last, mut wraps) = (Vec::new(), 0, None);
@@ -272,7 +272,7 @@ pub(super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diag
             ));
         }
         let mut marks = marks.into_iter();
-        // What an edit made more of stands where the last of it stood.
+        // Additional items of an edited message get the position of its last line.
         let (mut line, mut rest) = match placed.node.revision {
             0 => (usize::MAX, None),
             _ => (last, None),
@@ -300,7 +300,7 @@ pub(super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diag
     Ok((lines, diagnostics))
 }
 
-/// What stands around an item that was in no file.
+/// Returns the line fields for an item that was in no file.
 fn added(placed: &Placed) -> JsonMap {
     let time = time(placed.node.created_at);
     let entries = [("timestamp", time.as_str()), ("type", ITEM)];

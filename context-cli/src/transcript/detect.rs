@@ -1,18 +1,18 @@
-//! Whose messages they are, told by what only one form has. Nothing is said of what several forms
-//! could be.
+//! Detection of message formats by features that only one format has. Ambiguous messages are not
+//! classified.
 
 use serde_json::value::RawValue;
 
 use super::{Codec, Entries, Wire, entries, first, text_of, value_of};
 
-/// The types of items that only OpenAI's Responses has, besides those that end in `_call` and
+/// Item types that only OpenAI Responses uses, besides those that end in `_call` and
 /// `_call_output`.
 const ITEMS: [&str; 3] = ["reasoning", "item_reference", "compaction"];
-/// The types of parts that only OpenAI's Responses has.
+/// Part types that only OpenAI Responses uses.
 const PARTS: [&str; 4] = ["input_text", "output_text", "input_image", "input_file"];
 
-/// Whether an object may stand in a list of messages although it says no role: an item of
-/// Responses.
+/// Returns whether an object without a role is a Responses item, which may occur in a list of
+/// messages.
 pub(super) fn is_item(raw: &RawValue) -> bool {
     entries(raw).is_some_and(|entries| !entries.contains_key("role") && is_item_type(&entries))
 }
@@ -22,9 +22,9 @@ pub(super) fn is_item_type(entries: &Entries<'_>) -> bool {
     ITEMS.contains(&kind.as_str()) || kind.ends_with("_call") || kind.ends_with("_call_output")
 }
 
-/// The form of messages that only one form could have.
+/// Returns the format of messages, if only one format is possible.
 pub(super) fn codec(messages: &[&RawValue]) -> Option<Codec> {
-    // Most messages have none of these words and need not be looked into.
+    // Most messages contain none of these words, so they are not parsed.
     const WORDS: [&str; 6] =
         ["\"parts\"", "\"toolInvocations\"", "_call\"", "_call_output\"", "put_text\"", "\"input_"];
     let may = |raw: &&&RawValue| {
@@ -60,13 +60,13 @@ fn is_of_responses(message: &Entries<'_>) -> bool {
     (!message.contains_key("role") && is_item_type(message)) || has_part() == Some(true)
 }
 
-/// The parts of a message that has some.
+/// Returns the parts of a message, if it has any.
 fn parts<'a>(message: &Entries<'a>) -> Option<Vec<Entries<'a>>> {
     let parts: Vec<&'a RawValue> = serde_json::from_str(message.get("parts")?.get()).ok()?;
     parts.into_iter().map(entries).collect()
 }
 
-/// Whether a message has parts as the AI SDK has them, or calls as it had them.
+/// Returns whether a message has parts in the form of the AI SDK, or calls in its older form.
 fn is_ui(message: &Entries<'_>) -> bool {
     let typed = |part: &Entries<'_>| part.get("type").is_some_and(|kind| first(kind) == '"');
     let has_parts =
@@ -74,13 +74,13 @@ fn is_ui(message: &Entries<'_>) -> bool {
     has_parts || message.get("toolInvocations").is_some_and(|calls| first(calls) == '[')
 }
 
-/// Whether a message has parts as Gemini has them.
+/// Returns whether a message has parts in the form of Gemini.
 fn is_content(message: &Entries<'_>) -> bool {
     let untyped = |part: &Entries<'_>| !part.contains_key("type") && !part.is_empty();
     parts(message).is_some_and(|parts| !parts.is_empty() && parts.iter().all(untyped))
 }
 
-/// The form that a conversation's envelope tells.
+/// Returns the format that a conversation's envelope implies.
 pub(super) fn of_envelope(item: &RawValue, from: Wire) -> Option<Codec> {
     match from {
         Wire::Auto => {}

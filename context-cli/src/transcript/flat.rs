@@ -14,9 +14,9 @@ use super::{
 use crate::error::Failure;
 use crate::input::Input;
 
-/// The keys that hold messages, the best first.
+/// The keys that hold messages, by preference.
 const KEYS: [&str; 3] = ["messages", "history", "traj"];
-/// The keys that hold the messages of a request's body, and whose they are.
+/// The keys that hold the messages of a request body, with their formats.
 const BODIES: [(&str, Codec); 2] = [("contents", Codec::Gemini), ("input", Codec::OpenaiResponses)];
 
 /// Reads a file that is one value.
@@ -48,7 +48,7 @@ pub(super) fn read_whole(
     Ok(Reading { drafts, broken: BrokenLines::default() })
 }
 
-/// Reads JSON Lines: of messages if the first line is one, else of conversations.
+/// Reads JSON Lines: of messages if the first line is a message, else of conversations.
 pub(super) fn read_lines(
     input: &Input,
     values: Vec<Value<'_>>,
@@ -72,7 +72,7 @@ pub(super) fn read_lines(
     let codec = reader.codec(&values.iter().map(|value| value.raw).collect::<Vec<_>>());
     let (mut lifting, mut good) = (Lifting::default(), Vec::with_capacity(values.len()));
     for Value { line, raw } in values {
-        // Those that are read together must first be readable alone.
+        // Messages that are read together must first be readable alone.
         let added = match codec.whole() {
             Some(_) => {
                 Lifting::default().add_all(&reader, codec, 0, &[raw]).map(|()| good.push(raw))
@@ -102,7 +102,7 @@ struct Reader<'a> {
     at: Timestamp,
 }
 
-/// The messages of a conversation so far.
+/// The messages of a conversation read so far.
 #[derive(Default)]
 struct Lifting {
     nodes: Vec<Node>,
@@ -137,7 +137,7 @@ impl Lifting {
         Ok(())
     }
 
-    /// Adds a message, named by its position.
+    /// Adds a message, identified by its position.
     fn add(
         &mut self,
         reader: &Reader<'_>,
@@ -169,7 +169,7 @@ impl Reader<'_> {
         super::items::items(self.input, list)
     }
 
-    /// Whether a value is a message, and not something that holds some.
+    /// Returns whether a value is a message rather than an object that contains messages.
     fn is_message(&self, raw: &RawValue) -> bool {
         match self.from {
             Wire::Toolbench => false,
@@ -183,7 +183,7 @@ impl Reader<'_> {
             Wire::Auto => Codec::of(messages),
             Wire::Anthropic => Codec::Anthropic,
             Wire::OpenaiResponses => Codec::OpenaiResponses,
-            // What the command saves on request are contents.
+            // Files that the Gemini CLI saves on request contain `contents`.
             Wire::Gemini | Wire::GeminiCli => Codec::Gemini,
             Wire::Uimessage => Codec::Uimessage,
             Wire::SweAgent => Codec::SweAgent,
@@ -191,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A conversation as it stands in a list or on a line, or alone in a file.
+    /// Reads a conversation from a list, a line or a whole file.
     fn item(&self, form: Form, place: (usize, usize), item: &RawValue) -> Result<Draft, Failure> {
         let is_tree = match self.from {
             Wire::Auto => toolbench::is_tree(item),

@@ -1,16 +1,16 @@
-//! Sessions of the Gemini CLI: an object whose `messages` are records of what was said.
+//! Sessions of the Gemini CLI: an object whose `messages` are records of the conversation.
 //!
-//! | in the file | as a chat |
+//! | file | chat |
 //! |---|---|
-//! | `user` | a message of the user: its `content`, a text or parts of Gemini |
-//! | `gemini` | a message of the assistant: `thoughts`, `content`, `toolCalls` |
-//! | the `result` of its `toolCalls` | a message of tools behind it |
-//! | `info`, `error` and any other | a message of the application without text: it keeps its place, and no provider gets it |
-//! | everything else in the object | the envelope |
+//! | `user` | a user message from its `content`, a string or Gemini parts |
+//! | `gemini` | an assistant message from `thoughts`, `content`, `toolCalls` |
+//! | the `result` of its `toolCalls` | a tool message after it |
+//! | `info`, `error` and any other | an application message without text, which keeps its position and is sent to no provider |
+//! | the other keys of the object | the envelope |
 //!
-//! What a message does not say of its record, such as its `tokens`, is in its metadata under
-//! [`KEY`]. So the way back is exact. What the command saves on request (`/chat save`) is a list of
-//! contents, which is Gemini's own form.
+//! The parts of a record that its messages do not express, such as its `tokens`, are in their
+//! metadata under [`KEY`]. Export is therefore exact. Files that the CLI saves on request
+//! (`/chat save`) are lists of contents in Gemini's own form.
 
 mod back;
 mod record;
@@ -30,21 +30,21 @@ use super::{Codec, Draft, data, entries, first, no_form, note, text_of, time_of,
 use crate::error::Failure;
 use crate::input::Input;
 
-/// The metadata key of a message that holds what its record was.
+/// The metadata key for the original record of a message.
 pub(super) const KEY: &str = "gemini-cli";
 /// The key of the records.
 const MESSAGES: &str = "messages";
 
-/// What a record was, beside its messages.
+/// The original record of messages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Mark {
-    /// Whether the message belongs to the record of the one before it.
+    /// Whether the message belongs to the record of the message before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     continues: bool,
-    /// Whether its content is a list of parts.
+    /// Whether the content of the record is a list of parts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     parts: bool,
-    /// The difference between what the messages say and the record.
+    /// The difference between the messages and the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Json>,
 }
@@ -59,7 +59,7 @@ impl Mark {
     }
 }
 
-/// Whether a value is a session.
+/// Returns whether a value is a session.
 pub(super) fn is_session(item: &RawValue) -> bool {
     let Some(entries) = entries(item) else { return false };
     let has = |key: &str| entries.get(key).is_some_and(|value| first(value) == '"');
@@ -104,7 +104,7 @@ pub(super) fn read(
     Ok(Draft { source, title, tree, diagnostics })
 }
 
-/// The messages of a record, the first of which is the one of this number.
+/// Returns the messages of a record. `number` is that of the first one.
 fn messages(raw: &RawValue, number: usize, diagnostics: &mut Vec<Diagnostic>) -> Vec<Message> {
     if let Some((mut messages, mut mark)) = record::read(raw) {
         let original = Json::from(raw.to_owned());

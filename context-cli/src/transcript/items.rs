@@ -1,4 +1,4 @@
-//! Lists in files, of which no more is read than the limit.
+//! Lists in files, read up to a limit.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde_json::value::RawValue;
 use crate::error::Failure;
 use crate::input::Input;
 
-/// The most lines, or entries of a list, that are read of a file as a whole. A message takes about
-/// a kibibyte of memory beside its text.
+/// The most lines or list entries that are read from a file. A message takes about a kibibyte of
+/// memory in addition to its text.
 pub(super) const MAX_ITEMS: usize = 1_000_000;
 
-/// The error of a file with more.
+/// Returns the error for a file with more.
 pub(super) fn too_many(input: &Input) -> Failure {
     Failure::TooMany { file: input.shown.clone(), limit: MAX_ITEMS }
 }
 
-/// The entries of a list.
+/// Returns the entries of a list.
 pub(super) fn items<'a>(input: &Input, list: &'a RawValue) -> Result<Vec<&'a RawValue>, Failure> {
     let items = up_to(list, MAX_ITEMS + 1).map_err(|error| input.syntax(list.get(), error))?;
     if items.len() > MAX_ITEMS {
@@ -26,7 +26,7 @@ pub(super) fn items<'a>(input: &Input, list: &'a RawValue) -> Result<Vec<&'a Raw
     Ok(items)
 }
 
-/// The first entries of a list, all of which is JSON.
+/// Returns the first `most` entries of a list. The whole list must be valid JSON.
 pub(super) fn up_to(list: &RawValue, most: usize) -> Result<Vec<&RawValue>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(list.get());
     reader.deserialize_seq(UpTo(most))

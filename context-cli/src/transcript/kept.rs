@@ -1,12 +1,12 @@
-//! What a file holds beside its messages: kept with the chat where it is little, else on a branch
-//! of its own.
+//! The content of a file other than its messages: stored in the chat's metadata if it is small,
+//! else on a separate branch.
 //!
-//! The metadata of a chat is limited and read with every listing, so it takes no more than
-//! [`MOST`]. Anything beyond goes into messages without text on the branch [`BRANCH`], which begins
-//! with a root of its own: a branch takes any number of them, and no prompt has it.
+//! The metadata of a chat is limited and read with every listing, so it holds at most [`MOST`]
+//! bytes. Larger content goes into messages without text on the branch [`BRANCH`], which has its
+//! own root: a branch can hold any number of messages, and no prompt includes it.
 //!
-//! A file may say things twice, such as the answer of a tree beside the tree. Redacting a message
-//! does not reach what is kept of its file.
+//! A file may contain data twice, such as the answer next to the tree. Redacting a message does not
+//! affect the kept content of its file.
 
 use context_runtime::transfer::{Tree, TreeError};
 use context_runtime::{Json, Message, Metadata, Role, Timestamp, store::Node};
@@ -14,22 +14,22 @@ use serde::{Deserialize, Serialize};
 
 use super::data;
 
-/// The branch for what is too much.
+/// The branch for larger content.
 pub(crate) const BRANCH: &str = "source";
-/// The most bytes that are kept with the chat.
+/// The most bytes that are kept in the metadata.
 const MOST: usize = 64 << 10;
 
-/// Something that is no message.
+/// Content that is not a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// Where in the file: a line, or the position of a key.
+    /// The position in the file: a line number, or the position of a key.
     pub(super) at: usize,
-    /// What.
+    /// The value.
     pub(super) value: Json,
 }
 
-/// Gives back what fits into the metadata; if not all of it does, nothing, and all of it goes to
-/// the branch. `mark` is the metadata of a message for what was at this place.
+/// Returns the content if all of it fits into the metadata. Otherwise writes it to the branch and
+/// returns an empty list. `mark` returns the metadata of a message for the content at a position.
 pub(super) fn keep(
     kept: Vec<Kept>,
     tree: &mut Tree,

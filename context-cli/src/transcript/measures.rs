@@ -1,13 +1,13 @@
-//! What the answers of a conversation took, as far as its file says so.
+//! Model and token usage of the answers in a conversation, as far as the file contains them.
 //!
 //! | form | model | tokens |
 //! |---|---|---|
-//! | Claude Code, Anthropic | `model` of the answer | its `usage`, that of the last line of one answer |
+//! | Claude Code, Anthropic | `model` of the answer | its `usage` on the last line of the answer |
 //! | Gemini CLI | `model` of the record | its `tokens` |
-//! | Codex CLI | the last `turn_context` | the next `token_count` behind the answer |
-//! | SWE-agent | `replay_config` | `info.model_stats`: of the whole run, so they stand with its last answer |
+//! | Codex CLI | the last `turn_context` | the next `token_count` after the answer |
+//! | SWE-agent | `replay_config` | `info.model_stats`: totals of the run, attached to its last answer |
 //!
-//! A sum of nothing is what programs write that did not count: it says nothing.
+//! All-zero usage is ignored: programs that do not count tokens write zeros.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use serde_json::Value;
 
 use super::{Source, codex, gemini_cli};
 
-/// The metadata key of what Anthropic says of an answer, beside the answer.
+/// The metadata key of the answer's other fields, as Anthropic sends them.
 const ANTHROPIC: &str = "anthropic.response";
 
 /// Reads the measures of the answers among these messages. `kept` are the messages of the branch
-/// for what else was in the file, if it has one.
+/// for other file content, if there is one.
 pub(crate) fn measures<'a>(
     source: Option<&Source>,
     kept: impl IntoIterator<Item = &'a Arc<Node>>,
@@ -37,7 +37,7 @@ pub(crate) fn measures<'a>(
     for node in nodes {
         let Ok(message) = node.message() else { continue };
         let line = codex_line(message);
-        // What stands between two messages is about the first of them.
+        // Events between two messages belong to the first one.
         while let Some((_, event)) = events.next_if(|(at, _)| line.is_some_and(|line| *at < line)) {
             apply(event, &mut model, waiting.as_ref(), &mut all);
         }
@@ -79,8 +79,8 @@ fn text(value: &Value, key: &str) -> Option<Arc<str>> {
     value.get(key)?.as_str().filter(|text| !text.is_empty()).map(Arc::from)
 }
 
-/// One answer may be several lines, and each has the usage of the answer until then: `seen` are the
-/// answers that were counted, each with its line.
+/// Reads an Anthropic answer. One answer may span several lines, each with the usage up to that
+/// line: `seen` maps counted answers to their lines.
 fn anthropic(
     id: &MessageId,
     message: &Message,
@@ -124,8 +124,7 @@ fn gemini(message: &Message) -> Option<Measures> {
     (measures != Measures::default()).then_some(measures)
 }
 
-/// The value of a key that the difference between a record and what its messages say sets, which is
-/// not nested deeply.
+/// Returns the value that a patch sets for a key, at a shallow depth.
 fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     let entries = value.as_object()?;
     match entries.get(key).and_then(|change| change.get("set")) {
@@ -134,7 +133,7 @@ fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// The totals that SWE-agent gives of a whole run.
+/// Returns the totals that SWE-agent records for a whole run.
 fn whole_run(source: &Source) -> Option<Measures> {
     let entry = |key: &str| source.envelope.get(key)?.parse::<Value>().ok();
     let mut measures = Measures::default();
@@ -155,13 +154,13 @@ fn whole_run(source: &Source) -> Option<Measures> {
     (measures != Measures::default()).then_some(measures)
 }
 
-/// Something a session of the Codex CLI says beside its items.
+/// A line of a Codex CLI session other than an item.
 enum Event {
     Model(Arc<str>),
     Usage(Value),
 }
 
-/// The events in the chat's metadata, or on the branch that has what is too much for it.
+/// Returns the events in the chat's metadata, or on the branch for larger content.
 fn codex_events<'a>(
     source: &Source,
     kept: impl IntoIterator<Item = &'a Arc<Node>>,
@@ -202,7 +201,7 @@ fn apply(
         (Event::Usage(usage), Some((_, id))) => {
             let measures = all.entry(id.clone()).or_default();
             measures.model = measures.model.clone().or_else(|| model.clone());
-            // Of several, each is of a call of its own.
+            // Each of several usages is that of a separate call.
             let add = |sum: &mut Option<u64>, key: &str| {
                 if let Some(more) = number(&usage, key) {
                     *sum = Some(sum.unwrap_or(0).saturating_add(more));

@@ -1,4 +1,4 @@
-//! What a chat was in its file, kept in the chat's metadata.
+//! The file that a chat was imported from, stored in the chat's metadata.
 
 use context_runtime::{Json, JsonMap, Metadata};
 use serde::{Deserialize, Serialize};
@@ -7,49 +7,49 @@ use super::Codec;
 use super::kept::Kept;
 use crate::error::Failure;
 
-/// How a file holds its conversations.
+/// The arrangement of conversations in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {
-    /// One, and nothing else.
+    /// One conversation.
     One,
-    /// A list of several.
+    /// A list of conversations.
     List,
-    /// One on each line.
+    /// One conversation per line.
     Lines,
-    /// One, with a message on each line.
+    /// One conversation, with one message per line.
     MessageLines,
-    /// Several, whose lines may be mixed; each line says which it belongs to.
+    /// Several conversations with interleaved lines. Each line names its conversation.
     MixedLines,
 }
 
-/// Where a chat came from. JSON form, version 1: the fields here.
+/// The source of a chat. JSON form, version 1: these fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Source {
     v: u32,
-    /// Which codec read the messages.
+    /// The codec that read the messages.
     pub(crate) codec: Codec,
-    /// The file's name, without folders.
+    /// The file name without folders.
     pub(crate) file: String,
-    /// How the file holds its conversations.
+    /// The arrangement of conversations in the file.
     pub(crate) form: Form,
-    /// Which conversation of the file it is, from 0.
+    /// The index of the conversation in the file, from 0.
     pub(crate) index: usize,
-    /// How many there are.
+    /// The number of conversations in the file.
     pub(crate) of: usize,
-    /// Which key of the envelope held the messages; none for a bare list.
+    /// The envelope's key for the messages. `None` for a bare list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
-    /// The other keys; the one of the messages is there with null, to keep its place.
+    /// The envelope. The messages are replaced by null, to keep the position of their key.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub(super) envelope: JsonMap,
-    /// What the file holds beside the messages, each with its place.
+    /// Other content of the file, with its positions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) kept: Vec<Kept>,
 }
 
 impl Source {
-    /// The metadata key of a chat that holds it.
+    /// The metadata key under which a chat stores its source.
     pub(crate) const KEY: &'static str = "source";
     const VERSION: u32 = 1;
 
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    /// The same, in an object whose messages are under this key.
+    /// Sets the envelope and the key of the messages in it.
     pub(super) fn in_envelope(mut self, envelope: Option<(&str, JsonMap)>) -> Self {
         let Some((key, mut envelope)) = envelope else { return self };
         for (name, value) in &mut envelope {
@@ -78,7 +78,8 @@ impl Source {
         self
     }
 
-    /// What it was beside its messages, if it may have been the body of a request, and whose.
+    /// Returns the request body without its messages and its codec, if the file may have been a
+    /// request body.
     pub(crate) fn body_without_messages(&self) -> Option<(&'static str, Json)> {
         let (codec, key) = (self.codec.body()?, self.key.as_deref()?);
         let mut body = self.envelope.clone();
@@ -86,7 +87,7 @@ impl Source {
         Some((codec, context_runtime::wire::from_map(&body)))
     }
 
-    /// What of a file of lines is no message, with the number of its line.
+    /// Returns the other lines of a file of lines, with their numbers.
     pub(super) fn kept_lines(&self) -> impl Iterator<Item = (usize, &Json)> {
         self.kept.iter().map(|kept| (kept.at, &kept.value))
     }
@@ -97,7 +98,7 @@ impl Source {
 
     pub(crate) fn from_json(chat: &str, json: &Json) -> Result<Self, Failure> {
         let broken = |source| Failure::Source { chat: chat.to_owned(), source };
-        // A newer version may have other fields, so it is looked at first.
+        // A newer version may have other fields, so the version is read first.
         let Version { v } = json.parse().map_err(broken)?;
         if v > Self::VERSION {
             return Err(Failure::NewerSource { chat: chat.to_owned(), version: v });
@@ -105,7 +106,7 @@ impl Source {
         json.parse().map_err(broken)
     }
 
-    /// The source of a chat, if it was imported.
+    /// Returns the source of a chat, if it was imported.
     pub(crate) fn of(chat: &str, metadata: &Metadata) -> Result<Option<Self>, Failure> {
         metadata.get(Self::KEY).map(|json| Self::from_json(chat, json)).transpose()
     }

@@ -1,4 +1,4 @@
-//! Files in and out over a store, as the commands do it.
+//! Import and export of files through a store, as the commands do it.
 
 mod answer_trees;
 mod forms;
@@ -19,7 +19,7 @@ fn input(name: &str, text: impl Into<String>) -> Input {
     Input::new(name.to_owned(), name.to_owned(), text.into(), Vec::new())
 }
 
-/// A chat as it was imported.
+/// An imported chat.
 struct Stored {
     title: Option<String>,
     /// Branches and their heads.
@@ -29,7 +29,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// The ids of a branch, from its root.
+    /// Returns the message ids of a branch, from the root.
     fn chain(&self, branch: &str) -> Vec<String> {
         let find = |id: &str| self.nodes.iter().find(|placed| placed.node.id == id);
         let mut at =
@@ -44,11 +44,11 @@ impl Stored {
     }
 }
 
-/// What becomes of a file.
+/// The result of an import and an export.
 struct Passed {
     chats: Vec<Stored>,
     broken: Vec<(usize, String)>,
-    /// The file as it is exported.
+    /// The exported file.
     text: String,
 }
 
@@ -134,7 +134,7 @@ async fn pass_one(store: &dyn Store, number: usize, draft: Draft) -> (Stored, Ex
     )
 }
 
-/// What is exported of a chat that was imported from this text and changed since.
+/// Returns the export of a chat that was imported from this text and then changed.
 fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (String, Vec<String>) {
     let input = input("a.jsonl", text);
     let mut stored = pass(&input, Wire::Auto).unwrap().chats.remove(0);
@@ -146,7 +146,7 @@ fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (String, Vec<St
     (single(&exported), said.iter().map(ToString::to_string).collect())
 }
 
-/// A message as it is after an amendment that knows nothing of its source.
+/// Returns a message after an amendment that dropped its source metadata.
 fn amended(placed: &Placed, text: &str) -> Placed {
     let message = context_runtime::Message::text(placed.node.role().unwrap(), text);
     let by = Node::new(placed.node.id.clone(), message, Timestamp::default());
@@ -157,7 +157,7 @@ fn values(text: &str) -> Vec<Parsed> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
 }
 
-/// The file comes back with equal values.
+/// Checks that the exported file has equal values.
 #[track_caller]
 fn same(name: &str, text: &str, conversations: usize) -> Vec<Codec> {
     let input = input(name, text);

@@ -1,20 +1,19 @@
-//! Answer trees of ToolBench: a search over thoughts, actions and their inputs, with every attempt
-//! in it.
+//! Answer trees of ToolBench: a search over thoughts, actions and their inputs, with all attempts.
 //!
-//! | in the file | as a chat |
+//! | file | chat |
 //! |---|---|
-//! | the root of `tree.tree` | what the user asked: `answer_generation.query` |
+//! | the root of `tree.tree` | the user message, with the text of `answer_generation.query` |
 //! | the system prompt of `answer_generation.train_messages` | a system message before it |
-//! | `Thought`, `Action`, `Action Input`, one behind the other | one assistant's message: a text and a call of a tool |
-//! | a node with several children | the message that ends with it is followed by several |
-//! | an `Action` whose inputs are several | a message without text; each input is a message with the call |
-//! | `observation` | the answer of the tool, a message of its own |
+//! | `Thought`, `Action`, `Action Input` in sequence | one assistant message with a text and a tool call |
+//! | a node with several children | the message that ends with it has several successors |
+//! | an `Action` with several inputs | a message without text; each input is a message with the call |
+//! | `observation` | a tool message |
 //! | every leaf | the end of a branch; `main` leads to the final answer, `main-v2` and so on to the others |
-//! | everything beside the tree | [kept](super::kept) |
+//! | everything besides the tree | [kept](super::kept) |
 //!
-//! What else the nodes say (scores, states) is in the metadata of the messages under [`KEY`]: where
-//! the first of its nodes stands, counted from the root down and from left to right, and the
-//! difference between the nodes and what the message says by itself. So no text is kept twice.
+//! The other data of the nodes (scores, states) is in the metadata of the messages under [`KEY`]:
+//! the position of the message's first node, counted from the root down and from left to right, and
+//! a patch from the message to the nodes. No text is stored twice.
 
 mod back;
 mod nodes;
@@ -35,20 +34,19 @@ use super::{Codec, Draft, data, entries, first, no_form, title};
 use crate::error::Failure;
 use crate::input::Input;
 
-/// The metadata key of a message that holds what its nodes were.
+/// The metadata key for the original nodes of a message.
 pub(super) const KEY: &str = "toolbench";
 
-/// The name of what holds a part of the file beside the tree.
+/// The name of a data part for other content of the file.
 const FILE: &str = "toolbench.file";
 
-/// What the nodes of a message were.
+/// The original nodes of a message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Mark {
-    /// Where the first of them stands; nothing for a message that was made of other parts of the
-    /// file.
+    /// The position of the first node. `None` for a message made from other parts of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<usize>,
-    /// What they are beside what the message says.
+    /// The patch from the message to the nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Json>,
 }
@@ -60,7 +58,7 @@ impl Mark {
     }
 }
 
-/// Whether a value is an answer tree.
+/// Returns whether a value is an answer tree.
 pub(super) fn is_tree(raw: &RawValue) -> bool {
     let root = || entries(entries(raw)?.remove("tree")?)?.remove("tree").and_then(entries);
     raw.get().contains("\"node_type\"") && root().is_some_and(|root| root.contains_key("children"))
@@ -101,7 +99,7 @@ pub(super) fn read(
     Ok(Draft { source, title, tree, diagnostics: Vec::new() })
 }
 
-/// What the model was asked.
+/// The question to the model.
 #[derive(Default)]
 struct Asked {
     system: Option<String>,
@@ -110,7 +108,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// As far as the file says.
+    /// Reads the question, as far as the file contains it.
     fn read(file: &JsonMap) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -153,7 +151,7 @@ fn draft(
             Message::text(Role::System, system.as_str()).with_metadata(Mark::default().metadata());
         before = Some(tree.add(Node::new("system", message, at), None)?);
     }
-    // Where the messages of a node end, for every node that is the last one of its message.
+    // For each node that is the last of a message, the end of its messages.
     let mut ends = vec![None; arena.nodes.len()];
     for group in arena.groups() {
         let behind = match arena.nodes[group.first()].parent {
@@ -189,7 +187,7 @@ fn draft(
     Ok((tree, kept))
 }
 
-/// The message of a group of nodes, and the answer of the tool it calls.
+/// Returns the message of a group of nodes, and the observation of the tool it calls.
 fn messages(arena: &Arena, group: &Group, asked: &Asked) -> (Message, Option<Message>) {
     let (place, last) = (group.first(), &arena.nodes[group.last()]);
     if arena.nodes[place].parent.is_none() {
@@ -207,7 +205,7 @@ fn messages(arena: &Arena, group: &Group, asked: &Asked) -> (Message, Option<Mes
                 input: ToolInput::from_written(node.description.as_str()),
                 metadata: Metadata::default(),
             })),
-            // The call that follows it names it.
+            // The call that follows contains its name.
             "Action" if group.last() != *index => {}
             kind => {
                 parts.push(data(format!("{KEY}.{kind}"), Json::from(node.description.as_str())))
@@ -225,7 +223,7 @@ fn messages(arena: &Arena, group: &Group, asked: &Asked) -> (Message, Option<Mes
     (said, answer)
 }
 
-/// The message with the difference between what it says and the nodes it was made of.
+/// Returns the message with the patch to its nodes.
 fn marked(message: Message, place: usize, original: &Json) -> Message {
     let patch = JsonPatch::between(&nodes::plain(&message), original).map(JsonPatch::into_json);
     let mark = Mark { place: Some(place), patch };

@@ -1,5 +1,5 @@
-//! Forms whose messages are read and written together, because what one says hangs on others: a
-//! turn in several items, one object for several messages, calls without ids.
+//! Formats whose messages are read and written together because they depend on each other: a turn
+//! in several items, one object for several messages, calls without ids.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use serde_json::value::RawValue;
 
 use super::Content;
 
-/// A form that is read and written as a whole.
+/// A format that is read and written as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whole {
     codec: &'static dyn MessageCodec,
-    /// Which key of a body holds the messages.
+    /// The key of a body that holds the messages.
     key: &'static str,
 }
 
 impl Whole {
-    /// Items of OpenAI's Responses.
+    /// OpenAI Responses items.
     pub(crate) const RESPONSES: Self = Self { codec: &ResponsesCodec, key: "input" };
-    /// Contents of Gemini.
+    /// Gemini contents.
     pub(crate) const GEMINI: Self = Self { codec: &GenerateCodec, key: "contents" };
     /// UIMessages of the AI SDK.
     pub(crate) const UIMESSAGE: Self = Self { codec: &UiMessageCodec, key: "messages" };
 
-    /// Reads the messages of a list.
+    /// Lifts the messages of a list.
     pub(super) fn lift(
         self,
         list: &[&RawValue],
@@ -40,27 +40,27 @@ impl Whole {
         Ok((lifted.request.messages, lifted.diagnostics))
     }
 
-    /// A body of nothing but messages.
+    /// Returns a body that consists of messages only.
     fn body(self, list: &[&RawValue]) -> Json {
         let list = Json::from_serialize(list).expect("JSON values");
         let body: JsonMap = [(self.key.to_owned(), list)].into_iter().collect();
         Json::from_serialize(&body).expect("text keys and JSON values")
     }
 
-    /// Which of the objects of a list an error is about, from 0, if it is about one.
+    /// Returns the index of the list object that an error refers to, if any.
     pub(super) fn place(self, error: &WireError) -> Option<usize> {
         position(error.path(), self.key).map(|(index, _)| index)
     }
 
-    /// Writes messages as their source had them.
+    /// Lowers messages to the form of their source.
     pub(super) fn lower_source(self, messages: Vec<Arc<Message>>) -> (Vec<Json>, Vec<Diagnostic>) {
         let body = self.codec.lower_source(&ModelRequest::new(messages));
         let list = self.list(&body.body).and_then(|list| list.parse().ok());
         (list.unwrap_or_default(), body.diagnostics)
     }
 
-    /// Writes messages for who takes this form: a list, or an object where there is more than that,
-    /// such as a system prompt.
+    /// Lowers messages for recipients of this format: to a list, or to an object if there is more
+    /// than the list, such as a system prompt.
     pub(crate) fn lower(
         self,
         messages: Vec<Arc<Message>>,
@@ -85,7 +85,7 @@ impl Whole {
         Ok((content, lowered.diagnostics))
     }
 
-    /// The list of a body, which may be one itself.
+    /// Returns the list in a body, which may be the list itself.
     fn list(self, body: &Json) -> Option<Json> {
         match body.as_str().starts_with('[') {
             true => Some(body.clone()),
@@ -94,7 +94,7 @@ impl Whole {
     }
 }
 
-/// Names the message that a diagnostic is about by its id.
+/// Replaces the message position in a diagnostic by the message id.
 pub(crate) fn locate(diagnostic: &mut Diagnostic, ids: &[MessageId]) {
     if let Some((index, rest)) = position(&diagnostic.path, "messages")
         && let Some(id) = ids.get(index)
@@ -103,7 +103,7 @@ pub(crate) fn locate(diagnostic: &mut Diagnostic, ids: &[MessageId]) {
     }
 }
 
-/// The number in `key[number].rest`, and the rest.
+/// Splits `key[number].rest` into the number and the rest.
 fn position<'a>(path: &'a str, key: &str) -> Option<(usize, &'a str)> {
     let (number, rest) = path.strip_prefix(key)?.strip_prefix('[')?.split_once(']')?;
     Some((number.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))

@@ -1,23 +1,23 @@
-//! Every command, with what it does to a store. Read by tests of the parser, which say if one is
-//! missing, and by those of the executable, which run them all.
+//! Every command with its effect on a store. Read by tests of the parser, which detect missing
+//! commands, and by tests of the executable, which run all of them.
 
-/// What a command does to a store.
+/// The effect of a command on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Opens none.
+    /// Opens no store.
     None,
     /// Changes nothing.
     Looks,
-    /// Changes one that is there.
+    /// Changes an existing store.
     Writes,
-    /// Makes one if it is not there.
+    /// Creates a store if it does not exist.
     Makes,
 }
 
 use Use::{Looks, Makes, None, Writes};
 
-/// Name, use, and a command line. The store is the default one and has a chat `notes`; files are
-/// `notes.json` and `runs.json`.
+/// Name, effect, and a command line. The store is the default one and has a chat `notes`; the files
+/// are `notes.json` and `runs.json`.
 pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("chats", Looks, "chats"),
     ("log", Looks, "log notes"),

@@ -1,4 +1,4 @@
-//! All chats of a store go to another one: told, compared, and gone on with.
+//! Copying all chats of a store to another one: reported, verified, resumable.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn filled() -> Bench {
     bench
 }
 
-/// The records without what is another in each run.
+/// Returns records without the values that differ between runs.
 fn brief(records: &[Value]) -> Vec<String> {
     records
         .iter()
@@ -95,7 +95,7 @@ fn copies_have_records() {
         json!({"v": 1, "user": "local", "chat": "notes", "status": "copied", "messages": 17, "branches": 2, "blobs": 0,
             "digest": null, "verified": true, "part": null, "diagnostics": []})
     );
-    // The same chat has the same digest wherever it is.
+    // The same chat has the same digest in every store.
     let third = bench.records("copy sqlite:archive.db sqlite:third.db --chat notes");
     assert_eq!(third[0]["digest"], digest);
     let again = bench.records("copy sqlite:context.db sqlite:archive.db");
@@ -123,12 +123,12 @@ fn what_a_copy_does_not_take() {
             "copy sqlite:context.db sqlite:archive.db --to sqlite:third.db --chat notes",
         ])
     );
-    // With --to both are chats, whatever they are called.
+    // With `--to`, both names are chats whatever they look like.
     bench.ok("copy notes mem:x --to sqlite:context.db");
     bench.ok("copy mem:x y --to sqlite:context.db");
 }
 
-/// Rounds, memories and streams do not go along: that has to be said before anything is written.
+/// Rounds, memories and streams are not copied: this must be confirmed before anything is written.
 #[test]
 fn what_does_not_go_along_has_to_be_named() {
     let bench = Bench::new();
@@ -156,6 +156,6 @@ fn what_does_not_go_along_has_to_be_named() {
     let ran = bench.run("copy sqlite:context.db sqlite:archive.db --without rounds");
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.err.contains("left behind: ") && ran.err.contains("round"), "{}", ran.err);
-    // Within a store nothing is left.
+    // Within one store nothing is left behind.
     bench.ok("copy notes again");
 }

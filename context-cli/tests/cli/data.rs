@@ -1,4 +1,4 @@
-//! Conversations that nobody here wrote come back as they were.
+//! Conversations from other programs are exported as they were.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::harness::Bench;
 
-/// Where such data is: under `CONTEXT_TEST_DATA`, else `../shared` beside the workspace.
+/// Returns the data files: under `CONTEXT_TEST_DATA`, else in `../shared` next to the workspace.
 fn data(folder: &str, extension: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let root = std::env::var_os("CONTEXT_TEST_DATA").map_or(root, PathBuf::from);
@@ -18,12 +18,12 @@ fn data(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The values of a file: one, or one per line.
+/// Returns the values of a file: one, or one per line.
 fn read(text: &str) -> Vec<Value> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().expect("JSON")
 }
 
-/// The conversations of a file, if it is a list of them.
+/// Returns the conversations of a file that is a list of them.
 fn list(values: &[Value]) -> Option<&Vec<Value>> {
     match values {
         [Value::Array(items)] => Some(items),
@@ -72,7 +72,7 @@ fn coding_trajectories_come_back() {
     println!("{}", come_back("swe-agent", "traj", |_, _| {}));
 }
 
-/// The heads of all branches, sorted.
+/// Returns the heads of all branches, sorted.
 fn heads(bench: &Bench) -> Vec<String> {
     let text = |branch: Value| branch["head"].as_str().map(str::to_owned);
     let mut heads: Vec<_> =
@@ -88,7 +88,7 @@ fn sessions_come_back_and_each_end_is_a_branch() {
         let uuids = lines.iter().filter_map(|line| line["uuid"].as_str());
         let mut ends: Vec<_> = uuids.filter(|uuid| !parents.contains(uuid)).collect();
         if parents.is_empty() {
-            // Where no line says what it follows, they are one conversation as they stand.
+            // If no line names its predecessor, the lines are one conversation in file order.
             ends.drain(..ends.len() - 1);
         }
         ends.sort_unstable();
@@ -118,7 +118,7 @@ fn answer_trees_come_back_and_each_leaf_is_a_branch() {
     println!("{}", come_back("toolbench", "json", look));
 }
 
-/// Sessions of Claude Code say when each line was written, which model answered and what it took.
+/// Sessions of Claude Code contain the time of each line, the model and its token usage.
 #[test]
 fn the_rounds_of_a_session_have_its_times_model_and_tokens() {
     let Some(file) = data("claude-code", "jsonl").into_iter().next_back() else {

@@ -1,4 +1,4 @@
-//! What goes wrong: says what happened, to what, and what to do; writes nothing.
+//! Errors name the problem, its object and the fix, and nothing is written.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -68,7 +68,7 @@ fn a_file_that_cannot_be_imported_makes_no_store() {
     assert!(!bench.path().join("context.db").exists());
 }
 
-/// Half a file is worse than none: the second conversation is bad, so the first is not imported
+/// Half a file is worse than none: the second conversation is invalid, so the first is not imported
 /// either.
 #[test]
 fn a_bad_conversation_keeps_its_whole_file_out() {
@@ -94,7 +94,8 @@ fn limits_are_named_before_anything_is_written() {
     assert_eq!(bench.records("chats").len(), 1);
 }
 
-/// What is empty is named: the option, or the variable that nobody sees on the command line.
+/// An empty value is reported by its option or its variable, which is not visible on the command
+/// line.
 #[test]
 fn an_empty_user_or_store_is_told_by_its_name() {
     let bench = Bench::new();
@@ -132,7 +133,7 @@ fn none_at_all_is_no_number_of_things_to_show() {
     }
 }
 
-/// A wrong command line is repeated to the terminal that it was typed on, or that a script was.
+/// An invalid command line is quoted on the terminal without control characters.
 #[test]
 fn what_was_typed_is_repeated_without_sequences() {
     let bench = Bench::new();

@@ -1,11 +1,11 @@
-//! Transcripts in and out: every form of file comes back with equal values.
+//! Import and export: every file format is exported with equal values.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::harness::{Bench, sample, values};
 
-/// The values of a file: one, or one per line.
+/// Returns the values of a file: one, or one per line.
 fn read(text: &str) -> Vec<Value> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().expect("JSON")
 }
@@ -44,7 +44,7 @@ fn every_form_of_file_comes_back() {
     comes_back("objects.jsonl", &format!("{{\"messages\": [{m}]}}\n\n{{\"messages\": []}}\n"), 2);
 }
 
-/// Long numbers keep every digit, which comparing as floats would not show.
+/// Long numbers keep every digit, which a comparison as floats would not show.
 #[test]
 fn digits_are_kept() {
     let bench = Bench::new();
@@ -83,7 +83,7 @@ fn chats_of_different_files_do_not_pass_for_one() {
     assert_eq!(bench.records("export --all").len(), 4);
 }
 
-/// Two files of the same name, each with one conversation, are not one file with two.
+/// Two files of the same name with one conversation each are not one file with two.
 #[test]
 fn two_files_of_one_name_do_not_pass_for_one() {
     let bench = Bench::with_sample();
@@ -125,7 +125,7 @@ fn reading_a_file_again_changes_nothing_and_another_one_is_refused() {
     assert!(bench.ok("export other").contains("Hafenhalle"));
 }
 
-/// What went on in the store meanwhile is no reason to refuse the file it began with.
+/// Later work in the store is no reason to refuse the original file.
 #[test]
 fn a_chat_that_has_branched_since_is_still_unchanged() {
     let bench = Bench::with_sample();
@@ -226,8 +226,8 @@ fn what_is_no_fragment_is_told_in_the_words_of_the_form() {
     told("{", "nothing of this file was used");
 }
 
-/// A session that went on since it was imported is a chat that holds something else. It must not
-/// keep the other files of a folder out.
+/// A session that continued after its import no longer equals its chat. That must not affect the
+/// other files of a folder.
 #[test]
 fn a_chat_that_holds_something_else_stops_only_its_own_file() {
     let bench = Bench::new();

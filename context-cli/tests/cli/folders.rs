@@ -1,4 +1,4 @@
-//! Files that cannot be read beside those that can, folders, and what never ends.
+//! Unreadable files next to readable ones, folders, and endless input.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
     for broken in ["in/a.json", "in/b/bytes.json"] {
         fs::remove_file(bench.path().join(broken)).expect("it was there");
     }
-    // What nobody said was a transcript is nothing to be strict about.
+    // A file found in a folder need not be a transcript, also with `--strict`.
     assert_eq!(bench.run("import in --strict --store sqlite:strict.db").status, 0);
 }
 

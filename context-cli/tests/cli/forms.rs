@@ -1,4 +1,4 @@
-//! A chat of any file in the form of any provider.
+//! A chat from any file in the form of any provider.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::harness::{Bench, values};
 
 const FORMS: [&str; 5] = ["openai", "openai-responses", "anthropic", "gemini", "uimessage"];
 
-/// A chat with a call, a picture and a thought.
+/// A chat with a call, an image and reasoning.
 fn chat() -> Value {
     json!([
         {"role": "user", "content": [
@@ -29,7 +29,7 @@ fn bench(name: &str, file: &Value) -> Bench {
     bench
 }
 
-/// The value with its keys in order, whatever order this build of the JSON library keeps.
+/// Returns the value with sorted keys, whatever order the JSON library keeps in this build.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),

@@ -1,4 +1,4 @@
-//! A folder with a store of its own, and the executable run in it.
+//! A folder with its own store, in which the executable runs.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The executable, away from whatever the machine has set.
+/// Returns a command for the executable without the environment of this machine.
 pub(crate) fn context(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_context"));
     for name in ["CONTEXT_STORE", "CONTEXT_USER", "COLUMNS", "LINES"] {
@@ -18,16 +18,16 @@ pub(crate) fn context(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The sample transcript of the repository.
+/// Returns the sample transcript of the repository.
 pub(crate) fn sample() -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/notes-agent.json");
     fs::read_to_string(file).expect("the sample is in the repository")
 }
 
-/// A temporary folder; the store in it is the one that is used when none is named.
+/// A temporary folder. Its store is the default one.
 pub(crate) struct Bench(TempDir);
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: i32,
@@ -40,7 +40,7 @@ impl Bench {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// A folder with a store that holds the sample, as chat `notes`.
+    /// Creates a folder with a store that contains the sample, as chat `notes`.
     pub(crate) fn with_sample() -> Self {
         let bench = Self::new();
         bench.file("notes.json", sample());
@@ -64,7 +64,7 @@ impl Bench {
         self.run_with(line, "")
     }
 
-    /// Runs a command line with this on standard input.
+    /// Runs a command line with this standard input.
     pub(crate) fn run_with(&self, line: &str, input: &str) -> Ran {
         let args: Vec<_> = line.split_whitespace().collect();
         let mut child = context(self.path(), &args)
@@ -77,14 +77,14 @@ impl Bench {
         let input = input.to_owned();
         let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
         let output = child.wait_with_output().expect("the executable ends");
-        // One that does not read its input is not at fault.
+        // A command need not read its input.
         let _ = writer.join().expect("the writer does not panic");
         let text = |bytes| String::from_utf8(bytes).expect("output is text");
         let status = output.status.code().expect("no signal ended it");
         Ran { status, out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Runs a command that must succeed and gives its output.
+    /// Runs a command that must succeed and returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, line: &str) -> String {
         let ran = self.run(line);
@@ -92,13 +92,13 @@ impl Bench {
         ran.out
     }
 
-    /// Runs a command that must succeed and gives its records.
+    /// Runs a command that must succeed and returns its records.
     #[track_caller]
     pub(crate) fn records(&self, line: &str) -> Vec<Value> {
         values(&self.ok(&format!("--json {line}")))
     }
 
-    /// Runs command lines and shows what a person would see.
+    /// Runs command lines and returns what a person would see.
     pub(crate) fn show(&self, lines: &[&str]) -> String {
         let mut shown = String::new();
         for line in lines {
@@ -113,13 +113,13 @@ impl Bench {
     }
 }
 
-/// The values on the lines of a text.
+/// Returns the values on the lines of a text.
 #[track_caller]
 pub(crate) fn values(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 
-/// The text with every `2026-11-21 02:02` and `2026-11-21T02:02:41.5Z` replaced.
+/// Replaces every time such as `2026-11-21 02:02` and `2026-11-21T02:02:41.5Z`.
 pub(crate) fn without_times(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! Ctrl-C: the command stops, says so, and leaves the store sound.
+//! Ctrl-C: the command stops, reports it, and leaves the store sound.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Bench, context, values};
 
-/// Conversations in one file. With a name this long, their records are more than the pipe and all
-/// buffers hold.
+/// The number of conversations in one file. With a name this long, their records exceed the pipe
+/// and all buffers.
 const CHATS: usize = 600;
 
-/// A folder with a file of that many conversations.
+/// Creates a folder with a file of that many conversations.
 fn many() -> (Bench, String) {
     let bench = Bench::new();
     let text = "words ".repeat(20);
@@ -25,8 +25,8 @@ fn many() -> (Bench, String) {
     (bench, name)
 }
 
-/// Lets Ctrl-C come when a command has written its first line, and gives all that it wrote. Nobody
-/// reads on until then, so it cannot have come to its end.
+/// Sends Ctrl-C after the first line of output, and returns the whole output. The pipe is not read
+/// until then, so the command cannot have finished.
 fn interrupted(bench: &Bench, command: &str) -> String {
     let args: Vec<_> = ["--json"].into_iter().chain(command.split(' ')).collect();
     let mut child = context(bench.path(), &args)
@@ -47,7 +47,7 @@ fn interrupted(bench: &Bench, command: &str) -> String {
     said
 }
 
-/// The files that SQLite keeps beside a database while it is open.
+/// Checks that SQLite left no files next to the database, as it has while it is open.
 fn nothing_stays_behind(bench: &Bench) {
     for file in std::fs::read_dir(bench.path()).expect("the folder is there") {
         let name = file.expect("it can be listed").file_name().to_string_lossy().into_owned();
@@ -89,7 +89,7 @@ fn an_interrupted_copy_ends_after_a_chat_and_is_gone_on_with() {
     assert_eq!(bench.records("--store sqlite:other.db verify")[0]["findings"], json!([]));
 }
 
-/// Readers of what it wrote until then find no half a line.
+/// Readers of the output find no partial line.
 #[test]
 fn an_interrupted_export_ends_with_a_whole_line() {
     let (bench, name) = many();
@@ -98,8 +98,8 @@ fn an_interrupted_export_ends_with_a_whole_line() {
     assert!(said.ends_with('\n') && !values(&said).is_empty(), "{said}");
 }
 
-/// Nothing tells how far a check is, so Ctrl-C comes at once: it may come too early to be heard, or
-/// in the middle.
+/// A check shows no progress, so Ctrl-C is sent at once: before it is handled, or in the middle of
+/// the check.
 #[test]
 fn an_interrupted_check_leaves_nothing_behind() {
     let (bench, name) = many();

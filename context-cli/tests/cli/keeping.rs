@@ -1,4 +1,4 @@
-//! A store in a file is searched, cleared and copied by one process after another.
+//! A store file is searched, cleaned and copied by several processes in turn.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -57,7 +57,7 @@ fn a_chat_goes_to_another_store_and_back() {
     assert_eq!(bench.records("--store sqlite:archive.db verify")[0]["findings"], json!([]));
 }
 
-/// Whether a store's file, or the log beside it, has these words anywhere.
+/// Returns whether the file of a store, or its write-ahead log, contains these words.
 fn holds(bench: &Bench, file: &str, words: &str) -> bool {
     let files = ["", "-wal"].map(|end| std::fs::read(bench.path().join(format!("{file}{end}"))));
     files

@@ -1,4 +1,4 @@
-//! Files with lines that cannot be read: the others are imported, or nothing at all.
+//! Files with lines that cannot be read: the others are imported, or nothing with `--strict`.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::harness::{Bench, values};
 
 const GOOD: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
 
-/// A file that was cut in the middle of a line, and in the middle of a letter.
+/// A file that was cut in the middle of a line and of a character.
 fn cut() -> Vec<u8> {
     let mut bytes =
         format!("{GOOD}[1]\n{GOOD}{{\"role\": \"user\", \"content\": \"caf").into_bytes();
@@ -15,7 +15,7 @@ fn cut() -> Vec<u8> {
     bytes
 }
 
-/// Broken lines were all kept, and counting to each took a look at all before it.
+/// Regression: all broken lines were kept, and finding each line number was quadratic.
 #[test]
 fn of_many_broken_lines_the_first_are_listed_and_the_others_counted() {
     let bench = Bench::new();
@@ -105,7 +105,7 @@ fn records_count_the_lines_of_a_file_once() {
     assert_eq!((listed.len(), &listed[3]["status"]), (4, &json!("unchanged")));
 }
 
-/// Nothing of any file: the first one is good and is not written either.
+/// No file is written, not even the valid first one.
 #[test]
 fn strict_writes_nothing() {
     let bench = Bench::new();
@@ -132,7 +132,7 @@ fn a_file_without_a_good_line_is_refused() {
     assert!(!bench.path().join("context.db").exists());
 }
 
-/// What was written before a file was refused is said.
+/// Files that were imported before a failing one are reported.
 #[test]
 fn files_before_a_refused_one_are_imported() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Whole chats out of a store and into another one, through files that lose nothing.
+//! Whole chats from one store to another, through files that lose nothing.
 
 use insta::assert_snapshot;
 

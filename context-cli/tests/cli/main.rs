@@ -1,4 +1,4 @@
-//! The real executable on real files: what an operator sees, and what a script reads.
+//! Tests of the executable on real files, for people and for scripts.
 
 mod command_table;
 mod copying;

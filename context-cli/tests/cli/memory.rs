@@ -1,4 +1,4 @@
-//! What is remembered, kept in a file from one process to the next.
+//! Memories in a file, across processes.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn memories_stay_from_one_process_to_the_next() {
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));
 }
 
-/// It said "nothing is remembered that fits", and went well.
+/// Regression: the command reported that nothing matched, and succeeded.
 #[test]
 fn a_damaged_memory_is_not_passed_over_in_silence() {
     let bench = Bench::new();

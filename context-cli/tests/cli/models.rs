@@ -1,4 +1,4 @@
-//! To a model: bodies of requests out of chats and files, and what they have in tokens.
+//! Request bodies from chats and files, and their token counts.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const INTERRUPTED: &str = r#"[
     {"role": "user", "content": "Never mind."}
 ]"#;
 
-/// The body of a request, which is a line of its own.
+/// Parses a request body, which is a single line.
 #[track_caller]
 fn body(text: &str) -> Value {
     let mut lines = text.lines();
@@ -21,7 +21,7 @@ fn body(text: &str) -> Value {
     body
 }
 
-/// What `prepare` writes to standard output.
+/// Returns the standard output of `prepare`.
 #[track_caller]
 fn prepared(bench: &Bench, line: &str) -> String {
     let ran = bench.run(line);
@@ -46,11 +46,11 @@ fn a_file_becomes_a_body_for_every_provider() {
         assert!(ran.err.contains("tool_result_injected at m3.parts[0]"), "{provider}: {}", ran.err);
         assert!(ran.err.contains("reserve") && ran.err.contains("total"), "{}", ran.err);
     }
-    // Nothing was stored on the way.
+    // Nothing was stored.
     assert_eq!(bench.run("chats").status, 1);
 }
 
-/// A conversation of some 9,000 tokens: twenty steps of an agent, each with a long result.
+/// A conversation of about 9,000 tokens: twenty steps of an agent, each with a long result.
 fn long() -> String {
     let mut messages = vec![json!({"role": "user", "content": "Find out why the build fails."})];
     for step in 0..20 {
@@ -100,7 +100,7 @@ fn what_does_not_fit_is_cut_and_the_cut_is_explained() {
     }
 }
 
-/// A conversation of some 15,000 tokens, which a window of 32,000 has room for.
+/// A conversation of about 15,000 tokens, which fits a window of 32,000.
 fn healthy() -> String {
     let answer = "All that is to be said of it, and some more words of it. ".repeat(40);
     let turn = |n: usize| {
@@ -140,7 +140,7 @@ fn a_healthy_chat_goes_whole_into_the_window_that_the_readme_names() {
 #[test]
 fn a_body_that_does_not_fit_is_not_printed_and_nothing_is_saved() {
     let bench = Bench::new();
-    // No picture, no result of a tool: microcompact finds nothing to shorten.
+    // Without images and tool results, microcompact finds nothing to shorten.
     let instructions = "Why? ".repeat(4_000);
     let messages =
         json!([{"role": "system", "content": instructions}, {"role": "user", "content": "hi"}]);
@@ -278,7 +278,7 @@ fn a_pipe_is_read_wherever_a_file_is() {
     }
     let ran = bench.run_with("render /dev/stdin", r#"[{"name": "role", "data": "You look."}]"#);
     assert_eq!((ran.status, ran.out.as_str()), (0, "<role>You look.</role>\n"), "{}", ran.err);
-    // A named pipe, as a shell makes one for `<(…)`.
+    // A named pipe, like the one a shell creates for `<(…)`.
     let pipe = bench.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
     assert!(made.success());
@@ -378,8 +378,8 @@ fn what_cannot_be_sent_is_told() {
     }
 }
 
-/// A chat may have a name that looks like a file's: what is wrong with it, or with its store, is
-/// told all the same.
+/// A chat name may look like a file name: problems with the chat or its store are still reported as
+/// such.
 #[test]
 fn faults_of_a_store_are_not_taken_for_a_missing_file() {
     let bench = Bench::new();

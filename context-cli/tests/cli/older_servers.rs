@@ -1,12 +1,12 @@
-//! Stores of the version before on servers: what is said of them, and that `context upgrade` brings
-//! them up to date.
+//! Stores of the previous version on servers: how they are reported, and that `context upgrade`
+//! upgrades them.
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;
 use crate::server_lab::{Asked, Lab, OwnRedis, Postgres, on_store};
 
-/// Packed messages without the checksum in front of each: four bytes, then how long the message is,
-/// then the message.
+/// Removes the checksum in front of each packed message: four bytes, followed by the length and the
+/// message.
 fn without_checksums(run: &[u8]) -> Vec<u8> {
     let (mut older, mut at) = (Vec::new(), 0);
     while at < run.len() {
@@ -22,7 +22,7 @@ fn cut(sealed: &[u8]) -> Vec<u8> {
     sealed[..sealed.len() - 4].to_vec()
 }
 
-/// Nothing changes until the upgrade, of which everybody who looks is told.
+/// Nothing changes before the upgrade, which every reading command recommends.
 #[track_caller]
 fn is_looked_at_after_an_upgrade(asked: &Asked, lab: &dyn Lab, (from, to): (&str, &str)) {
     let url = lab.url();
@@ -99,7 +99,7 @@ fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
         for (field, value) in &fields {
             let older = match (field.as_bytes()[0], field.len()) {
                 (b'm' | b's' | b'x' | b'z', 1) => cut(value),
-                // Behind eight letters and a space.
+                // After eight letters and a space.
                 (b'v' | b'o', 1) => value[9..].to_vec(),
                 (b'n', _) => {
                     records += usize::from(value[0]);
@@ -114,7 +114,7 @@ fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
                 .query(&mut server)
                 .expect("a field");
         }
-        // What the chat counts as its bytes had no checksums in it.
+        // The byte count of the chat did not include checksums.
         let counts: String =
             redis::cmd("HGET").arg(&key).arg("a").query(&mut server).expect("counts");
         let mut counts: Vec<String> = counts[9..].split(' ').map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! What an operator does: import, look, branch, go back, draw, delete.
+//! The work of an operator: import, inspect, branch, go back, draw, delete.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -74,7 +74,7 @@ fn another_user_sees_nothing() {
     assert_eq!(bench.records("--user eve log notes").len(), 1);
 }
 
-/// A message must not be able to write on the terminal what it likes.
+/// A message must not be able to control the terminal.
 #[test]
 fn escape_sequences_are_not_passed_on() {
     let bench = Bench::new();

@@ -1,5 +1,5 @@
-//! Files that are not ours are left alone, looking changes nothing, and no log stays behind: asked
-//! of every command.
+//! For every command: foreign files are left alone, reading changes nothing, and no write-ahead log
+//! is left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::command_table::{COMMANDS, Use};
 use crate::harness::{Bench, Ran, values};
 
-/// Every file and folder with its bytes.
+/// Returns every file and folder with its bytes.
 fn contents(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
     entries
@@ -19,10 +19,9 @@ fn contents(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
         .collect()
 }
 
-/// A file of another program, with a table of the name of one of ours, as SQLite 3 writes it.
+/// A SQLite 3 file of another program, with a table that has the name of one of ours.
 fn foreign_database() -> Vec<u8> {
-    // Page 1 of 512 bytes: the header, and a leaf of the schema with one table whose root is page
-    // 2.
+    // Page 1 of 512 bytes: the header, and a schema leaf with one table whose root is page 2.
     let sql = b"CREATE TABLE chat(id)";
     let mut record: Vec<u8> = vec![6, 23, 21, 21, 1, 13 + 2 * sql.len() as u8];
     record.extend(b"tablechatchat\x02");
@@ -63,7 +62,8 @@ pub(crate) fn bench() -> Bench {
     bench
 }
 
-/// A command line as JSON, and the kind of its error.
+/// Runs a command line with `--json`. Returns its exit status, and the kind and message of its
+/// error.
 pub(crate) fn refusal(bench: &Bench, line: &str) -> (i32, String, String) {
     let Ran { status, err, .. } = bench.run(&format!("--json {line}"));
     let record = err.lines().last().map(|line| values(line).remove(0)).unwrap_or_default();
@@ -191,7 +191,7 @@ fn a_secret_in_a_url_is_not_repeated() {
     }
 }
 
-/// Nothing of this can succeed by trying again, and nobody says so.
+/// No retry can succeed here, and no message suggests one.
 #[cfg(unix)]
 #[test]
 fn a_file_without_permission_is_not_called_missing() {
@@ -211,7 +211,7 @@ fn a_file_without_permission_is_not_called_missing() {
         let args: Vec<_> = line.split(' ').collect();
         let mut command = crate::harness::context(bench.path(), &args);
         if rustix::process::geteuid().is_root() {
-            // Root may do everything, so somebody else has to ask.
+            // Root may read everything, so the command runs as another user.
             command.uid(65_534).gid(65_534);
         }
         let output = command.output().expect("the executable runs");

@@ -1,11 +1,11 @@
-//! Databases, schemas and keys that are not ours are left alone, and looking changes nothing: asked
-//! of every command.
+//! For every command: foreign databases, schemas and keys are left alone, and reading changes
+//! nothing.
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;
 use crate::server_lab::{Asked, Lab, OwnRedis, Postgres, on_store};
 
-/// Every command is refused, and nothing is changed by it.
+/// Checks that every command is refused and changes nothing.
 #[track_caller]
 fn all_leave_it_alone(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
     let before = lab.everything();
@@ -18,7 +18,8 @@ fn all_leave_it_alone(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
     assert!(!said.contains("upgrade"), "neither the program nor the store is too old: {said}");
 }
 
-/// Only what puts something in makes the store; all else says that there is none.
+/// Checks that only commands that add data create the store, and all others report that there is
+/// none.
 #[track_caller]
 fn only_some_make_it(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
     let before = lab.everything();
@@ -33,12 +34,12 @@ fn only_some_make_it(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
     assert!(said.contains("context import` makes one"), "{said}");
 }
 
-/// Looking changes nothing at all, and making a store leaves what stood there before.
+/// Checks that reading changes nothing at all, and that creating a store keeps existing data.
 #[track_caller]
 fn looking_changes_nothing(asked: &Asked, lab: &dyn Lab) {
     let url = lab.url();
     let others = lab.everything();
-    // A server of tests keeps nothing, which the command says.
+    // The test server does not persist data, and the command says so.
     let imported = asked.0.run(&on_store("import notes.json", &url));
     assert_eq!(imported.status, 0, "{imported:?}");
     let still_there = |now: &[String]| others.iter().all(|line| now.contains(line));

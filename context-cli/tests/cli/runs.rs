@@ -1,11 +1,11 @@
-//! Runs of other programs, recorded from their files: what a file says of models, tokens and times
-//! is there, and what it does not say is not made up.
+//! Runs of other programs, recorded from their files: models, tokens and times in a file are kept,
+//! and missing ones are not invented.
 
 use serde_json::{Value, json};
 
 use crate::harness::Bench;
 
-/// Imports a file with its rounds, and gives their statistics and how people see them.
+/// Imports a file with its rounds, and returns their statistics as records and as text.
 fn stats(bench: &Bench, file: &str) -> (Vec<Value>, String) {
     let ran = bench.run(&format!("import {file} --chat run --trajectory"));
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -18,7 +18,7 @@ fn lines(lines: &[Value]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// A rollout in which two calls of a model answer a question. The command that ran in it failed.
+/// A rollout in which two model calls answer a question. The command run in it failed.
 fn rollout(instructions: &str) -> String {
     let at = |second: u32, kind: &str, payload: Value| json!({"timestamp": format!("2025-10-29T00:59:{second:02}Z"), "type": kind, "payload": payload});
     let tokens = |input: u64, cached: u64, output: u64| {
@@ -46,7 +46,8 @@ fn rollout(instructions: &str) -> String {
     ])
 }
 
-/// Lines of a long session that are no messages go to a branch of its own: their tokens were lost.
+/// Regression: the other lines of a long session go to a separate branch, and their token counts
+/// were lost.
 #[test]
 fn a_session_of_codex_keeps_its_tokens_model_and_times_however_long_it_is() {
     for instructions in ["short", &"long ".repeat(20_000)] {
@@ -66,8 +67,8 @@ fn a_session_of_codex_keeps_its_tokens_model_and_times_however_long_it_is() {
     }
 }
 
-/// An answer is written as several lines, one for each of its parts, and only the last one's usage
-/// is of all of it.
+/// An answer is written as several lines, one per part, and only the usage on the last line covers
+/// all of it.
 #[test]
 fn a_session_of_claude_code_keeps_its_tokens_model_and_times() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! A database and a Redis server of a test's own, and all that is in them.
+//! A database and a Redis server for a single test, with snapshots of their content.
 
 use context_conformance::server_url;
 use context_servers::{Redis, RedisOptions};
@@ -7,16 +7,15 @@ use tokio_postgres::{Client, NoTls};
 use crate::harness::Bench;
 use crate::others_data::{bench, refusal};
 
-/// A place for a store on a server, in which anything may be put and looked at behind the command's
-/// back.
+/// A server location for a store, whose content can be changed and inspected directly.
 pub(crate) trait Lab {
-    /// The URL of a store.
+    /// Returns the URL of a store.
     fn url(&self) -> String;
-    /// Everything that anybody could have changed, in words that are equal if nothing was.
+    /// Returns everything that a command could change, as text that is equal if nothing changed.
     fn everything(&self) -> Vec<String>;
 }
 
-/// A database of its own on a server that others use too. Dropped at the end of a test that passes.
+/// A separate database on a shared server. Dropped at the end of a test that passes.
 pub(crate) struct Postgres {
     runtime: tokio::runtime::Runtime,
     server: String,
@@ -24,7 +23,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Nothing if there is no server, which is then said.
+    /// Returns `None`, with a message, if there is no server.
     pub(crate) fn new(test: &str) -> Option<Self> {
         let url = server_url("CONTEXT_TEST_POSTGRES_URL")?;
         let server = url.rsplit_once('/').expect("a database is named").0.to_owned();
@@ -35,7 +34,7 @@ impl Postgres {
         Some(lab)
     }
 
-    /// A URL of a store in a database.
+    /// Returns the URL of a store in a database.
     pub(crate) fn url_of(&self, database: &str, schema: &str) -> String {
         format!("{}/{database}?schema={schema}&connections=1", self.server)
     }
@@ -64,7 +63,7 @@ impl Postgres {
         self.on(&self.database, sql);
     }
 
-    /// Takes the database away.
+    /// Drops the database.
     pub(crate) fn drop(self) {
         self.on("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.database));
     }
@@ -75,7 +74,8 @@ impl Lab for Postgres {
         self.url_of(&self.database, "shop")
     }
 
-    /// Databases that begin with the name of this one; every schema, column, setting and row of it.
+    /// Returns the databases whose name starts with the name of this one, and all its schemas,
+    /// columns, settings and rows.
     fn everything(&self) -> Vec<String> {
         let catalog = "SELECT format('%s %s %s %s %s', n.nspname, c.relname, c.relkind, a.attname,
                 concat_ws(' ', obj_description(c.oid), c.reloptions)) AS line
@@ -97,7 +97,7 @@ impl Lab for Postgres {
                 rows.iter().map(|row| row.get(0)).collect()
             };
             let mut all = texts(catalog).await;
-            // The server's own number of the transaction that wrote a row is compared as well.
+            // The id of the transaction that wrote a row is compared as well.
             let rows = |table: &String| {
                 format!("SELECT '{table} ' || r.xmin || ' ' || r::text FROM {table} r")
             };
@@ -110,11 +110,11 @@ impl Lab for Postgres {
     }
 }
 
-/// A server that nobody else uses.
+/// A server for this test alone.
 pub(crate) struct OwnRedis(Redis);
 
 impl OwnRedis {
-    /// Nothing if none is wanted, which is then said.
+    /// Returns `None`, with a message, if no server is requested.
     pub(crate) fn new() -> Option<Self> {
         let _wanted = server_url("CONTEXT_TEST_REDIS_URL")?;
         Some(Self(
@@ -128,7 +128,7 @@ impl OwnRedis {
         client.get_connection().expect("the server runs")
     }
 
-    /// Sends a command, written with spaces.
+    /// Sends a command, given as words separated by spaces.
     pub(crate) fn run(&self, command: &str) {
         let mut words = command.split(' ');
         let mut sent = redis::cmd(words.next().expect("a command"));
@@ -144,7 +144,7 @@ impl Lab for OwnRedis {
         format!("{}?prefix=shop:", self.0.url())
     }
 
-    /// Every key of the first databases: what it holds, and when it goes.
+    /// Returns every key of the first databases with its value and expiry time.
     fn everything(&self) -> Vec<String> {
         let mut all = Vec::new();
         for database in 0..3 {
@@ -171,7 +171,7 @@ impl Lab for OwnRedis {
     }
 }
 
-/// A command line of the table for the store of a URL.
+/// Returns a command line of the table with the store at a URL.
 pub(crate) fn on_store(line: &str, url: &str) -> String {
     match line.contains("sqlite:context.db") {
         true => line.replace("sqlite:context.db", url),
@@ -179,8 +179,7 @@ pub(crate) fn on_store(line: &str, url: &str) -> String {
     }
 }
 
-/// A folder with the files of the table, and the kind and message with which a command line is
-/// refused there.
+/// A folder with the files of the table.
 pub(crate) struct Asked(pub(crate) Bench);
 
 impl Asked {
@@ -188,7 +187,7 @@ impl Asked {
         Self(bench())
     }
 
-    /// Asks that the command is refused with this kind of error, and gives its message.
+    /// Checks that the command is refused with this kind of error, and returns the message.
     #[track_caller]
     pub(crate) fn is_refused(&self, line: &str, url: &str, expected: &str) -> String {
         let (status, kind, message) = refusal(&self.0, &on_store(line, url));

@@ -1,11 +1,11 @@
-//! Transcripts with branches: what an operator sees of them, and the ways out.
+//! Transcripts with branches: how they are shown, and how they are exported.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::harness::{Bench, values};
 
-/// A session with a fork, a sub-agent and lines that are no messages.
+/// A session with a fork, a sub-agent and lines that are not messages.
 fn session() -> Vec<Value> {
     let line = |uuid: &str, parent: Value, side: bool, message: Value| {
         json!({"type": message["role"], "uuid": uuid, "parentUuid": parent, "isSidechain": side,

@@ -109,10 +109,10 @@ pub struct Usage {
     pub input: u64,
     /// Tokens of output, reasoning included.
     pub output: u64,
-    /// Tokens of input read from a cache.
+    /// Input tokens read from a cache.
     #[serde(default)]
     pub cache_read: u64,
-    /// Tokens of input written to a cache.
+    /// Input tokens written to a cache.
     #[serde(default)]
     pub cache_write: u64,
     /// Tokens of output that were reasoning, if the provider reports them.

@@ -110,7 +110,7 @@ pub enum TrajectoryError {
         from: NodeId,
         /// The target.
         to: NodeId,
-        /// Its name.
+        /// The name of the edge.
         name: String,
     },
     /// A reference must lead from a computation of this round to data.

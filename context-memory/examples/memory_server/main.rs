@@ -1,13 +1,12 @@
-//! A server of memories for this machine: what other programs capture comes back to them, over
-//! HTTP.
+//! A memory server for this machine: memories that other programs capture are recalled over HTTP.
 //!
 //! ```text
 //! MEMORY_KEY=key-of-this-agent cargo run -p context-memory --features remote --example memory_server -- 7171
 //! curl -H 'authorization: Bearer key-of-this-agent' http://127.0.0.1:7171/v1/info
 //! ```
 //!
-//! It listens on loopback only and keeps everything in memory; another store and a proxy with TLS
-//! in front of it make it one for a network.
+//! The server listens on loopback only and keeps everything in memory. To serve a network, use
+//! another store and a TLS proxy.
 
 mod serve;
 

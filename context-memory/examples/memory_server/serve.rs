@@ -1,5 +1,5 @@
-//! HTTP around a service of memories: connections, and the limits that keep one client from taking
-//! all of it.
+//! HTTP for a memory service: connections, and limits that keep one client from using up all
+//! resources.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// How many connections there are at once; others wait.
+/// The number of concurrent connections. Further ones wait.
 const CONNECTIONS: usize = 64;
-/// How long a head, and a body, may take to come.
+/// The time limit for receiving a head, and for receiving a body.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Serves until it is dropped, and its connections with it.
+/// Serves until the future is dropped, which also drops its connections.
 pub(crate) async fn serve(listener: TcpListener, service: Arc<MemoryService>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
@@ -43,7 +43,7 @@ pub(crate) async fn serve(listener: TcpListener, service: Arc<MemoryService>) {
             });
             let mut server = hyper::server::conn::http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            // A client that goes away in the middle is nobody's error.
+            // A client that disconnects early is not an error.
             server.serve_connection(TokioIo::new(stream), handler).await.ok();
             drop(place);
         });
@@ -63,7 +63,7 @@ async fn answer(service: &MemoryService, request: Request<Incoming>) -> Response
     };
     let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let request = ServiceRequest::new(head.method.as_str(), head.uri.path(), authorization, &body);
-    // A client that hangs up drops this, and so cancels what is done for it.
+    // A client that disconnects drops this value, which cancels the work for its request.
     let cancel = CancelOnDrop::default();
     let ServiceReply { status, body, .. } = service.answer(request, &cancel.0.signal()).await;
     let mut response =

@@ -6,7 +6,7 @@ use context_core::Timestamp;
 use context_core::base::MemoryId;
 use context_core::memory::MemoryScope;
 
-/// A block as it is. `Debug` does not show what it says.
+/// The current state of a block. `Debug` does not show the text.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Block {
@@ -16,25 +16,25 @@ pub struct Block {
     pub text: String,
     /// The scope of the memory.
     pub scope: MemoryScope,
-    /// How often it was written; 0 if it is declared and was never written.
+    /// The number of writes. 0 for a declared block that was never written.
     pub version: u64,
-    /// When it was last written, if it was.
+    /// The time of the last write, if any.
     pub at: Option<Timestamp>,
     /// The description for the model.
     pub description: Option<String>,
-    /// How many characters it may have.
+    /// The limit in characters.
     pub max_chars: usize,
-    /// Whether it was deleted: it says nothing, and its earlier versions are kept.
+    /// Whether the block was deleted. Its text is then empty, and its earlier versions are kept.
     pub is_deleted: bool,
 }
 
 impl Block {
-    /// The name of a block's record among the memories of its scope.
+    /// Returns the id of a block's record within its scope.
     pub fn id(name: &str) -> MemoryId {
         MemoryId::from(format!("block:{name}"))
     }
 
-    /// How many characters it has.
+    /// Returns the length of the text in characters.
     pub fn chars(&self) -> usize {
         self.text.chars().count()
     }
@@ -53,17 +53,17 @@ impl fmt::Debug for Block {
     }
 }
 
-/// What a block said once. `Debug` does not show it.
+/// A version of a block. `Debug` does not show the text.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockVersion {
-    /// Which version.
+    /// The number of the version.
     pub version: u64,
-    /// What it said.
+    /// The text.
     pub text: String,
-    /// When it was written.
+    /// The time of the write.
     pub at: Timestamp,
-    /// Whether the block was deleted with it.
+    /// Whether this write deleted the block.
     pub is_deleted: bool,
 }
 

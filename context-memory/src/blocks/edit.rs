@@ -1,56 +1,56 @@
-//! What is done to a block.
+//! Edits of a block.
 
 use std::fmt;
 
 use super::BlockError;
 
-/// What is done to a block. `Debug` does not show texts.
+/// An edit of a block. `Debug` does not show texts.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockEdit {
-    /// Makes one that is not there, or was deleted.
+    /// Creates a block that does not exist or was deleted.
     Create {
-        /// What it says.
+        /// The text.
         text: String,
     },
-    /// Puts lines into it. One that is not there is made.
+    /// Inserts lines. Creates the block if it does not exist.
     Insert {
-        /// Where.
+        /// The position.
         place: Place,
         /// The lines.
         text: String,
     },
-    /// Puts a text in place of one that stands there exactly once.
+    /// Replaces a text that occurs exactly once.
     Replace {
-        /// What stands there.
+        /// The text to replace.
         old: String,
-        /// What will stand there; may be empty.
+        /// The replacement. May be empty.
         new: String,
     },
-    /// Puts a text in place of all it says. One that is not there is made.
+    /// Replaces the whole text. Creates the block if it does not exist.
     Rewrite {
-        /// What it says from now on.
+        /// The new text.
         text: String,
     },
-    /// Deletes it; its history stays until it is forgotten.
+    /// Deletes the block. Its history stays until the block is forgotten.
     Delete,
 }
 
-/// Where lines are put.
+/// The position of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
     /// Before the first line.
     Start,
-    /// Behind the last line.
+    /// After the last line.
     End,
-    /// Behind this line, counted from 1; 0 is the start.
+    /// After this line, counted from 1. 0 is the start.
     Line(usize),
 }
 
 impl BlockEdit {
-    /// Whether it means the same on a text that somebody else has changed meanwhile. Whether it
-    /// still can be made, making it says.
+    /// Returns whether the edit means the same on a text that was changed meanwhile. Applying it
+    /// tells whether it is still possible.
     pub(super) fn commutes(&self) -> bool {
         match self {
             Self::Create { .. } | Self::Replace { .. } => true,
@@ -59,8 +59,8 @@ impl BlockEdit {
         }
     }
 
-    /// What a block says after it; nothing if it is deleted. `now` is what it says, nothing if it
-    /// is not there.
+    /// Returns the text after the edit, or `None` if the block is deleted. `now` is the current
+    /// text, or `None` if there is no block.
     pub(super) fn apply(
         &self,
         name: &str,
@@ -84,8 +84,7 @@ impl BlockEdit {
                 if old.is_empty() {
                     return Err(BlockError::NothingToReplace);
                 }
-                // Places may overlap: `aa` stands twice in `aaa`, and which one is meant is not
-                // clear either.
+                // Occurrences may overlap: `aa` occurs twice in `aaa`, which is ambiguous too.
                 let mut places =
                     now.char_indices().filter(|(at, _)| now[*at..].starts_with(old.as_str()));
                 let Some((at, _)) = places.next() else {

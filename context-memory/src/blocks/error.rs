@@ -1,20 +1,20 @@
-//! Why a block is not changed, in words that a model can act on.
+//! Errors of block edits, worded so that a model can act on them.
 
 use context_core::base::shown::shown;
 use context_core::{Error, ErrorKind};
 
-/// Why a block cannot be read or changed. Nothing was written. The words are for a model: they say
-/// what would be right.
+/// The reason why a block cannot be read or changed. Nothing was written. The messages are for a
+/// model and tell how to correct the call.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockError {
-    /// The name is none of a block.
+    /// The name is not a valid block name.
     #[error("the name of a block has 1 to {longest} letters, digits, `-`, `_` and `.`")]
     BadName {
         /// The longest name, in characters.
         longest: usize,
     },
-    /// Only declared blocks may be written, and this is none.
+    /// Only declared blocks may be written, and this one is not declared.
     #[error(
         "there is no block `{}` and no other may be made; there are: {}",
         shown(.name), shown(.declared)
@@ -22,24 +22,24 @@ pub enum BlockError {
     NotDeclared {
         /// The name.
         name: String,
-        /// The names of those that are declared.
+        /// The names of the declared blocks.
         declared: String,
     },
-    /// There is none of this name.
+    /// There is no block of this name.
     #[error("there is no block `{}`", shown(.name))]
     Unknown {
         /// The name.
         name: String,
     },
-    /// There is one of this name already.
+    /// A block of this name already exists.
     #[error("there is a block `{}` already, at version {version}", shown(.name))]
     Exists {
         /// The name.
         name: String,
-        /// How often it was written.
+        /// The current version.
         version: u64,
     },
-    /// That version is not kept, or there never was one.
+    /// The version was never written or is not kept any more.
     #[error("version {version} of block `{}` is not kept", shown(.name))]
     NoSuchVersion {
         /// The name.
@@ -55,15 +55,15 @@ pub enum BlockError {
     TooLong {
         /// The name.
         name: String,
-        /// The limit, in characters.
+        /// The limit in characters.
         limit: usize,
-        /// How many it would have.
+        /// The length it would have, in characters.
         chars: usize,
     },
     /// There are too many blocks.
     #[error("there may be at most {limit} blocks: write into one that is there, or delete one")]
     TooMany {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// There are too many deleted blocks whose history is kept.
@@ -71,16 +71,16 @@ pub enum BlockError {
         "the history of {limit} blocks is kept: one has to be forgotten before another is made"
     )]
     TooManyDeleted {
-        /// How many there may be, deleted blocks and others together.
+        /// The limit for all blocks, including deleted ones.
         limit: usize,
     },
-    /// The text that is to be replaced is empty.
+    /// The text to replace is empty.
     #[error("the text to replace is empty: say which text")]
     NothingToReplace,
-    /// There is nothing to insert.
+    /// The text to insert is empty.
     #[error("the text to insert is empty")]
     NothingToInsert,
-    /// The text that is to be replaced is not there.
+    /// The text to replace does not occur.
     #[error(
         "the text does not stand in block `{}`: view it and give the text exactly as it stands there",
         shown(.name)
@@ -89,7 +89,7 @@ pub enum BlockError {
         /// The name.
         name: String,
     },
-    /// The text that is to be replaced is there more than once.
+    /// The text to replace occurs more than once.
     #[error(
         "the text stands {times} times in block `{}`: give more of what is around it",
         shown(.name)
@@ -97,7 +97,7 @@ pub enum BlockError {
     Ambiguous {
         /// The name.
         name: String,
-        /// How often.
+        /// The number of occurrences.
         times: usize,
     },
     /// There is no such line.
@@ -108,10 +108,10 @@ pub enum BlockError {
     NoSuchLine {
         /// The name.
         name: String,
-        /// How many it has.
+        /// The number of lines.
         lines: usize,
     },
-    /// The block is not what the edit was made for.
+    /// The block was changed after the version that the edit was made for.
     #[error(
         "block `{}` was changed meanwhile and is at version {version}: view it again, then decide",
         shown(.name)
@@ -119,10 +119,10 @@ pub enum BlockError {
     Changed {
         /// The name.
         name: String,
-        /// How often it was written.
+        /// The current version.
         version: u64,
     },
-    /// The store failed, or the scope is bad.
+    /// The store failed, or the scope is invalid.
     #[error("the blocks cannot be reached")]
     Store(#[from] Error),
 }

@@ -1,4 +1,4 @@
-//! What a model may say to the tools.
+//! The inputs of the tools.
 
 use context_core::Json;
 use context_core::message::ToolInput;
@@ -34,10 +34,10 @@ pub(super) struct Delete {
     pub(super) block: String,
 }
 
-/// How much of what is wrong is told.
+/// The number of characters of a parse error that are reported.
 const LONGEST: usize = 300;
 
-/// Reads an input, or says what is wrong with it.
+/// Parses an input, or returns the reason why it is invalid.
 pub(super) fn read<T: DeserializeOwned>(input: &ToolInput) -> Result<T, String> {
     let json: &Json = match input {
         ToolInput::Json(json) => json,

@@ -1,6 +1,6 @@
-//! The record of a block: what it says, and beside it what it said before.
+//! The stored record of a block: its current text and its earlier versions.
 //!
-//! Both are one record, so that both are written and forgotten in one step.
+//! Both are in one record, so that they are written and forgotten atomically.
 
 use context_core::memory::MemoryScope;
 use context_core::memory::{MemoryRecord, StoredMemory};
@@ -12,14 +12,14 @@ use super::{Block, BlockVersion};
 use crate::words::index_words;
 
 pub(super) const KIND: &str = "block";
-/// Under which the earlier versions stand, the newest first, and whether the block is deleted.
+/// The key in the record's data of the earlier versions, newest first, and of the deletion mark.
 const EARLIER: &str = "earlier";
 const DELETED: &str = "deleted";
-/// The most bytes of earlier versions, as they are written: with room beside it below what a store
-/// takes.
+/// The largest serialized size of the earlier versions, in bytes. With the text it stays below the
+/// record limit of stores.
 const MOST_BYTES: usize = 768 << 10;
 
-/// An earlier version as it is written.
+/// A stored earlier version.
 #[derive(Serialize, Deserialize)]
 struct Earlier {
     version: u64,
@@ -33,7 +33,7 @@ pub(super) fn is_deleted(stored: &StoredMemory) -> bool {
     stored.record.data.get(DELETED).is_some()
 }
 
-/// What a block says; nothing if it was deleted.
+/// Returns the text of a block, or `None` if it was deleted.
 pub(super) fn text(stored: &StoredMemory) -> Option<&str> {
     (!is_deleted(stored)).then_some(&*stored.record.text)
 }
@@ -53,7 +53,7 @@ fn current(stored: &StoredMemory) -> Earlier {
     Earlier { version: stored.version, at: *at, text: text.clone(), deleted: is_deleted(stored) }
 }
 
-/// All versions that are kept, the newest first.
+/// Returns all kept versions, newest first.
 pub(super) fn versions(stored: &StoredMemory) -> Result<Vec<BlockVersion>> {
     let all = std::iter::once(current(stored)).chain(earlier(stored)?);
     let version = |earlier: Earlier| {
@@ -63,7 +63,7 @@ pub(super) fn versions(stored: &StoredMemory) -> Result<Vec<BlockVersion>> {
     Ok(all.map(version).collect())
 }
 
-/// Writes what a block says from now on, or that it is deleted, in place of what is there.
+/// Builds the write that replaces the current state of a block by a new text or a deletion.
 pub(super) fn write(
     scope: &MemoryScope,
     name: &str,

@@ -1,4 +1,4 @@
-//! The blocks of a store, for programs.
+//! The blocks of a store, for applications.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,18 +16,20 @@ use crate::Reach;
 use crate::records::{Records, filed};
 
 pub(super) const OPERATION: &str = "blocks";
-/// How often an edit is made anew because another writer was faster.
+/// The number of attempts to apply an edit while other writers are faster.
 const TRIES: usize = 16;
-/// For each block that may be there, so many may be kept, deleted ones among them.
+/// The number of kept records, including deleted blocks, per allowed block.
 const DELETED_EACH: usize = 8;
 /// The most blocks that are read at once.
 pub(super) const MOST_READ: usize = 10_000;
 
-/// The blocks of a store: for programs as they are here, for models as [tools](super::BlockTools),
-/// for turns as a [`MemoryProvider`](context_core::MemoryProvider) that recalls all of them.
+/// The blocks of a store. Applications use the methods of this type, models use
+/// [tools](super::BlockTools), and turns use it as a
+/// [`MemoryProvider`](context_core::MemoryProvider) that recalls all blocks.
 ///
-/// A scope in a call is where the call comes from, as narrow as is known; where a block is filed
-/// within it, its [rule](BlockRule) says. `Debug` shows rules, not content.
+/// A scope argument states where the call comes from, as precisely as known. The block's
+/// [rule](BlockRule) decides under which part of it the block is filed. `Debug` shows rules, not
+/// content.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -67,25 +69,26 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of a store, dated by this clock: at most 32 in each scope, with ten earlier
-    /// versions each, of any name. [`Unsupported`](context_core::ErrorKind::Unsupported) if the
-    /// store keeps no memories.
+    /// Creates blocks on a store, with timestamps from this clock. Defaults: any name, at most 32
+    /// blocks per scope, ten earlier versions each. Fails with
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported) if the store does not support
+    /// memories.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
         let records = Records::new(store, OPERATION)?;
         let other = Some(BlockRule::new(""));
         Ok(Self { records, clock, rules: BTreeMap::new(), other, most: 32, versions: 10 })
     }
 
-    /// Declares a block; of two with one name the later counts. An error if its name or its limit
-    /// is bad.
+    /// Declares a block. A later declaration of the same name replaces an earlier one. Fails if the
+    /// name or the limit is invalid.
     pub fn declare(mut self, rule: BlockRule) -> Result<Self> {
         rule.check()?;
         self.rules.insert(rule.name.clone(), rule);
         Ok(self)
     }
 
-    /// Other blocks than the declared ones have this limit, in characters, and are seen from there.
-    /// An error if the limit is bad.
+    /// Sets the limit in characters and the reach of all blocks that are not declared. Fails if the
+    /// limit is invalid.
     pub fn others(mut self, max_chars: usize, reach: Reach) -> Result<Self> {
         let rule = BlockRule::new("other").max_chars(max_chars).reach(reach);
         rule.check()?;
@@ -93,30 +96,30 @@ impl Blocks {
         Ok(self)
     }
 
-    /// There are no other blocks than the declared ones.
+    /// Allows declared blocks only.
     #[must_use]
     pub fn only_declared(mut self) -> Self {
         self.other = None;
         self
     }
 
-    /// At most so many blocks in each scope: from 1 to 100.
+    /// Sets the largest number of blocks per scope, from 1 to 100.
     #[must_use]
     pub fn max_blocks(mut self, blocks: usize) -> Self {
         self.most = blocks.clamp(1, 100);
         self
     }
 
-    /// Keeps so many earlier versions of each block, at most 100, and of large blocks fewer: 768
-    /// KiB in all.
+    /// Sets how many earlier versions of a block are kept, at most 100. Large blocks keep fewer, at
+    /// most 768 KiB in total.
     #[must_use]
     pub fn keep_versions(mut self, versions: usize) -> Self {
         self.versions = versions.min(100);
         self
     }
 
-    /// The blocks that are seen from a scope, by name, then the widest first; declared ones that
-    /// were never written are empty.
+    /// Returns the blocks visible from a scope, by name and then from the widest scope to the
+    /// narrowest. Declared blocks that were never written are included and empty.
     pub async fn list(&self, scope: &MemoryScope) -> Result<Vec<Block>> {
         let mut blocks: Vec<Block> =
             self.stored(scope.visible()).await?.iter().map(|s| self.block(s)).collect();
@@ -138,8 +141,8 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// A block. [`Unknown`](BlockError::Unknown) if it is not there or was deleted; one that is
-    /// declared and was never written is empty.
+    /// Returns a block. A declared block that was never written is empty. Fails with
+    /// [`Unknown`](BlockError::Unknown) if the block does not exist or was deleted.
     pub async fn view(&self, scope: &MemoryScope, name: &str) -> Result<Block, BlockError> {
         let (rule, filed) = self.filed(scope, name)?;
         match self.read(&filed, name).await? {
@@ -149,7 +152,7 @@ impl Blocks {
         }
     }
 
-    /// The versions of a block that are kept, the newest first; also of one that was deleted.
+    /// Returns the kept versions of a block, newest first, also of a deleted block.
     pub async fn history(
         &self,
         scope: &MemoryScope,
@@ -162,7 +165,7 @@ impl Blocks {
         }
     }
 
-    /// What a block said at a version.
+    /// Returns one version of a block.
     pub async fn view_version(
         &self,
         scope: &MemoryScope,
@@ -174,9 +177,9 @@ impl Blocks {
         found.ok_or_else(|| BlockError::NoSuchVersion { name: name.to_owned(), version })
     }
 
-    /// Changes a block. `seen` is the version that the edit was made for, if there is one: if the
-    /// block has another by now, an edit that means the same on any text is made all the same, and
-    /// others are a [conflict](BlockError::Changed).
+    /// Edits a block. `seen` is the version that the edit was made for, if known. If the block has
+    /// another version by now, an edit that means the same on any text is applied to the current
+    /// text; any other edit fails with a [conflict](BlockError::Changed).
     pub async fn edit(
         &self,
         scope: &MemoryScope,
@@ -194,7 +197,7 @@ impl Blocks {
                 return Err(changed(version));
             }
             let now = before.as_ref().and_then(kept::text);
-            // A declared block can be edited before it is written; there is nothing to delete yet.
+            // A declared block can be edited before it is first written, but not deleted.
             let declared = before.is_none() && self.rules.contains_key(name);
             let now =
                 now.or_else(|| (declared && !matches!(edit, BlockEdit::Delete)).then_some(""));
@@ -219,14 +222,15 @@ impl Blocks {
                     return Ok(self.block(&StoredMemory::new(write.record, version + 1, 0)));
                 }
                 MemoryOutcome::Conflict { stored, .. } => before = stored.map(|stored| *stored),
-                // Outcomes are not all known here.
+                // The enum may gain further outcomes.
                 _ => return Err(changed(version)),
             }
         }
         Err(changed(version_of(before.as_ref())))
     }
 
-    /// Makes a block. [`Exists`](BlockError::Exists) if there is one that says something.
+    /// Creates a block. Fails with [`Exists`](BlockError::Exists) if there is one that is not
+    /// empty.
     pub async fn create(
         &self,
         scope: &MemoryScope,
@@ -236,7 +240,7 @@ impl Blocks {
         self.edit(scope, name, &BlockEdit::Create { text: text.to_owned() }, None).await
     }
 
-    /// Where a block of this name is filed, and by which rule.
+    /// Returns the rule of a block name and the scope under which the block is filed.
     pub(super) fn filed(
         &self,
         scope: &MemoryScope,
@@ -262,7 +266,7 @@ impl Blocks {
         self.records.all(list, MOST_READ, OPERATION).await
     }
 
-    /// Refuses one block more than there may be.
+    /// Fails if one more block would exceed a limit.
     async fn check_room(&self, filed: &MemoryScope, has_history: bool) -> Result<(), BlockError> {
         let stored = self.stored(vec![filed.clone()]).await?;
         let there = stored.iter().filter(|stored| !kept::is_deleted(stored)).count();

@@ -1,4 +1,4 @@
-//! Blocks in every turn.
+//! Blocks as a memory provider.
 
 use async_trait::async_trait;
 use context_core::base::{DiagnosticCode, Severity};
@@ -12,9 +12,9 @@ use super::{Block, Blocks, kept};
 use crate::cost;
 use crate::episodic::own;
 
-/// All blocks that are seen from the scope and say something, by name, whatever is asked: the same
-/// blocks are the same text in each turn. Blocks that do not fit the tokens of a query are left out
-/// whole. Nothing is captured.
+/// Recalls all blocks visible from the scope that are not empty, by name, for every question: the
+/// same blocks give the same text in each turn. Blocks that do not fit the token limit of a query
+/// are left out as a whole. Nothing is captured.
 #[async_trait]
 impl MemoryProvider for Blocks {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
@@ -24,7 +24,8 @@ impl MemoryProvider for Blocks {
         blocks.retain(|block| !block.text.is_empty());
         let all = blocks.len();
         let mut recalled = Recalled::new(blocks.into_iter().map(recalled).collect());
-        // Half of one would say something else: one that is too long alone is left out as well.
+        // Half a block would have a different meaning, so a block that does not fit is left out
+        // even if it is the only one.
         cost::fit(&mut recalled.memories, query.max_tokens);
         let left = all - recalled.memories.len();
         if left > 0 {

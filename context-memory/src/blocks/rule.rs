@@ -1,16 +1,16 @@
-//! What is said of a block before it is written.
+//! Declarations of blocks.
 
 use context_core::{Error, Result};
 
 use super::BlockError;
 use crate::Reach;
 
-/// The longest limit of a block, in characters.
+/// The largest limit of a block, in characters.
 const MOST_CHARS: usize = 32_000;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// A block as the program declares it: it is there, empty, before anything is written into it.
+/// A block that the application declares. It exists, empty, before it is first written.
 ///
 /// ```
 /// use context_memory::{BlockRule, Reach};
@@ -30,28 +30,28 @@ pub struct BlockRule {
 }
 
 impl BlockRule {
-    /// The limit unless another is said, in characters.
+    /// The default limit in characters.
     pub const DEFAULT_CHARS: usize = 4_000;
 
-    /// A block of this name, of 4,000 characters, filed [across sessions](Reach::Agent).
+    /// Creates a rule with a limit of 4,000 characters, filed [across sessions](Reach::Agent).
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         Self { name, description: None, max_chars: Self::DEFAULT_CHARS, reach: Reach::default() }
     }
 
-    /// What it is for, for the model.
+    /// Sets the purpose of the block, for the model.
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// At most so many characters: from 1 to 32,000.
+    /// Sets the limit in characters, from 1 to 32,000.
     pub fn max_chars(mut self, chars: usize) -> Self {
         self.max_chars = chars;
         self
     }
 
-    /// Seen from there, and filed accordingly.
+    /// Sets the part of the scope that the block is filed under.
     pub fn reach(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
@@ -69,7 +69,7 @@ impl BlockRule {
     }
 }
 
-/// Refuses a name that is no name: it has 1 to 64 letters and digits of ASCII, `-`, `_` and `.`.
+/// Checks a block name: 1 to 64 ASCII letters and digits, `-`, `_` and `.`.
 pub(super) fn check_name(name: &str) -> Result<(), BlockError> {
     let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(taken) {

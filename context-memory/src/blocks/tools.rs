@@ -13,10 +13,11 @@ const INSERT: &str = "memory_insert";
 const REPLACE: &str = "memory_replace";
 const DELETE: &str = "memory_delete";
 
-/// The tools with which a model reads and edits blocks.
+/// Tools with which a model reads and edits blocks.
 ///
-/// The program calls them for one scope; nothing a model says leads out of it. Whatever a model
-/// says is answered: what it got wrong in words it can act on, as a failed result.
+/// The application calls the tools for one scope, and no input of a model can leave that scope.
+/// Every call is answered. A wrong input gives a failed result whose message tells the model what
+/// to correct.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,20 +43,20 @@ pub struct BlockTools {
     blocks: Blocks,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BlockAnswer {
-    /// For the model.
+    /// The text for the model.
     pub text: String,
-    /// Whether nothing was done.
+    /// Whether the call failed. Nothing was changed then.
     pub is_error: bool,
-    /// What failed that the model can do nothing about: the store, or the scope of the call.
+    /// A failure that the model cannot correct: of the store, or of the scope of the call.
     pub fault: Option<Error>,
 }
 
 impl BlockAnswer {
-    /// The answer as the result of this call.
+    /// Returns the answer as the tool result of a call.
     pub fn into_part(self, call_id: impl Into<String>, name: &str) -> Part {
         Part::ToolResult(ToolResult {
             call_id: call_id.into(),
@@ -85,17 +86,17 @@ impl From<Result<String, BlockError>> for BlockAnswer {
 }
 
 impl BlockTools {
-    /// Tools for these blocks.
+    /// Creates tools for these blocks.
     pub fn new(blocks: Blocks) -> Self {
         Self { blocks }
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    /// What a model is told of the tools: the same for the same rules, byte for byte.
+    /// Returns the tool definitions, which are byte-identical for identical rules.
     pub fn tools(&self) -> Vec<Tool> {
         let block = || json!({"description": "The name of the block.", "type": "string"});
         let text = |said: &str| json!({"description": said, "type": "string"});
@@ -149,7 +150,7 @@ impl BlockTools {
         tools.into_iter().map(tool).collect()
     }
 
-    /// Calls a tool for this scope.
+    /// Calls a tool for a scope.
     pub async fn call(&self, scope: &MemoryScope, name: &str, input: &ToolInput) -> BlockAnswer {
         match name {
             VIEW => match input::read(input) {
@@ -200,8 +201,8 @@ impl BlockTools {
         Ok(format!("block `{name}` is at {}\n{text}", size(&block)))
     }
 
-    /// The blocks that can be edited from here: others of the same name, filed elsewhere, are only
-    /// recalled.
+    /// Lists the blocks that can be edited from this scope. Blocks of the same name that are filed
+    /// elsewhere are only recalled.
     async fn list(&self, scope: &MemoryScope) -> Result<String, BlockError> {
         let mut blocks = self.blocks.list(scope).await?;
         blocks.retain(|block| {
@@ -218,7 +219,7 @@ impl BlockTools {
         Ok(blocks.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The declared blocks, for the model.
+    /// Describes the declared blocks for the model.
     fn described(&self) -> String {
         let mut said = Vec::new();
         for (name, rule) in &self.blocks.rules {

@@ -15,10 +15,10 @@ use crate::{passages, words};
 
 const OPERATION: &str = "capture";
 
-/// How many records are written at once.
+/// The number of records per write.
 const BATCH: usize = 200;
 
-/// Writes what is worth it of a turn. What is there already stays as it is.
+/// Writes the memories of a turn. Existing records are left unchanged.
 pub(super) async fn capture(
     memory: &Episodic,
     turn: &CapturedTurn,
@@ -37,7 +37,7 @@ pub(super) async fn capture(
         }
         match store.write_memories(batch).await? {
             MemoryOutcome::Applied(_) => {}
-            // No write relies on a version.
+            // The writes expect no version, so they cannot conflict.
             _ => {
                 return Err(Error::new(ErrorKind::Bug, OPERATION, "an episode was in conflict"));
             }
@@ -47,7 +47,7 @@ pub(super) async fn capture(
     Ok(())
 }
 
-/// Refuses a turn with a bad name, and one that names no session; says which it is of.
+/// Checks the ids of a turn, and returns its session. Fails if it has none.
 pub(super) fn check(turn: &CapturedTurn) -> Result<&SessionId> {
     turn.scope.check(OPERATION)?;
     for said in &turn.messages {
@@ -62,7 +62,7 @@ pub(super) fn check(turn: &CapturedTurn) -> Result<&SessionId> {
     })
 }
 
-/// The records of a message: none if nobody would want to know, several if it is long.
+/// Returns the records of a message: none if it is not worth remembering, several if it is long.
 fn records(
     memory: &Episodic,
     turn: &CapturedTurn,
@@ -70,7 +70,7 @@ fn records(
     said: &CapturedMessage,
 ) -> Vec<MemoryWrite> {
     let message = &said.message;
-    // What was shown because it was remembered is not said again.
+    // Recalled memories that were shown to the model are not captured again.
     if message.is_synthetic() {
         return Vec::new();
     }
@@ -86,7 +86,7 @@ fn records(
             MemoryRecord::new(scope.clone(), id, EPISODE, said.at.unwrap_or(turn.at), text);
         record.source = Some(MemorySource::message(session, &said.id));
         record.speaker = Some(said.speaker.clone().unwrap_or_else(|| message.role.to_string()));
-        // Who is asked about by name is found by it.
+        // The speaker's name is indexed too, so that questions about a person find the record.
         let mut words = words::index_words(text);
         if let Some(speaker) = &said.speaker {
             words = format!("{words} {}", words::index_words(speaker));
@@ -96,13 +96,12 @@ fn records(
     passages::cut(&text).filter(|text| !is_blank(text)).enumerate().map(record).collect()
 }
 
-/// The same for the same part of the same message, whatever else is told.
+/// Returns the record id, which is the same for the same part of the same message.
 fn id(session: &SessionId, said: &CapturedMessage, part: usize) -> MemoryId {
     MemoryId::derived("episode", &[session.as_str(), said.id.as_str(), &part.to_string()])
 }
 
-/// Gives records their vectors. One that fails costs no record: what has no vector is found by its
-/// words.
+/// Adds vectors to records. A failure costs no record: records without vectors are found by words.
 async fn embed(embedder: &dyn Embedder, batch: &mut [MemoryWrite], cancel: &CancelSignal) {
     let texts: Vec<String> = batch.iter().map(|write| write.record.text.clone()).collect();
     let Ok(vectors) = embedder.embed(&texts, EmbedAs::Passage, cancel).await else { return };

@@ -1,7 +1,7 @@
-//! Questions that are asked again: their vectors and their answers.
+//! A cache of vectors and answers for repeated questions.
 //!
-//! An answer is never given from here without asking the store whether its records are still there
-//! and unchanged: what was forgotten anywhere is forgotten here.
+//! Before a cached answer is used, the store is asked whether its records still exist unchanged.
+//! What was forgotten anywhere is thus never returned.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,20 +15,20 @@ use context_core::store::MemoryRecordStore;
 use context_core::{Result, UserId};
 use moka::future::Cache;
 
-/// What was recalled for a question.
+/// A cached answer.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) memories: Vec<RecalledMemory>,
-    /// How often each record had been written.
+    /// The version of each record.
     pub(super) versions: Vec<u64>,
 }
 
-/// Who asked what, when that user's memories were in which state.
+/// The question, its scope, and the state of the user's memories.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     scope: MemoryScope,
     text: String,
-    /// What a question says of time depends on the day.
+    /// The meaning of relative times depends on the day.
     day: Option<i64>,
     state: u64,
 }
@@ -63,7 +63,7 @@ impl Hot {
         }
     }
 
-    /// Says that memories of a user are other ones now.
+    /// Marks a user's memories as changed.
     pub(super) async fn changed(&self, user: &UserId) {
         self.states.insert(user.clone(), self.new_state()).await;
     }
@@ -72,8 +72,8 @@ impl Hot {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// In which state a user's memories are. Of one who was not heard of lately that is a new one:
-    /// no answer is of it.
+    /// Returns the state of a user's memories. For a user without a cached state a new one is
+    /// created, which has no answers.
     pub(super) async fn state(&self, user: &UserId) -> u64 {
         self.states.get_with_by_ref(user, async { self.new_state() }).await
     }
@@ -83,7 +83,7 @@ impl Hot {
         Key { scope: query.scope.clone(), text: query.text.clone(), day, state }
     }
 
-    /// What was recalled for the same question, if all of it is still there and as it was.
+    /// Returns the cached answer to the same question, if all its records still exist unchanged.
     pub(super) async fn get(
         &self,
         store: &dyn MemoryRecordStore,

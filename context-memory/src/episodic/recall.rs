@@ -1,4 +1,4 @@
-//! A question is answered with what was said.
+//! Recall of episodes.
 
 use context_core::message::is_blank;
 use std::collections::HashMap;
@@ -18,13 +18,14 @@ use crate::rank::{Candidate, Question, distinct, fuse, score};
 
 const OPERATION: &str = "recall";
 
-/// How many records are looked at closely: by words, and by meaning.
+/// The number of records that are scored, by words and by meaning each.
 const CANDIDATES: usize = 64;
 
-/// Of how many of them what stands beside them is read.
+/// The number of best candidates whose neighbouring records are read.
 const WITH_NEIGHBOURS: usize = 24;
 
-/// The longest text that is asked about, in bytes, from its end: what is wanted stands last.
+/// The longest part of a question that is used, in bytes from its end, where the request usually
+/// is.
 const LONGEST_QUESTION: usize = 4_000;
 
 pub(super) async fn recall(
@@ -42,8 +43,8 @@ pub(super) async fn recall(
         None => {
             let answer =
                 Arc::new(answer(memory, store, query, cancel, &mut recalled.diagnostics).await?);
-            // What was answered without vectors, because they could not be had, may be better next
-            // time.
+            // An answer without vectors, because the embedder failed, may be better next time, so
+            // it is not cached.
             if recalled.diagnostics.is_empty() {
                 memory.hot.put(query, state, Arc::clone(&answer)).await;
             }
@@ -57,7 +58,7 @@ pub(super) async fn recall(
     Ok(recalled)
 }
 
-/// The best memories of all that are visible, more than are given.
+/// Returns the best visible memories, more than the final limit.
 async fn answer(
     memory: &Episodic,
     store: &dyn MemoryRecordStore,
@@ -82,14 +83,14 @@ async fn answer(
     score(&question, &found.bm25, &mut candidates);
     candidates.retain(|candidate| candidate.fits || candidate.hit.similarity.is_some());
     fuse(&mut candidates);
-    // Some of them may stand in the conversation.
+    // Some of the memories may be in the current conversation and are dropped later.
     let most = memory.most.saturating_add(query.recent.len().min(limits::MAX_PAGE));
     let kept = distinct(candidates, most);
     let versions = kept.iter().map(|candidate| candidate.hit.stored.version).collect();
     Ok(Answer { memories: kept.into_iter().map(remembered).collect(), versions })
 }
 
-/// What is meant, if there is an embedder.
+/// Returns the vector of a question, if there is an embedder.
 async fn vector(
     memory: &Episodic,
     text: &str,
@@ -120,8 +121,8 @@ async fn vector(
     vector
 }
 
-/// Reads what stands beside the best of the candidates, scope by scope. What follows one of them is
-/// a candidate too: it may be the answer to a question, without a word of it.
+/// Reads the records next to the best candidates, scope by scope. A record that follows a candidate
+/// becomes a candidate too: it may be the answer to a question without sharing a word with it.
 async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candidate>) -> Result<()> {
     let mut by_scope: HashMap<MemoryScope, Vec<usize>> = HashMap::new();
     for (at, candidate) in candidates.iter().enumerate().take(WITH_NEIGHBOURS) {
@@ -167,7 +168,7 @@ fn remembered(candidate: Candidate) -> RecalledMemory {
     memory
 }
 
-/// Takes out what stands in the conversation that asks.
+/// Removes memories that are in the current conversation.
 fn drop_said(memories: &mut Vec<RecalledMemory>, query: &RecallQuery) {
     let Some(session) = &query.scope.session else { return };
     let is_here = |memory: &RecalledMemory| {

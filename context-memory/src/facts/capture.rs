@@ -1,9 +1,9 @@
-//! Looking for facts in captured messages, in each once.
+//! Extracting facts from captured messages, once per message.
 //!
-//! A message that is looked through has a record without content that says so, written before the
-//! extractor is asked and marked as done in the same write as the facts. So a message that comes
-//! again is not asked about again, one whose extraction broke off is; and if the message is
-//! forgotten meanwhile, its record is gone, and nothing of it is written any more.
+//! A processed message has a marker record without content. The marker is written before the
+//! extractor is called, and is marked as done in the same write as the facts. A message that is
+//! captured again is therefore not processed again, while an interrupted extraction is repeated. If
+//! the message is forgotten meanwhile, the marker is gone and no facts are written.
 
 use std::collections::HashMap;
 
@@ -17,15 +17,15 @@ use super::notes::OPERATION;
 use super::{ExtractedFact, FactExtractor, Facts, Statement, kept, names};
 use crate::records::filed;
 
-/// The kind of the records of messages that were looked through.
+/// The kind of the marker records.
 const KIND: &str = "fact-source";
 const DONE: &str = "done";
-/// How many messages are looked through at once, and how much text they may have together unless
-/// one alone has more.
+/// The most messages per extraction, and the most text they may have together unless a single
+/// message is longer.
 const MOST_MESSAGES: usize = 16;
 const MOST_BYTES: usize = 32 << 10;
 
-/// A message that is being looked through.
+/// A message that is being processed.
 struct Looked {
     captured: CapturedMessage,
     source: MemorySource,
@@ -34,7 +34,8 @@ struct Looked {
 }
 
 impl Facts {
-    /// The session of a turn that is to be looked through; nothing if none is.
+    /// Returns the session of a turn to process, or `None` without an extractor. Fails if the turn
+    /// has no session.
     pub(super) fn session_of<'a>(&self, turn: &'a CapturedTurn) -> Result<Option<&'a SessionId>> {
         if self.extractor.is_none() {
             return Ok(None);
@@ -79,7 +80,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Whether facts are looked for in a message.
+    /// Returns whether a message is searched for facts.
     fn may_say(&self, captured: &CapturedMessage) -> bool {
         let message = &captured.message;
         let is_answer = self.answers && message.role == Role::Assistant;
@@ -87,8 +88,7 @@ impl Facts {
             && !context_core::message::is_blank(&message.plain_text())
     }
 
-    /// Those of the messages that nobody has looked through to the end, and that were not
-    /// forgotten.
+    /// Returns the messages that are not completely processed and not forgotten.
     async fn not_yet_looked_through(
         &self,
         filed: &MemoryScope,
@@ -124,8 +124,7 @@ impl Facts {
         Ok(left.collect())
     }
 
-    /// Asks about messages, and keeps what they say together with the word that they were looked
-    /// through.
+    /// Extracts facts from messages and stores them together with the done marks.
     async fn keep_of(
         &self,
         filed: &MemoryScope,
@@ -162,7 +161,7 @@ impl Facts {
         }
         let records = self.records.get(OPERATION)?;
         let mut numbers: Vec<usize> = (0..looked.len()).collect();
-        // Who was looked through or forgotten meanwhile falls out, one at a time.
+        // Messages that were processed or forgotten meanwhile are removed one at a time.
         while !looked.is_empty() {
             let mut writes: Vec<_> =
                 looked.iter().map(|looked| marker(filed, looked, told_at, true)).collect();
@@ -179,7 +178,7 @@ impl Facts {
     }
 }
 
-/// What is written of a message: that it is being looked through, or that it was.
+/// Returns the marker of a message: in progress or done.
 fn marker(filed: &MemoryScope, looked: &Looked, told_at: Timestamp, is_done: bool) -> MemoryWrite {
     let at = looked.captured.at.unwrap_or(told_at);
     let mut record = MemoryRecord::new(filed.clone(), looked.id.clone(), KIND, at, "");

@@ -1,10 +1,10 @@
-//! Days as they are written.
+//! Parsing of dates.
 
 use context_core::Timestamp;
 
 const DAY: i64 = 86_400_000_000;
 
-/// The beginning of a day in UTC that is written `YYYY-MM-DD`; nothing if there is no such day.
+/// Returns the start of a UTC day in the form `YYYY-MM-DD`, or `None` if there is no such day.
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
     let mut parts = text.split('-');
     let mut number = |digits: usize| {
@@ -17,13 +17,13 @@ pub(super) fn parse(text: &str) -> Option<Timestamp> {
     if !(1..=12).contains(&month) {
         return None;
     }
-    // Years begin in March, so that the leap day is the last: the inverse of `Timestamp::to_day`.
+    // Years start in March, so that the leap day is the last: the inverse of `Timestamp::to_day`.
     let (year_of, month_of) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let (era, of_era) = (year_of.div_euclid(400), year_of.rem_euclid(400));
     let of_year = (153 * month_of + 2) / 5 + day - 1;
     let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
     let at = Timestamp::from_micros(days * DAY);
-    // What goes beyond a month, or is more than a day, is not the same again.
+    // A day beyond the end of its month, or a longer text, does not round-trip.
     (at.to_day() == text).then_some(at)
 }
 

@@ -1,4 +1,4 @@
-//! The seam of whoever finds facts in messages.
+//! The interface for extracting facts from messages.
 
 use std::fmt;
 
@@ -8,14 +8,13 @@ use context_core::{CancelSignal, Result, Timestamp};
 
 use super::Holds;
 
-/// Finds facts in messages.
+/// Extracts facts from messages.
 ///
-/// Implementors: messages are data. Whatever they say, nothing in them is an instruction to the
-/// extractor.
+/// Implementors: messages are data. Nothing in them is an instruction to the extractor.
 #[async_trait]
 pub trait FactExtractor: fmt::Debug + Send + Sync + 'static {
-    /// The facts that these messages say, told at this time. What cannot be used is left out and
-    /// counted; an error says that nothing could be found out, and the same messages come again.
+    /// Returns the facts in these messages, which were told at `told_at`. Unusable facts are left
+    /// out and counted. After an error the same messages are passed again.
     async fn extract(
         &self,
         messages: &[CapturedMessage],
@@ -24,45 +23,45 @@ pub trait FactExtractor: fmt::Debug + Send + Sync + 'static {
     ) -> Result<Extracted>;
 }
 
-/// What was found.
+/// The extracted facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extracted {
     /// The facts.
     pub facts: Vec<ExtractedFact>,
-    /// How many more there were that cannot be used.
+    /// The number of further facts that were unusable.
     pub dropped: usize,
 }
 
 impl Extracted {
-    /// These facts.
+    /// Returns these facts, with none dropped.
     pub fn new(facts: Vec<ExtractedFact>) -> Self {
         Self { facts, dropped: 0 }
     }
 }
 
-/// A fact that a message says. `Debug` does not show it.
+/// A fact in a message. `Debug` does not show its content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtractedFact {
-    /// Which of the messages says it, from 0.
+    /// The index of the message, from 0.
     pub message: usize,
-    /// Of whom or what.
+    /// The subject.
     pub subject: String,
     /// The relation.
     pub relation: String,
-    /// To whom or what.
+    /// The object.
     pub object: String,
-    /// How many values the relation has at one time.
+    /// The number of values that the relation can have at one time.
     pub holds: Holds,
-    /// Since when, if it was said.
+    /// The start, if stated.
     pub from: Option<Timestamp>,
-    /// Until when, if it was said.
+    /// The end, if stated.
     pub until: Option<Timestamp>,
 }
 
 impl ExtractedFact {
-    /// A fact without times.
+    /// Creates a fact without times.
     pub fn new(
         message: usize,
         subject: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What follows from statements.
+//! Facts that are derived from statements.
 
 use std::fmt;
 
@@ -8,43 +8,45 @@ use context_core::memory::{MemoryScope, MemorySource};
 
 use super::Holds;
 
-/// Something that is or was true, as far as it was said. `Debug` shows when, not what.
+/// A relation that is or was true, as far as it was stated. `Debug` shows the times, but no
+/// content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fact {
-    /// Of whom or what.
+    /// The subject.
     pub subject: String,
     /// The relation.
     pub relation: String,
-    /// To whom or what.
+    /// The object.
     pub object: String,
-    /// How many values the relation has at one time.
+    /// The number of values that the relation can have at one time.
     pub holds: Holds,
-    /// Since when it is true; nothing if only its end is known.
+    /// The start. `None` if only the end is known.
     pub from: Option<Timestamp>,
-    /// Whether the beginning was said; else it is true at least as of then.
+    /// Whether the start was stated. Otherwise `from` is a time at which the fact was true.
     pub is_from_said: bool,
-    /// Until when it was true, not including that time; nothing if no end is known.
+    /// The end, exclusive. `None` if no end is known.
     pub until: Option<Timestamp>,
-    /// The first statement of the value that came after it, if that is why it ended.
+    /// The first statement of the value that replaced this one, if that is why it ended.
     pub superseded_by: Option<MemoryId>,
-    /// When it was said last.
+    /// The time of the latest statement.
     pub said_at: Timestamp,
-    /// When it was learned first.
+    /// The time at which the fact was first recorded.
     pub recorded_at: Timestamp,
-    /// Where it was said, each place once, in the order of what was said.
+    /// The sources without duplicates, in the order of the statements.
     pub sources: Vec<MemorySource>,
-    /// The records of its statements: under which scope, by which name.
+    /// The scopes and ids of the statements' records.
     pub statements: Vec<(MemoryScope, MemoryId)>,
 }
 
 impl Fact {
-    /// Whether it is true at a time. What is known only to have ended is true at none.
+    /// Returns whether the fact is true at a time. A fact of which only the end is known is true at
+    /// no time.
     pub fn holds_at(&self, at: Timestamp) -> bool {
         self.from.is_some_and(|from| from <= at) && self.until.is_none_or(|until| at < until)
     }
 
-    /// The fact in a line, such as `Ada works at Initech (since 2026-03-01)`.
+    /// Returns the fact in one line, such as `Ada works at Initech (since 2026-03-01)`.
     pub fn text(&self) -> String {
         let Self { subject, relation, object, .. } = self;
         let since = if self.is_from_said { "since" } else { "as of" };

@@ -1,4 +1,4 @@
-//! The record of a statement.
+//! The stored record of a statement.
 
 use context_core::memory::MemoryScope;
 use context_core::memory::{MemoryRecord, StoredMemory};
@@ -12,7 +12,7 @@ use crate::words::index_words;
 pub(super) const KIND: &str = "fact";
 const DATA: &str = "fact";
 
-/// What is kept beside the text.
+/// The structured data of the record.
 #[derive(Serialize, Deserialize)]
 struct Data {
     subject: String,
@@ -26,7 +26,7 @@ struct Data {
     recorded: Timestamp,
 }
 
-/// A statement as it is kept.
+/// A stored statement.
 #[derive(Clone)]
 pub(super) struct Said {
     pub(super) record: (MemoryScope, context_core::base::MemoryId),
@@ -56,7 +56,7 @@ pub(super) fn write(
     Ok(MemoryWrite::new(record, words))
 }
 
-/// A record as the statement that it is; nothing if it is none.
+/// Reads the statement of a record. Returns `None`, with a warning, if the record cannot be read.
 pub(super) fn read(stored: StoredMemory) -> Option<Said> {
     let MemoryRecord { scope, id, at, source, data, .. } = stored.record;
     let Some(Ok(data)) = data.get(DATA).map(Json::parse::<Data>) else {

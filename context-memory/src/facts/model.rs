@@ -1,4 +1,4 @@
-//! A model that finds facts.
+//! Extraction of facts by a language model.
 
 use std::sync::Arc;
 
@@ -11,12 +11,11 @@ use super::{Extracted, FactExtractor, ask};
 
 const OPERATION: &str = "extract_facts";
 
-/// Finds facts by asking a model.
+/// Extracts facts by asking a model.
 ///
-/// Messages go to the model as data in JSON, with the word that nothing in them is an instruction;
-/// what comes back is checked fact by fact, so the worst a message can do is to have something
-/// wrong remembered of its own writer. Facts that are not in the form that was asked for are left
-/// out.
+/// Messages are sent as JSON data, with the statement that nothing in them is an instruction. The
+/// answer is checked fact by fact, so the worst effect of a hostile message is a wrong memory about
+/// its own author. Facts in another form are left out.
 #[derive(Clone, Debug)]
 pub struct ModelExtractor {
     model: Arc<dyn LanguageModel>,
@@ -27,34 +26,33 @@ pub struct ModelExtractor {
 }
 
 impl ModelExtractor {
-    /// Asks this model, for at most 32 facts at a time, showing at most 8 KiB of each message.
+    /// Creates an extractor. Defaults: at most 32 facts per request, at most 8 KiB of each message.
     pub fn new(model: Arc<dyn LanguageModel>) -> Self {
         Self { model, prompt: ask::PROMPT.to_owned(), most: 32, longest: 8 << 10, output: 4_096 }
     }
 
-    /// Says which facts are wanted. How the answer is written is said behind it, whatever stands
-    /// here.
+    /// Sets the prompt that tells which facts are wanted. The answer format is always appended.
     #[must_use]
     pub fn prompt(mut self, text: impl Into<String>) -> Self {
         self.prompt = text.into();
         self
     }
 
-    /// At most so many facts at a time, at most 1,000.
+    /// Sets the most facts per request, at most 1,000.
     #[must_use]
     pub fn max_facts(mut self, facts: usize) -> Self {
         self.most = facts.clamp(1, 1_000);
         self
     }
 
-    /// Shows at most so many bytes of each message, from its beginning.
+    /// Sets how many bytes of each message are shown, from its start.
     #[must_use]
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.longest = bytes;
         self
     }
 
-    /// The model may write so many tokens.
+    /// Sets the output token limit of the model.
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u64) -> Self {
         self.output = tokens;
@@ -80,7 +78,7 @@ impl FactExtractor for ModelExtractor {
         }
         let text = answer.message.plain_text();
         Ok(ask::answer(&text, messages.len(), self.most).unwrap_or_else(|| {
-            // Asked again, it would say so again: the messages count as looked through.
+            // Asking again would give the same answer, so the messages count as processed.
             tracing::warn!(
                 model = self.model.name(),
                 bytes = text.len(),
@@ -92,8 +90,8 @@ impl FactExtractor for ModelExtractor {
 }
 
 impl ModelExtractor {
-    /// Tells a model that is away from one that is set up wrongly, and both from messages that it
-    /// never takes.
+    /// Distinguishes an unavailable model, a misconfigured one, and messages that the model never
+    /// accepts.
     fn failed(&self, error: &ModelError) -> Error {
         use ModelErrorCode as Code;
         let (kind, retry, said) = match error.code {

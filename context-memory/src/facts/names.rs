@@ -1,4 +1,4 @@
-//! When two names are the same, and the names of records that follow from them.
+//! Equality of names, and the record ids derived from them.
 
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryScope, MemorySource};
@@ -6,11 +6,11 @@ use context_store_kit::search;
 
 use super::Statement;
 
-/// Signs between words that make no difference between names.
+/// Characters between words that do not distinguish names.
 const IDLE: &str = ".,;:!?'\"`()[]{}-_‐–—’‘“”…·";
 
-/// The form in which names are compared: words folded as search does, and between them the signs
-/// that tell names apart, as in `C++`.
+/// Returns the form in which names are compared: words folded as in search, and the characters
+/// between them that distinguish names, as in `C++`.
 pub(super) fn folded(name: &str) -> String {
     let (mut form, mut end) = (String::new(), 0);
     let signs = |gap: &str, form: &mut String| {
@@ -26,7 +26,7 @@ pub(super) fn folded(name: &str) -> String {
         form.push_str(&word.folded);
         end = word.range.end;
     }
-    // Signs alone are no name.
+    // Punctuation alone is not a name.
     if end > 0 {
         signs(&name[end..], &mut form);
         return form;
@@ -34,20 +34,21 @@ pub(super) fn folded(name: &str) -> String {
     String::new()
 }
 
-/// What all statements of a subject and a relation are looked up by.
+/// Returns the lookup key for all statements of a subject and a relation.
 pub(super) fn key(subject: &str, relation: &str) -> String {
     MemoryId::derived("facts", &[&folded(subject), &folded(relation)]).to_string()
 }
 
-/// A word that only statements about a subject have.
+/// Returns a word that only statements about this subject contain.
 pub(super) fn subject_word(subject: &str) -> String {
     format!("s{}", MemoryId::derived("subject", &[&folded(subject)]))
 }
 
-/// The name of a statement: the same whenever the same is said at the same place.
+/// Returns the id of a statement, which is the same for the same statement from the same source.
 pub(super) fn statement_id(scope: &MemoryScope, statement: &Statement) -> MemoryId {
     let Statement { subject, relation, object, from, until, source, .. } = statement;
-    // Not when it was said: where nobody knows, that is when it was told, and it may be told again.
+    // The time of the statement is not part of the id: if unknown, it is the time of the call, and
+    // the call may be repeated.
     let time = |time: &Option<context_core::Timestamp>| {
         time.map(|time| time.as_micros().to_string()).unwrap_or_default()
     };
@@ -63,7 +64,7 @@ pub(super) fn statement_id(scope: &MemoryScope, statement: &Statement) -> Memory
     MemoryId::derived("fact", &parts.map(String::as_str))
 }
 
-/// The name of what is kept of a message that was looked through.
+/// Returns the id of the marker of a processed message.
 pub(super) fn message_id(scope: &MemoryScope, source: &MemorySource) -> MemoryId {
     let parts = [&*scope.key(), &*place(Some(source))];
     MemoryId::derived("fact-source", &parts)
@@ -123,7 +124,7 @@ mod tests {
         assert_eq!(names, NAMES);
     }
 
-    /// Stores keep them: others would let what was forgotten come back.
+    /// Stores contain these ids. If they changed, forgotten facts could come back.
     const NAMES: [&str; 5] = [
         "73f578a1098b6de754f0ef3b089d8e07",
         "c107d1e2143832742a8a33b3253c2c99",

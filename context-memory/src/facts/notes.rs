@@ -1,4 +1,4 @@
-//! The facts of a store, for programs.
+//! The facts of a store, for applications.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -16,9 +16,9 @@ use crate::records::{Records, filed};
 
 pub(super) const OPERATION: &str = "facts";
 
-/// The facts of a store: for programs as they are here, for turns as a
-/// [`MemoryProvider`](context_core::MemoryProvider) that recalls what fits the question and is true
-/// at its time.
+/// The facts of a store. Applications use the methods of this type, and turns use it as a
+/// [`MemoryProvider`](context_core::MemoryProvider) that recalls facts that match the question and
+/// are true at its time.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -49,58 +49,59 @@ pub struct Facts {
     pub(super) answers: bool,
 }
 
-/// What became of a statement.
+/// The outcome of storing a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stated {
-    /// It is kept under this name.
+    /// The statement is stored under this id.
     Kept(MemoryId),
-    /// It had been said at the same place before, and is kept under this name.
+    /// The same statement from the same source was already stored under this id.
     Known(MemoryId),
-    /// It had been said at the same place before and was forgotten: it stays so.
+    /// The same statement from the same source was forgotten before, and stays forgotten.
     Forgotten,
 }
 
 impl Facts {
-    /// The facts of a store, dated by this clock, filed [across sessions](Reach::Agent).
-    /// [`Unsupported`](ErrorKind::Unsupported) if the store keeps no memories.
+    /// Creates facts on a store, with timestamps from this clock, filed [across
+    /// sessions](Reach::Agent). Fails with [`Unsupported`](ErrorKind::Unsupported) if the store
+    /// does not support memories.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
         let records = Records::new(store, OPERATION)?;
         let (relations, reach) = (BTreeMap::new(), Reach::default());
         Ok(Self { records, clock, relations, reach, extractor: None, answers: false })
     }
 
-    /// This relation has so many values at one time, whatever statements say of it.
+    /// Sets how many values a relation has at one time, which overrides the statements.
     #[must_use]
     pub fn relation(mut self, relation: &str, holds: Holds) -> Self {
         self.relations.insert(names::folded(relation), holds);
         self
     }
 
-    /// Seen from there, and filed accordingly.
+    /// Sets the part of the scope that statements are filed under.
     #[must_use]
     pub fn reach(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
     }
 
-    /// Looks for facts in what users write, by this.
+    /// Extracts facts from user messages with this extractor.
     #[must_use]
     pub fn with_extractor(mut self, extractor: Arc<dyn FactExtractor>) -> Self {
         self.extractor = Some(extractor);
         self
     }
 
-    /// Looks for facts in what the model answers as well. What a model says may be what it read
-    /// somewhere: it is not asked by itself, and results of tools never are.
+    /// Sets whether facts are also extracted from model answers. Default: false, since a model may
+    /// repeat what it read elsewhere. Tool results are never used.
     #[must_use]
     pub fn from_answers(mut self, wanted: bool) -> Self {
         self.answers = wanted;
         self
     }
 
-    /// Keeps statements, all or none: at most 1,000. `scope` is where they come from. An error if
-    /// one is [bad](Statement::check).
+    /// Stores up to 1,000 statements, all or none. `scope` is the scope of the caller. Fails if a
+    /// statement is [invalid](Statement::check).
     pub async fn state(
         &self,
         scope: &MemoryScope,
@@ -136,9 +137,9 @@ impl Facts {
         Ok(stated.collect())
     }
 
-    /// All that is seen from a scope about a subject, or about one relation of it: what is true,
-    /// what was, and what will be, in the order of when it began. Of a subject without a relation
-    /// at most 1,000 statements are read.
+    /// Returns all facts about a subject, or one relation of it, that are visible from a scope:
+    /// present, past and future ones, ordered by start. Without a relation, at most 1,000
+    /// statements are read.
     pub async fn about(
         &self,
         scope: &MemoryScope,
@@ -159,8 +160,8 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What is true at a time of what is seen from a scope about a subject, or about one relation
-    /// of it.
+    /// Returns the facts about a subject, or one relation of it, that are true at a time and
+    /// visible from a scope.
     pub async fn as_of(
         &self,
         scope: &MemoryScope,

@@ -1,4 +1,4 @@
-//! Facts in turns.
+//! Facts as a memory provider.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use super::{Fact, Facts, kept, read};
 use crate::cost;
 use crate::words::content_words;
 
-/// How many statements are looked for, and of how many subjects and relations the facts are worked
-/// out.
+/// The number of statements that are searched, and of subject-relation pairs whose facts are
+/// derived.
 const MOST_HITS: usize = 64;
 const MOST_KEYS: usize = 16;
 
-/// Recalls what fits the words of a question and is true at its time, or now; the best first, of
-/// equally good ones what began last.
+/// Recalls facts that match the words of the question and are true at its time, or now. The best
+/// match comes first; of equal ones, the one that started last.
 #[async_trait]
 impl MemoryProvider for Facts {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
@@ -56,7 +56,8 @@ impl MemoryProvider for Facts {
         let memories =
             found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
         let mut recalled = Recalled::new(memories);
-        // Half of one would say something else: one that is too long alone is left out as well.
+        // Half a block would have a different meaning, so a block that does not fit is left out
+        // even if it is the only one.
         cost::fit(&mut recalled.memories, query.max_tokens);
         Ok(recalled)
     }
@@ -70,8 +71,9 @@ impl MemoryProvider for Facts {
         self.look_through(turn, cancel).await
     }
 
-    /// A fact that several messages say has a record for each: forgetting one of them by its id
-    /// forgets all of that scope, forgetting a message forgets only that it said so.
+    /// A fact from several messages has one record per message. Forgetting one record by its id
+    /// forgets all records of the fact in that scope; forgetting a message only removes that
+    /// message as a source.
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         forget.check()?;
         let records = self.records.get("forget")?;
@@ -102,7 +104,7 @@ impl MemoryProvider for Facts {
 
 type Named = (MemoryScope, MemoryId);
 
-/// A fact with the score of the statement of it that fits best; nothing if none was found.
+/// Returns a fact with the score of its best statement, or `None` if no statement was found.
 fn scored(fact: Fact, scores: &HashMap<Named, f64>) -> Option<(f64, Fact, Named)> {
     let found =
         fact.statements.iter().filter_map(|named| scores.get(named).map(|score| (*score, named)));

@@ -1,4 +1,4 @@
-//! Reading statements, and the facts that follow from them.
+//! Reading statements and deriving facts.
 
 use context_core::Result;
 use context_core::base::limits;
@@ -15,7 +15,7 @@ use super::{Fact, Facts, kept, names};
 const MOST_KEYS: usize = 100;
 
 impl Facts {
-    /// The keys of the relations of a subject, each once.
+    /// Returns the lookup keys of a subject's relations, without duplicates.
     pub(super) async fn keys_of(&self, scope: &MemoryScope, subject: &str) -> Result<Vec<String>> {
         let words = vec![names::subject_word(subject)];
         let mut find = MemoryFind::new(scope.visible(), words, limits::MAX_PAGE);
@@ -24,7 +24,7 @@ impl Facts {
         Ok(keys(found.hits.into_iter().map(|hit| hit.stored), MOST_KEYS))
     }
 
-    /// The facts of each of these keys, as they follow from what is filed under these scopes.
+    /// Returns the facts for each key, derived from the statements in these scopes.
     pub(super) async fn timelines(
         &self,
         scopes: Vec<MemoryScope>,
@@ -43,7 +43,7 @@ impl Facts {
     }
 }
 
-/// The keys of records, each once, in their order.
+/// Returns the lookup keys of records, in order and without duplicates.
 pub(super) fn keys(stored: impl Iterator<Item = StoredMemory>, most: usize) -> Vec<String> {
     let mut keys = Vec::new();
     for key in stored.filter_map(|stored| stored.record.key) {

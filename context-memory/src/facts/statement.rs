@@ -1,4 +1,4 @@
-//! What is said.
+//! Statements about a subject.
 
 use std::fmt;
 
@@ -11,42 +11,44 @@ use super::names;
 /// The longest subject, relation and object, in characters.
 pub(super) const LONGEST: usize = 200;
 
-/// How many values a relation of a subject has at one time.
+/// The number of values that a relation of a subject has at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Holds {
-    /// One, as where somebody works: a later value ends the earlier one.
+    /// One value, such as a person's employer: a later value ends the earlier one.
     One,
-    /// Any number, as what somebody likes.
+    /// Any number of values, such as the things a person likes.
     Many,
 }
 
-/// That a subject has a relation to an object. `Debug` shows when and where it was said, not what.
+/// A statement that a subject has a relation to an object. `Debug` shows the times and the source,
+/// but no content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statement {
-    /// Of whom or what it is said, such as `Ada`: 1 to 200 characters in one line, as all three.
+    /// The subject, such as `Ada`. Like relation and object, 1 to 200 characters on one line.
     pub subject: String,
     /// The relation, such as `works at`.
     pub relation: String,
-    /// To whom or what, such as `Initech`.
+    /// The object, such as `Initech`.
     pub object: String,
-    /// How many values the relation has at one time. If statements of one relation differ, it has
-    /// many; what the program [said](super::Facts::relation) of the relation goes first.
+    /// The number of values that the relation has at one time. If statements about a relation
+    /// differ, it has many. A setting of the [application](super::Facts::relation) for the relation
+    /// takes precedence.
     pub holds: Holds,
-    /// Since when it is true, if that was said; else it is as of when it was said.
+    /// The start, if stated. Otherwise the statement is true as of the time it was made.
     pub from: Option<Timestamp>,
-    /// Until when it was true, if that was said. Without `from` it says only that it ended then.
+    /// The end, if stated. Without `from`, only the end is known.
     pub until: Option<Timestamp>,
-    /// When it was said.
+    /// The time of the statement.
     pub said_at: Timestamp,
     /// The session or message where it was said.
     pub source: Option<MemorySource>,
 }
 
 impl Statement {
-    /// Said then, and true as of then.
+    /// Creates a statement that is true as of the time it was made.
     pub fn new(
         subject: impl Into<String>,
         relation: impl Into<String>,
@@ -58,34 +60,34 @@ impl Statement {
         Self { subject, relation, object, holds, from: None, until: None, said_at, source: None }
     }
 
-    /// True since then.
+    /// Sets the start.
     #[must_use]
     pub fn from(mut self, from: Timestamp) -> Self {
         self.from = Some(from);
         self
     }
 
-    /// True until then.
+    /// Sets the end.
     #[must_use]
     pub fn until(mut self, until: Timestamp) -> Self {
         self.until = Some(until);
         self
     }
 
-    /// Said there.
+    /// Sets the source.
     #[must_use]
     pub fn source(mut self, source: MemorySource) -> Self {
         self.source = Some(source);
         self
     }
 
-    /// Since when it is true; nothing if only its end is known.
+    /// Returns the start, or `None` if only the end is known.
     pub(super) fn start(&self) -> Option<Timestamp> {
         self.from.or(self.until.is_none().then_some(self.said_at))
     }
 
-    /// Refuses parts that are empty, too long or more than a line, and a time that ends before it
-    /// begins.
+    /// Checks the statement. Fails if a part is empty, too long or has several lines, or if the end
+    /// is not after the start.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         check_part(operation, "subject", &self.subject)?;
         check_part(operation, "relation", &self.relation)?;

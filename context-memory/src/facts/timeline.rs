@@ -1,4 +1,4 @@
-//! From statements to facts: what was true when.
+//! Deriving facts and their time spans from statements.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use context_core::base::MemoryId;
 use super::kept::Said;
 use super::{Fact, Holds, names};
 
-/// What a statement says of a moment. An end goes before a beginning at the same time.
+/// The two kinds of events of a statement. At the same time, an end comes before a beginning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     Ends,
     Begins,
 }
 
-/// The facts of one subject and relation, in the order of their beginnings. The order of the
-/// statements makes no difference.
+/// Returns the facts of one subject and relation, ordered by start. Independent of the order of the
+/// statements.
 pub(super) fn timeline(said: Vec<Said>, rule: Option<Holds>) -> Vec<Fact> {
     let is_many = said.iter().any(|said| said.statement.holds == Holds::Many);
     let holds = rule.unwrap_or(if is_many { Holds::Many } else { Holds::One });
@@ -27,7 +27,7 @@ pub(super) fn timeline(said: Vec<Said>, rule: Option<Holds>) -> Vec<Fact> {
         turns.extend(statement.start().map(|time| (time, Turn::Begins, at)));
         turns.extend(statement.until.map(|time| (time, Turn::Ends, at)));
     }
-    // What was said later goes later; then the content, so that no two orders are possible.
+    // Later statements come later. Ties are broken by content, so that the order is deterministic.
     turns.sort_by_cached_key(|(time, turn, at)| {
         let Said { record: (scope, id), statement, .. } = &said[*at];
         (*time, *turn, statement.said_at, objects[*at].clone(), scope.key(), id.clone())
@@ -44,7 +44,7 @@ pub(super) fn timeline(said: Vec<Said>, rule: Option<Holds>) -> Vec<Fact> {
 
 struct Line<'a> {
     facts: Vec<Fact>,
-    /// The newest fact of each object, and those that go on.
+    /// The latest fact of each object, and the facts that have not ended.
     last: BTreeMap<&'a str, usize>,
     open: BTreeMap<&'a str, usize>,
     holds: Holds,
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
             self.facts[fact].until = Some(time);
             return add(&mut self.facts[fact], said);
         }
-        // It ended before, or another value took its place: that stays.
+        // The fact ended earlier, or another value replaced it: that end stays.
         if let Some(fact) = self.last.get(object) {
             return add(&mut self.facts[*fact], said);
         }
@@ -108,7 +108,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// One more statement says it.
+/// Adds a statement to a fact.
 fn add(fact: &mut Fact, said: &Said) {
     if fact.statements.contains(&said.record) {
         return;

@@ -1,4 +1,4 @@
-//! The turns that wait, and what became of those that do not any more.
+//! The queued turns, and the outcomes of the finished ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use context_core::memory::CapturedTurn;
 use context_core::{Error, ErrorKind, Result, Retry};
 use tokio::sync::Notify;
 
-/// How much may wait.
+/// The limits of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) turns: usize,
     pub(super) bytes: usize,
 }
 
-/// The turns that wait.
+/// The queue of turns.
 pub(super) struct Line {
     limits: Limits,
     state: Mutex<State>,
-    /// Something changed: a turn was kept, was given up for now, or waits.
+    /// Notified when a turn is stored, postponed or queued.
     changed: Notify,
 }
 
@@ -26,15 +26,15 @@ pub(super) struct Line {
 struct State {
     waiting: VecDeque<Waiting>,
     bytes: usize,
-    /// How many were ever taken.
+    /// The number of turns ever queued.
     taken: u64,
-    /// Whether a task works on them.
+    /// Whether a task is running.
     works: bool,
-    /// Whether the first of them was tried as often as it may, until somebody flushes.
+    /// Whether the first turn has used up its attempts and waits for a flush.
     rests: bool,
-    /// What went wrong last with the first of them.
+    /// The last error of the first turn.
     trouble: Option<Arc<Error>>,
-    /// How many were dropped since the last flush, and why the last one was.
+    /// The number of turns dropped since the last flush, and the last reason.
     dropped: Option<(usize, Arc<Error>)>,
 }
 
@@ -48,8 +48,7 @@ impl Line {
         Self { limits, state: Mutex::default(), changed: Notify::new() }
     }
 
-    /// Whoever panicked while it held the lock left a queue that is whole: nothing is written in
-    /// two steps.
+    /// A panic while the lock is held leaves a consistent queue, since no change takes two steps.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,7 +57,7 @@ impl Line {
         self.state().waiting.len()
     }
 
-    /// Takes a turn; whether a task has to be started for it.
+    /// Queues a turn. Returns whether a task has to be started.
     pub(super) fn take(&self, turn: &CapturedTurn) -> Result<bool> {
         let bytes =
             turn.messages.iter().map(|said| said.message.encode().bytes().len()).sum::<usize>()
@@ -76,14 +75,14 @@ impl Line {
         state.bytes += bytes;
         state.taken += 1;
         state.waiting.push_back(Waiting { turn: Arc::new(turn.clone()), bytes });
-        // What comes after one that rests waits with it.
+        // Turns behind a postponed one wait with it.
         let starts = !state.works && !state.rests;
         state.works |= starts;
         Ok(starts)
     }
 
-    /// Lets the first of them be tried again: whether a task has to be started, and how many were
-    /// ever taken.
+    /// Allows the first turn to be retried. Returns whether a task has to be started, and how many
+    /// turns were ever queued.
     pub(super) fn wake(&self) -> (bool, u64) {
         let mut state = self.state();
         state.rests = false;
@@ -92,7 +91,7 @@ impl Line {
         (starts, state.taken)
     }
 
-    /// The first of them, for the task; nothing if there is none, and then the task ends.
+    /// Returns the first turn for the task. Without one, returns `None` and the task ends.
     pub(super) fn first(&self) -> Option<Arc<CapturedTurn>> {
         let mut state = self.state();
         let first = state.waiting.front().map(|waiting| Arc::clone(&waiting.turn));
@@ -104,7 +103,7 @@ impl Line {
         first
     }
 
-    /// The first of them is kept, or cannot be and is dropped.
+    /// Removes the first turn, which was stored or, with an error, dropped.
     pub(super) fn done(&self, dropped: Option<Error>) {
         let mut state = self.state();
         if let Some(gone) = state.waiting.pop_front() {
@@ -119,7 +118,7 @@ impl Line {
         self.changed.notify_waiters();
     }
 
-    /// The first of them could not be kept and rests until somebody flushes; the task ends.
+    /// Postpones the first turn until a flush. The task ends.
     pub(super) fn rest(&self, error: Error) {
         let mut state = self.state();
         state.works = false;
@@ -129,12 +128,12 @@ impl Line {
         self.changed.notify_waiters();
     }
 
-    /// Waits until none of the first so many waits any more, or what waits rests.
+    /// Waits until the first `taken` turns are finished, or the remaining ones are postponed.
     pub(super) async fn settled(&self, taken: u64) -> Result<()> {
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
-            // Before the state is read, so that no change in between is missed.
+            // Registered before the state is read, so that no change is missed.
             changed.as_mut().enable();
             if let Some(settled) = self.outcome(taken) {
                 return settled;
@@ -153,7 +152,7 @@ impl Line {
                 "flush",
                 "turns that were captured are not kept yet",
             );
-            // With a wrong key it says the same until somebody changes the key.
+            // With a wrong key, for example, the error stays the same until the key is changed.
             let retry = state.trouble.as_ref().map_or(Retry::Safe, |trouble| trouble.retry());
             let error = error.with("waiting", waiting).with_retry(retry);
             return Some(Err(with_cause(error, state.trouble.as_ref())));

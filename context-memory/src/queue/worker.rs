@@ -1,4 +1,4 @@
-//! The task that keeps what waits.
+//! The task that stores queued turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Retry};
 
 use super::line::Line;
 
-/// How often one turn is tried before it rests.
+/// The number of attempts before a turn is postponed.
 const TRIES: u32 = 5;
 
-/// How long the first pause is; each later one is twice as long.
+/// The first delay. It doubles with each retry.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts the task. It ends when nothing waits any more.
+/// Starts the task. It ends when the queue is empty.
 pub(super) fn start<P: MemoryProvider>(provider: Arc<P>, line: Arc<Line>) {
     let watch = Watch { line, ended: false };
     tokio::spawn(async move {
-        // Whole, not field by field.
+        // Moves the whole value into the task instead of single fields.
         let mut watch = watch;
         keep(&*provider, &watch.line).await;
         watch.ended = true;
     });
 }
 
-/// Keeps turns until none waits, or the first of them rests.
+/// Stores turns until the queue is empty or the first turn is postponed.
 async fn keep(provider: &dyn MemoryProvider, line: &Line) {
     while let Some(turn) = line.first() {
         let mut failed = 0;
@@ -32,8 +32,8 @@ async fn keep(provider: &dyn MemoryProvider, line: &Line) {
             let kept = provider.capture(&turn, &CancelSignal::never()).await;
             match kept {
                 Ok(()) => line.done(None),
-                // The memory refuses to work, as it does with a wrong key. The turn has nothing to
-                // do with it.
+                // The memory refuses to work, for example because of a wrong key. The turn is not
+                // the cause.
                 Err(error)
                     if error.retry() == Retry::Never && error.kind() == ErrorKind::Unavailable =>
                 {
@@ -56,8 +56,8 @@ async fn keep(provider: &dyn MemoryProvider, line: &Line) {
     }
 }
 
-/// Says that the work rests if the task is dropped with its runtime, or its provider panics: so
-/// nobody waits for it for ever.
+/// Marks the work as postponed if the task is dropped with its runtime or its provider panics, so
+/// that no caller waits forever.
 struct Watch {
     line: Arc<Line>,
     ended: bool,

@@ -1,8 +1,8 @@
-//! What an answer must have: an amount where one asks how much, a time where one asks when.
+//! Answer types: an amount for a question of how much, a time for a question of when.
 
 use context_store_kit::search;
 
-/// A kind of answer.
+/// A type of answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cue {
     Money,
@@ -11,13 +11,13 @@ pub(super) enum Cue {
     Age,
     Duration,
     Time,
-    /// A person, a place, a thing with a name.
+    /// The name of a person, place or thing.
     Name,
     Mail,
     Colour,
 }
 
-/// What a question asks for.
+/// Returns the answer types that a question asks for.
 pub(super) fn asked(question: &str) -> Vec<Cue> {
     let words: Vec<String> = search::words(question).map(|word| word.folded).collect();
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
@@ -61,7 +61,7 @@ pub(super) fn asked(question: &str) -> Vec<Cue> {
     cues.into_iter().filter(|(_, is_asked)| *is_asked).map(|(cue, _)| cue).collect()
 }
 
-/// How many of these kinds of answer a sentence has, from 0 to 1.
+/// Returns the share of these answer types that a sentence has, from 0 to 1.
 pub(super) fn share(cues: &[Cue], sentence: &str) -> f64 {
     if cues.is_empty() {
         return 0.0;
@@ -115,7 +115,7 @@ impl<'a> Sentence<'a> {
         self.words.iter().any(is_number)
     }
 
-    /// `I'm 35`, `in my mid-50s`.
+    /// Recognizes an age, as in `I'm 35` or `in my mid-50s`.
     fn says_age(&self) -> bool {
         let two_digits = |word: &str| {
             let digits = word.trim_end_matches('s');
@@ -128,7 +128,7 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Words with a capital that are not the first of their sentence, nor `I`.
+/// Returns capitalized words other than `I` that do not start a sentence.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let mut begins = true;
     text.split_whitespace().filter_map(move |written| {

@@ -1,14 +1,14 @@
-//! Saying a thing once.
+//! Removing near-duplicates.
 
 use std::collections::HashSet;
 
 use super::score::Candidate;
 use crate::words;
 
-/// From which share of common words on two memories say the same.
+/// The share of common words from which on two memories count as duplicates.
 const SAME: f64 = 0.85;
 
-/// The first so many candidates of which no two say the same; of those that do, the first stays.
+/// Returns the first `most` candidates without duplicates. Of duplicates the first one stays.
 pub(crate) fn distinct(candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     let mut kept: Vec<(Candidate, HashSet<String>)> = Vec::new();
     for candidate in candidates {
@@ -23,7 +23,7 @@ pub(crate) fn distinct(candidates: Vec<Candidate>, most: usize) -> Vec<Candidate
     kept.into_iter().map(|(candidate, _)| candidate).collect()
 }
 
-/// How many words two texts share, of all that either has.
+/// Returns the Jaccard similarity of two sets of words.
 fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
     let common = a.intersection(b).count();
     let all = a.len() + b.len() - common;

@@ -1,13 +1,13 @@
-//! One order out of two: by words and by meaning.
+//! Fusing the orders by words and by meaning.
 
 use super::score::Candidate;
 
-/// What keeps the first places from counting for everything: the constant of reciprocal rank fusion
-/// (Cormack, Clarke and Büttcher, 2009).
+/// The constant of reciprocal rank fusion, which limits the weight of the first places (Cormack,
+/// Clarke and Büttcher, 2009).
 const K: f64 = 60.0;
 
-/// Orders candidates, the best first: by their score, and if they have vectors, by the sum of the
-/// inverted places in both orders. Of equal ones the newest comes first.
+/// Sorts candidates, best first: by score, or with vectors by the sum of the reciprocal ranks in
+/// both orders. Among equals, the newest comes first.
 pub(crate) fn fuse(candidates: &mut [Candidate]) {
     let newest = |candidate: &Candidate| std::cmp::Reverse(candidate.hit.stored.place);
     if candidates.iter().any(|candidate| candidate.hit.similarity.is_some()) {
@@ -24,7 +24,7 @@ pub(crate) fn fuse(candidates: &mut [Candidate]) {
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(newest(a).cmp(&newest(b))));
 }
 
-/// The place of each candidate in an order, the best at 1.
+/// Returns the rank of each candidate in an order, from 1 for the best.
 fn places(candidates: &[Candidate], by: impl Fn(&Candidate) -> f64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by(|a, b| by(&candidates[*b]).total_cmp(&by(&candidates[*a])));

@@ -1,4 +1,4 @@
-//! What a question asks, taken apart once.
+//! Parsing a question.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,40 +11,38 @@ use super::cues::{self, Cue};
 use super::times::{self, Span};
 use crate::words;
 
-/// Words, as they are indexed, that say how something is asked and not what about, in order.
+/// Index words that say how something is asked rather than what about, sorted.
 const ASKING: &[&str] = &[
     "ever", "give", "kind", "know", "long", "mani", "many", "much", "often", "pleas", "rememb",
     "remember", "sort", "tell", "typ", "type",
 ];
 
-/// How many short forms of names are looked for.
+/// The number of abbreviations that are searched.
 const SHORT_NAMES: usize = 12;
 
-/// A question.
+/// A parsed question.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// Its words, as records are indexed by them, each once.
+    /// The index words, without duplicates.
     pub(crate) words: Vec<String>,
-    /// Where each of them stands among them.
+    /// The position of each word in `words`.
     pub(super) places: HashMap<String, usize>,
-    /// Pairs of words that follow each other.
+    /// Pairs of consecutive words.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) cues: Vec<Cue>,
-    /// What two to four words that follow each other may be written as in short, and the places of
-    /// these words.
+    /// Abbreviations of two to four consecutive words, with the positions of those words.
     pub(super) short: HashMap<String, Vec<usize>>,
-    /// The places of what is written in short itself: two to four capitals.
+    /// The positions of abbreviations in the question: two to four capitals.
     pub(super) capitals: HashMap<String, usize>,
     pub(super) spans: Vec<Span>,
-    /// All its words, folded: for the names of speakers.
+    /// All words, folded, for the names of speakers.
     said: Vec<String>,
-    /// Whether it asks for how things are now.
+    /// Whether the question asks for the current state.
     pub(super) asks_for_newest: bool,
 }
 
 impl Question {
-    /// The words by which records are looked for: its own, and what several of them may be written
-    /// as in short.
+    /// Returns the words to search for: the question's words and their abbreviations.
     pub(crate) fn looked_for(&self) -> Vec<String> {
         let mut wanted = self.words.clone();
         let mut short: Vec<_> =
@@ -55,14 +53,14 @@ impl Question {
         wanted
     }
 
-    /// Reads a question that was asked then.
+    /// Parses a question. `asked_at` is the time of the question.
     pub(crate) fn new(text: &str, asked_at: Option<Timestamp>) -> Self {
         let mut places = HashMap::new();
         let mut kept = Vec::new();
         let mut order = Vec::new();
         let all: Vec<String> = words::content_words(text).collect();
         let asks = |word: &String| ASKING.binary_search(&word.as_str()).is_ok();
-        // A question of nothing else is about that.
+        // A question that has no other words is about these.
         let only_asks = all.iter().all(asks);
         for word in all.into_iter().filter(|word| only_asks || !asks(word)) {
             let next = kept.len();
@@ -105,14 +103,14 @@ impl Question {
         }
     }
 
-    /// Whether it names a speaker, by any part of their name.
+    /// Returns whether the question contains any part of a speaker's name.
     pub(super) fn names(&self, speaker: &str) -> bool {
         search::words(speaker).any(|word| word.folded.len() > 1 && self.said.contains(&word.folded))
     }
 }
 
-/// The initials of all runs of two to four words, with where these stand: `emergency room` is `er`.
-/// Not those that are words which say nothing.
+/// Returns the initials of all runs of two to four words, with their positions: `emergency room`
+/// gives `er`. Initials that are stop words are left out.
 pub(super) fn initials<'a>(words: &'a [&str]) -> impl Iterator<Item = (String, Range<usize>)> + 'a {
     let run = |at: usize, length: usize| {
         let run = words.get(at..at + length)?;
@@ -123,12 +121,12 @@ pub(super) fn initials<'a>(words: &'a [&str]) -> impl Iterator<Item = (String, R
     (2..=4).flat_map(move |length| (0..words.len()).filter_map(move |at| run(at, length)))
 }
 
-/// What is written in capitals alone: two to four of them.
+/// Returns the words of two to four capitals.
 pub(super) fn capitals(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| is_short(word))
 }
 
-/// Whether a word is written in two to four capitals.
+/// Returns whether a word consists of two to four capitals.
 pub(super) fn is_short(word: &str) -> bool {
     (2..=4).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase())
 }

@@ -12,14 +12,14 @@ use super::question::{Question, initials, is_short};
 use super::sentences::sentences;
 use crate::words;
 
-/// How much the length of a sentence counts: less than that of a record, since a long sentence says
-/// more of one thing.
+/// The weight of sentence length. Lower than for records, since a long sentence says more about one
+/// thing.
 const SENTENCE_B: f64 = 0.35;
-/// What the best sentence counts beside the record as a whole.
+/// The weight of the best sentence relative to the whole record.
 const SENTENCE: f64 = 0.5;
-/// By how much more a sentence counts that has all that is asked for.
+/// The factor by which a sentence with all answer types gains.
 const CUES: f64 = 1.0;
-/// What counts beside the words, in shares of the best score there is by words.
+/// Weights of features other than words, as shares of the best score by words.
 const PAIR: f64 = 0.1;
 const SPEAKER: f64 = 0.2;
 const TIME: f64 = 0.2;
@@ -28,15 +28,15 @@ const REPLY: f64 = 0.5;
 const NEWEST: f64 = 0.02;
 const NEWEST_IF_ASKED: f64 = 0.15;
 
-/// A record that may answer, and what stands next to it.
+/// A candidate record with its neighbours.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) hit: MemoryHit,
-    /// Before it and behind it, in its session.
+    /// The records before and after it in its session.
     pub(crate) beside: Vec<StoredMemory>,
-    /// How well it answers, once that is known.
+    /// The score, once computed.
     pub(crate) score: f64,
-    /// Whether it does by its words, or by those of what was asked before it.
+    /// Whether the record matches by its own words, or by those of the question before it.
     pub(crate) fits: bool,
 }
 
@@ -45,25 +45,24 @@ impl Candidate {
         Self { hit, beside: Vec::new(), score: 0.0, fits: false }
     }
 
-    /// What it says.
+    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.hit.stored.record.text
     }
 }
 
-/// What looking at a text has shown.
+/// The scores of one text.
 #[derive(Debug, Default)]
 struct Looked {
-    /// The record as a whole, by BM25.
+    /// The BM25 of the whole record.
     whole: f64,
-    /// The best sentence, by BM25 and cues.
+    /// The best sentence, by BM25 and answer types.
     sentence: f64,
-    /// How many pairs of words of the question follow each other in it as they do there, from 0 to
-    /// 1.
+    /// The share of the question's word pairs that are also consecutive in the text, from 0 to 1.
     pairs: f64,
 }
 
-/// Scores all candidates, in place.
+/// Computes the scores of all candidates in place.
 pub(crate) fn score(question: &Question, bm25: &Bm25, candidates: &mut [Candidate]) {
     let length = average_sentence(candidates);
     let looked: Vec<Looked> =
@@ -94,14 +93,14 @@ fn is_named(question: &Question, candidate: &Candidate) -> bool {
     candidate.hit.stored.record.speaker.as_deref().is_some_and(|speaker| question.names(speaker))
 }
 
-/// When the oldest was said, and how much later the newest; never nothing.
+/// Returns the time of the oldest candidate, and the time span to the newest, at least 1.
 fn lifetime(candidates: &[Candidate]) -> (i64, f64) {
     let times = || candidates.iter().map(|candidate| candidate.hit.stored.record.at.as_micros());
     let (oldest, newest) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
     (oldest, (newest.saturating_sub(oldest) as f64).max(1.0))
 }
 
-/// How many words a sentence has on average.
+/// Returns the average number of words in a sentence.
 fn average_sentence(candidates: &[Candidate]) -> f64 {
     let (mut count, mut length) = (0_u64, 0_u64);
     for candidate in candidates {
@@ -135,13 +134,13 @@ fn look(question: &Question, bm25: &Bm25, average: f64, text: &str) -> Looked {
     looked
 }
 
-/// What of a question is in a sentence.
+/// The words of a question that a sentence contains.
 struct Counted {
-    /// How often each of its words is there; what is written in short counts for each of its words.
+    /// The count of each word. An abbreviation counts for each of its words.
     counts: Vec<u32>,
-    /// How many of its pairs of words are there.
+    /// The number of word pairs.
     pairs: usize,
-    /// How many words the sentence has that count.
+    /// The number of content words in the sentence.
     length: u64,
 }
 
@@ -178,8 +177,8 @@ fn counted(question: &Question, sentence: &str) -> Counted {
     Counted { counts, pairs: follow.len(), length: kept.len() as u64 }
 }
 
-/// How well the question fits that somebody else asked just before: a record may answer it without
-/// a word of it.
+/// Returns how well the preceding question of another speaker matches: a record may answer it
+/// without sharing a word with it.
 fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Candidate) -> f64 {
     let own = &candidate.hit.stored;
     let before = candidate.beside.iter().rev().find(|stored| stored.place < own.place);
@@ -194,8 +193,8 @@ fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Cand
     fits.fold(0.0, f64::max)
 }
 
-/// How well the best of what stands beside a record fits: a question and its answer stand next to
-/// each other.
+/// Returns the best score of the neighbouring records: a question and its answer are next to each
+/// other.
 fn neighbours(question: &Question, bm25: &Bm25, beside: &[StoredMemory]) -> f64 {
     let score = |stored: &StoredMemory| {
         let counted = counted(question, &stored.record.text);

@@ -1,7 +1,7 @@
-//! Cutting a text into sentences.
+//! Splitting a text into sentences.
 
-/// The sentences of a text, without blanks around them: cut behind what ends one, and at line
-/// breaks. Numbers and abbreviations of one letter end none.
+/// Returns the trimmed sentences of a text, split after sentence-ending punctuation and at line
+/// breaks. Numbers and one-letter abbreviations do not end a sentence.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -18,7 +18,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first sentence ends.
+/// Returns the end of the first sentence.
 fn end(text: &str) -> usize {
     let mut before = [' '; 2];
     let mut chars = text.char_indices().peekable();
@@ -28,7 +28,7 @@ fn end(text: &str) -> usize {
         let ends = match c {
             '\n' | '。' | '！' | '？' => true,
             '!' | '?' => next.is_none_or(char::is_whitespace),
-            // `e.g. this` and `J. Smith` go on.
+            // `e.g. this` and `J. Smith` continue.
             '.' => {
                 let is_letter = before[1].is_alphabetic() && !before[0].is_alphanumeric();
                 !is_letter && next.is_none_or(char::is_whitespace)

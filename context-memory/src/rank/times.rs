@@ -1,11 +1,11 @@
-//! What a question says of time, as spans in which an answer was said.
+//! Time expressions in a question, as time spans of the answer's record.
 
 use context_core::Timestamp;
 use context_store_kit::search;
 
 const DAY: i64 = 86_400_000_000;
 
-/// From a time up to another, which does not belong to it.
+/// A half-open time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span(Timestamp, Timestamp);
 
@@ -20,9 +20,10 @@ impl Span {
     }
 }
 
-/// The spans that a question names: days (`2023-05-07`, `7 May 2023`), months (`May 2023`), years,
-/// and, if one knows when it was asked, `yesterday`, `today`, `last week`, `last month`,
-/// `last year`, and months without a year, the last one of that name.
+/// Returns the time spans that a question names: days (`2023-05-07`, `7 May 2023`), months
+/// (`May 2023`) and years. If the time of the question is known, also `yesterday`, `today`,
+/// `last week`, `last month`, `last year`, and months without a year, which mean the most recent
+/// one.
 pub(super) fn named(question: &str, asked_at: Option<Timestamp>) -> Vec<Span> {
     let words: Vec<String> = search::words(question).map(|word| word.folded).collect();
     let number = |at: usize| {
@@ -79,13 +80,13 @@ pub(super) fn named(question: &str, asked_at: Option<Timestamp>) -> Vec<Span> {
     spans
 }
 
-/// `yesterday`, `week` behind `last`, and so on.
+/// Returns the span of a relative expression: `yesterday`, `week` after `last`, and so on.
 fn relative(word: &str, before: Option<&str>, today: Option<i64>) -> Option<Span> {
     let today = today?;
     let (from, length) = match (before, word) {
         (_, "today") => (today, 1),
         (_, "yesterday") => (today - 1, 1),
-        // 1970-01-01 was a Thursday; weeks begin on Mondays.
+        // 1970-01-01 was a Thursday; weeks start on Mondays.
         (Some("last"), "week") => ((today + 3).div_euclid(7) * 7 - 3 - 7, 7),
         (Some("last"), "month") => (today - 31 - 15, 46),
         (Some("last"), "year") => (today - 365 - 183, 365 + 183),
@@ -119,7 +120,7 @@ fn of_month(year: i64, month: i64) -> Span {
     Span::days(from, next - from)
 }
 
-/// The year of the last month of this number that has begun by then.
+/// Returns the year of the most recent month of this number that has begun.
 fn last_year_of(month: i64, today: i64) -> i64 {
     let mut year = 1970 + today.div_euclid(365) + 1;
     while days(year, month, 1) > today {
@@ -128,7 +129,7 @@ fn last_year_of(month: i64, today: i64) -> i64 {
     year
 }
 
-/// Days since 1970-01-01: Howard Hinnant's days_from_civil.
+/// Returns the days since 1970-01-01, by Howard Hinnant's `days_from_civil`.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));

@@ -1,4 +1,4 @@
-//! What a server answers.
+//! Handling requests on the server side.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{error, wire};
 
 const OPERATION: &str = "serve";
 
-/// A refusal: the status, and what is said.
+/// A refusal: status, kind and message.
 struct No(u16, ErrorKind, String);
 
 impl From<Error> for No {
@@ -34,7 +34,7 @@ pub(super) async fn answer(
         Ok(body) => ServiceReply { status: 200, body },
         Err(No(status, kind, message)) => {
             let failed = wire::Failed { kind: kind.as_str().to_owned(), message };
-            // Two texts print as JSON.
+            // Two strings always serialize.
             let body = serde_json::to_vec(&wire::Failure { error: failed }).unwrap_or_default();
             ServiceReply { status, body }
         }
@@ -84,7 +84,7 @@ async fn recall(
         body.recent.into_iter().map(|said| Arc::new(Message::text(said.role, said.text))).collect();
     (query.max_tokens, query.at) = (body.max_tokens, body.at);
     let mut memories = service.provider.recall(&query, cancel).await?.memories;
-    // A provider that mixes up scopes is stopped here already.
+    // A provider that mixes up scopes is stopped here.
     let strange =
         |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
     if memories.iter().any(strange) {
@@ -142,7 +142,7 @@ async fn forget(
     write(&wire::Forgotten { scope: wire::Scope::from(&scope), removed, remaining })
 }
 
-/// The scope of a request, if the key is for it.
+/// Returns the scope of a request if the key covers it.
 fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, No> {
     let scope = MemoryScope::from(wire);
     scope.check(OPERATION)?;
@@ -152,7 +152,7 @@ fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, No> {
     Err(No(403, ErrorKind::Unavailable, "the key is not for this user".to_owned()))
 }
 
-/// Reads a body. What is wrong is said by its place: serde's own words may quote it.
+/// Parses a body. The error gives only the position, since serde's message may quote the body.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, No> {
     serde_json::from_slice(body).map_err(|error| {
         let said = format!(

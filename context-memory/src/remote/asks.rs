@@ -9,14 +9,15 @@ use serde::de::DeserializeOwned;
 
 use super::{RemoteError, check, pieces, wire};
 
-/// How much of an answer is read.
+/// The largest reply that is read, in bytes.
 const REPLY_BYTES: usize = 8 << 20;
 
-/// A memory that another process keeps: a provider over the [protocol](crate::remote).
+/// A provider for memories of another process, over the [protocol](crate::remote).
 ///
-/// What the server answers is checked before it is used; see [`RemoteError`] for what is refused. A
-/// call that fails changes nothing here, and a turn goes on without what would have been recalled.
-/// It captures at once: wrap it in [`Queued`](crate::Queued), so that no turn waits for a server.
+/// Replies are validated before use; [`RemoteError`] lists the reasons for refusing one. A failed
+/// call changes nothing here, and a turn continues without recalled memories. Captures are sent
+/// synchronously: wrap the provider in [`Queued`](crate::Queued), so that no turn waits for the
+/// server.
 ///
 /// ```no_run
 /// use context_http::{ClientOptions, Secret};
@@ -33,7 +34,7 @@ pub struct RemoteMemory {
     client: Client,
 }
 
-/// What a server says of itself.
+/// Information about a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteInfo {
@@ -42,20 +43,21 @@ pub struct RemoteInfo {
 }
 
 impl RemoteMemory {
-    /// The memory behind a client, whose address is what `/v1/recall` and the others are below.
+    /// Creates a provider on a client whose base address is the parent of `/v1/recall` and the
+    /// other paths.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// The memory at this address; of each answer at most 8 MiB are read. An error if the address
-    /// or the options cannot be used. Connects nowhere.
+    /// Creates a provider for a base address. At most 8 MiB of each reply are read. Fails if the
+    /// address or the options are invalid. Does not connect.
     pub fn at(address: &str, options: ClientOptions) -> Result<Self> {
         let client = Client::new(address, options.max_reply_bytes(REPLY_BYTES));
         client.map(Self::new).map_err(|error| RemoteError::from(error).of("connect"))
     }
 
-    /// Asks the server for its name. An error if it cannot be reached, does not take the key, or
-    /// speaks another version of the protocol.
+    /// Requests the server's name. Fails if the server cannot be reached, refuses the key, or uses
+    /// another protocol version.
     pub async fn info(&self, cancel: &CancelSignal) -> Result<RemoteInfo> {
         let info = self.send::<wire::Info>(&Request::get("v1/info"), cancel).await;
         let checked = info.and_then(|info| match info.protocol {
@@ -76,7 +78,7 @@ impl RemoteMemory {
         Ok(self.client.send(request, cancel).await?.json()?)
     }
 
-    /// All that is posted may be posted again.
+    /// Sends a POST request. All of them may be repeated.
     async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -108,7 +110,8 @@ impl MemoryProvider for RemoteMemory {
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         const OPERATION: &str = "capture";
         turn.scope.check(OPERATION)?;
-        // If a later piece fails, the turn comes again, and what was taken counts once.
+        // If a later piece fails, the turn is captured again; messages that were accepted count
+        // once.
         for piece in pieces::of_turn(turn) {
             let reply = self.post::<wire::Done>("v1/capture", &piece, cancel).await;
             let checked = reply.and_then(|reply| check::same_scope(&turn.scope, reply.scope));
@@ -135,7 +138,7 @@ impl MemoryProvider for RemoteMemory {
                 body.source = Some(wire::Source { session, message });
             }
             MemoryForget::Scope(_) => body.all = Some(true),
-            // Wider than what is known here is never asked for.
+            // A wider forget than requested is never sent.
             _ => {
                 let kind = context_core::ErrorKind::Unsupported;
                 return Err(context_core::Error::new(

@@ -1,16 +1,16 @@
-//! What a client believes of an answer.
+//! Validation of replies.
 
 use context_core::base::limits;
 use context_core::memory::{MemoryScope, Recalled, RecalledMemory};
 
 use super::{RemoteError, wire};
 
-/// Refuses an answer for another scope.
+/// Fails if the reply is for another scope.
 pub(super) fn same_scope(asked: &MemoryScope, answered: wire::Scope) -> Result<(), RemoteError> {
     if MemoryScope::from(answered) == *asked { Ok(()) } else { Err(RemoteError::OtherScope) }
 }
 
-/// The memories of an answer, if all of them may be shown to whoever asked from this scope.
+/// Returns the memories of a reply if all of them are visible from the requested scope.
 pub(super) fn recalled(
     asked: &MemoryScope,
     reply: wire::RecallReply,

@@ -1,47 +1,47 @@
-//! What goes wrong with a remote memory.
+//! Errors of a remote memory.
 
 use context_core::{Error, ErrorKind, Retry};
 use context_http::{HttpError, Refused};
 
 use super::wire;
 
-/// Why an answer of a remote memory is not used: the cause of the [`Error`] that a call gives.
-/// Shows no content.
+/// The reason why a reply of a remote memory is refused. It is the source of the [`Error`] that a
+/// call returns. Shows no content.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// There is no answer, or one that says no.
+    /// There was no reply, or an error reply.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The answer is for another scope than was asked from.
+    /// The reply is for another scope.
     #[error("the answer is for another scope")]
     OtherScope,
-    /// A memory in the answer is not visible from where was asked: nothing of the answer is used.
+    /// A memory in the reply is not visible from the requested scope. The whole reply is refused.
     #[error("memory {number} of the answer is not visible from the scope that asked")]
     NotVisible {
-        /// Which one, from 0.
+        /// The index of the memory, from 0.
         number: usize,
     },
-    /// A memory in the answer has a part that is none.
+    /// A memory in the reply has an invalid part.
     #[error("{what} of memory {number} of the answer is none")]
     BadMemory {
-        /// Which one, from 0.
+        /// The index of the memory, from 0.
         number: usize,
-        /// Which part.
+        /// The part.
         what: &'static str,
     },
-    /// There are more memories in the answer than there may be.
+    /// The reply has too many memories.
     #[error("the answer has {count} memories, more than {limit}")]
     TooMany {
-        /// How many.
+        /// The number of memories.
         count: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// The server speaks another version of the protocol.
+    /// The server uses another protocol version.
     #[error("the server speaks version {version} of the protocol")]
     OtherProtocol {
-        /// The number of its version.
+        /// The server's version.
         version: u32,
     },
 }
@@ -49,7 +49,7 @@ pub enum RemoteError {
 context_core::readable_debug!(RemoteError);
 
 impl RemoteError {
-    /// The error of a call.
+    /// Returns the error of a call.
     pub(super) fn of(self, operation: &'static str) -> Error {
         let (kind, retry) = match &self {
             Self::Http(error) => of_http(error),
@@ -91,7 +91,7 @@ fn of_http(error: &HttpError) -> (ErrorKind, Retry) {
     (kind, error.retry(true))
 }
 
-/// What kind of refusal it is: by what the server says, if it speaks the protocol, else by the
+/// Returns the kind of an error reply: the stated one if the reply follows the protocol, else by
 /// status.
 fn of_refusal(refused: &Refused) -> ErrorKind {
     let said = serde_json::from_str::<wire::Failure>(&refused.body).ok();
@@ -105,7 +105,7 @@ fn of_refusal(refused: &Refused) -> ErrorKind {
     })
 }
 
-/// A kind by its name. Cancelled is no answer of a server: the caller did not cancel.
+/// Returns a kind by its name. Cancelled is left out, since only the caller can cancel.
 fn kind(name: &str) -> Option<ErrorKind> {
     const KINDS: [ErrorKind; 7] = [
         ErrorKind::NotFound,
@@ -119,7 +119,7 @@ fn kind(name: &str) -> Option<ErrorKind> {
     KINDS.into_iter().find(|kind| kind.as_str() == name)
 }
 
-/// The status that goes with a kind.
+/// Returns the HTTP status for a kind.
 pub(super) fn status(kind: ErrorKind) -> u16 {
     match kind {
         ErrorKind::Invalid => 400,

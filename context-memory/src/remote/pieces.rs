@@ -1,4 +1,4 @@
-//! What is sent of a conversation.
+//! Preparing a conversation for sending.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use context_core::{Message, Part, ToolResult};
 
 use super::wire;
 
-/// How much of a turn is sent at once, unless one message alone has more.
+/// The largest piece of a turn in bytes, unless a single message is larger.
 const PIECE_BYTES: usize = 1 << 20;
 const PIECE_MESSAGES: usize = 500;
-/// How much of the conversation is sent with a question.
+/// The number of recent messages that are sent with a question.
 const RECENT: usize = 6;
 const RECENT_BYTES: usize = 2_000;
 
-/// A turn in pieces that can be sent; at least one.
+/// Splits a turn into at least one piece.
 pub(super) fn of_turn(turn: &CapturedTurn) -> Vec<wire::Capture> {
     let piece = || wire::Capture {
         scope: wire::Scope::from(&turn.scope),
@@ -52,7 +52,7 @@ fn of_message(captured: &CapturedMessage) -> wire::Captured {
     wire::Captured { id: id.clone(), message: sent, at: *at, speaker: speaker.clone() }
 }
 
-/// What can be remembered: no thoughts, nothing that only a provider reads, no bytes of media.
+/// Returns the parts that can be remembered, without reasoning, provider data and media bytes.
 fn parts(parts: &[Part]) -> Vec<Part> {
     let sent = |part: &Part| match part {
         Part::Reasoning(_) | Part::Opaque(_) | Part::Unknown(_) => None,
@@ -68,7 +68,7 @@ fn parts(parts: &[Part]) -> Vec<Part> {
     parts.iter().filter_map(sent).collect()
 }
 
-/// The last texts of a conversation, the oldest first, each from its beginning.
+/// Returns the last texts of a conversation, oldest first, each cut at its end.
 pub(super) fn recent(messages: &[Arc<Message>]) -> Vec<wire::Recent> {
     let texts = messages.iter().rev().filter_map(|message| {
         let text = message.plain_text();

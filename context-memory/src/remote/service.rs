@@ -1,5 +1,4 @@
-//! The side that answers, without a server: whoever has one hands in what came and sends back what
-//! is answered.
+//! The server side without a network server: the host passes requests in and sends the replies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,61 +8,61 @@ use context_core::{CancelSignal, MemoryProvider, UserId};
 
 use super::answers;
 
-/// Whose memories a key opens.
+/// The users that a key covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyFor {
-    /// Those of all users: for a program that serves them all and keeps them apart.
+    /// All users, for an application that serves them all and keeps them apart.
     AllUsers,
-    /// Those of one user.
+    /// One user.
     User(UserId),
 }
 
-/// Answers the [protocol](crate::remote) out of a provider. Without a key it answers nobody.
-/// `Debug` shows no key.
+/// Implements the server side of the [protocol](crate::remote) on a provider. Without keys every
+/// request is refused. `Debug` shows no key.
 ///
-/// It is no server: connections, TLS, limits of time and of bytes are those of whoever calls it.
-/// `examples/memory_server` is one, for loopback.
+/// Connections, TLS, timeouts and body limits are the host's responsibility.
+/// `examples/memory_server` is a host for loopback.
 pub struct MemoryService {
     pub(super) provider: Arc<dyn MemoryProvider>,
     pub(super) name: String,
     keys: Vec<(blake3::Hash, KeyFor)>,
 }
 
-/// What came. `Debug` shows neither key nor body.
+/// A request. `Debug` shows neither key nor body.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ServiceRequest<'a> {
-    /// The method of HTTP.
+    /// The HTTP method.
     pub method: &'a str,
-    /// The path below the server's address, such as `/v1/recall`.
+    /// The path below the server's base address, such as `/v1/recall`.
     pub path: &'a str,
-    /// The header `authorization`.
+    /// The `authorization` header.
     pub authorization: Option<&'a str>,
     /// The body.
     pub body: &'a [u8],
 }
 
-/// What is answered: JSON. `Debug` does not show it.
+/// A JSON reply. `Debug` does not show the body.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceReply {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl MemoryService {
-    /// How long a body may be: a server refuses longer ones with 413 while it reads.
+    /// The largest body in bytes. A host refuses longer bodies with 413 while reading.
     pub const MAX_BODY_BYTES: usize = 32 << 20;
 
-    /// Answers out of this provider, under this name.
+    /// Creates a service on a provider, with a server name.
     pub fn new(provider: Arc<dyn MemoryProvider>, name: impl Into<String>) -> Self {
         Self { provider, name: name.into(), keys: Vec::new() }
     }
 
-    /// Takes this key for what it is for. Only its hash is kept; an empty key is nobody's.
+    /// Accepts a key for the given users. Only a hash of the key is kept. An empty key is ignored.
     #[must_use]
     pub fn key(mut self, key: &str, opens: KeyFor) -> Self {
         if !key.trim().is_empty() {
@@ -72,12 +71,12 @@ impl MemoryService {
         self
     }
 
-    /// Answers a request. Every request is answered, whatever is in it.
+    /// Answers a request. Every request gets a reply, whatever it contains.
     pub async fn answer(&self, request: ServiceRequest<'_>, cancel: &CancelSignal) -> ServiceReply {
         answers::answer(self, request, cancel).await
     }
 
-    /// What a key opens. Hashes are compared in a time that says nothing of them.
+    /// Returns the users that a key covers. Each hash comparison takes constant time.
     pub(super) fn opens(&self, authorization: Option<&str>) -> Option<&KeyFor> {
         let (scheme, key) = authorization?.split_once(' ')?;
         let key = blake3::hash(key.trim().as_bytes());
@@ -96,7 +95,7 @@ impl KeyFor {
 }
 
 impl<'a> ServiceRequest<'a> {
-    /// A request of this method and path.
+    /// Creates a request.
     pub fn new(
         method: &'a str,
         path: &'a str,

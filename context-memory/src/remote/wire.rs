@@ -1,5 +1,5 @@
-//! The bodies. What a server reads has no unknown fields; a client passes over those it does not
-//! know, but in scopes.
+//! The request and reply bodies. A server refuses unknown fields. A client ignores them, except in
+//! scopes.
 
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryScope, MemorySource, RecalledMemory};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) const PROTOCOL: u32 = 1;
 
-/// A scope of which nothing is overlooked: a name that is not known here may narrow it.
+/// A scope without unknown fields, which might narrow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scope {
@@ -80,8 +80,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A memory as it is sent; one whose scope the provider does not say is filed under the scope
-    /// that asked.
+    /// Converts a memory for sending. If the provider states no scope, the memory gets the
+    /// requested one.
     pub(super) fn of(memory: RecalledMemory, asked: &MemoryScope) -> Self {
         let RecalledMemory { kind, text, id, scope, source, speaker, at, score, .. } = memory;
         let scope = Scope::from(scope.as_ref().unwrap_or(asked));
@@ -137,7 +137,7 @@ pub(super) struct Forget {
     pub(super) all: Option<bool>,
 }
 
-/// As strict as scopes are: what is overlooked here is forgotten as well.
+/// As strict as scopes, because an ignored field would widen a forget.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Source {
@@ -146,7 +146,7 @@ pub(super) struct Source {
     pub(super) message: Option<MessageId>,
 }
 
-/// What answers a capture, and what any answer for a scope has.
+/// The reply to a capture, and the common part of all replies for a scope.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) scope: Scope,

@@ -1,12 +1,12 @@
-//! Forms that no rule leads back.
+//! Irregular forms.
 
-/// The regular form of an irregular one.
+/// Returns the regular form of an irregular one.
 pub(super) fn regular(word: &str) -> Option<&'static str> {
     let at = FORMS.binary_search_by_key(&word, |(form, _)| form).ok()?;
     Some(FORMS[at].1)
 }
 
-/// Forms of common verbs and nouns, in order.
+/// Irregular forms of common verbs and nouns, sorted.
 const FORMS: &[(&str, &str)] = &[
     ("ate", "eat"),
     ("became", "become"),

@@ -1,4 +1,4 @@
-//! Blocks: what programs and models do with them.
+//! Blocks as applications and models use them.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ async fn the_program_says_where_a_block_lives() {
     );
     assert_eq!(recalled(&blocks, &ada()).await, ["user:\nuser"]);
     assert!(recalled(&blocks, &MemoryScope::new("bob").project("p").session("s")).await.is_empty());
-    // Nothing is filed wider than it was meant.
+    // Nothing is filed under a wider scope than intended.
     let refused = blocks.edit(&ada(), "scratch", &append("x"), None).await.unwrap_err();
     assert!(matches!(refused, BlockError::Store(error) if error.kind() == ErrorKind::Invalid));
 }
@@ -116,7 +116,7 @@ async fn earlier_versions_stay_until_the_block_is_forgotten() {
     assert!(matches!(gone, BlockError::NoSuchVersion { version: 1, .. }));
     assert!(matches!(blocks.view(&ada(), "n").await, Err(BlockError::Unknown { .. })));
     assert!(recalled(&blocks, &ada()).await.is_empty());
-    // One that was deleted can be made again, and goes on counting.
+    // A deleted block can be created again and continues its version numbers.
     assert_eq!(blocks.create(&ada(), "n", "e").await.unwrap().version, 6);
 
     let forgotten = blocks.forget(&MemoryForget::ids(ada(), ["block:n"])).await.unwrap();
@@ -124,7 +124,7 @@ async fn earlier_versions_stay_until_the_block_is_forgotten() {
     assert!(matches!(blocks.history(&ada(), "n").await, Err(BlockError::Unknown { .. })));
     let left = store.memories().unwrap().memory_stats(&"ada".into(), 10, None).await.unwrap();
     assert!(left.items.is_empty());
-    // What is written after that is a new block.
+    // A write after forgetting creates a new block.
     assert_eq!(blocks.create(&ada(), "n", "f").await.unwrap().version, 1);
     assert_eq!(blocks.history(&ada(), "n").await.unwrap().len(), 1);
 }
@@ -134,7 +134,7 @@ async fn the_history_of_large_blocks_is_shorter_and_never_in_the_way() {
     let store = Arc::new(InMemoryStore::default());
     let blocks =
         blocks(store).declare(BlockRule::new("n").max_chars(32_000)).unwrap().keep_versions(100);
-    // As JSON these are six times as long.
+    // In JSON these are six times as long.
     for letter in ["\u{1}", "\u{2}", "\u{3}", "\u{4}", "\u{5}", "\u{6}", "\u{7}"] {
         let edit = BlockEdit::Rewrite { text: letter.repeat(32_000) };
         blocks.edit(&ada(), "n", &edit, None).await.unwrap();
@@ -169,12 +169,12 @@ async fn there_are_not_more_blocks_than_may_be() {
     blocks.create(&ada(), "a", "a").await.unwrap();
     blocks.create(&ada(), "b", "b").await.unwrap();
     assert!(matches!(blocks.create(&ada(), "c", "c").await, Err(BlockError::TooMany { limit: 2 })));
-    // Another scope has its own.
+    // Each scope has its own limit.
     blocks.create(&ada().project("p"), "c", "c").await.unwrap();
     blocks.edit(&ada(), "a", &BlockEdit::Delete, None).await.unwrap();
     blocks.create(&ada(), "c", "c").await.unwrap();
     assert!(matches!(blocks.create(&ada(), "a", "a").await, Err(BlockError::TooMany { limit: 2 })));
-    // What is deleted over and over does not grow without end.
+    // Repeated deletion does not grow without bound.
     for number in 0..13 {
         blocks.edit(&ada(), "b", &BlockEdit::Delete, None).await.ok();
         blocks.create(&ada(), &format!("n{number}"), "x").await.unwrap();

@@ -1,4 +1,4 @@
-//! Two writers of one block: what was acknowledged is there.
+//! Two concurrent writers of one block: every acknowledged edit is kept.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use proptest::prelude::*;
 use crate::blocks::{append, replace};
 use crate::slow::Slow;
 
-/// Adds lines of its own, and changes those it added; says which lines were acknowledged and not
-/// changed since.
+/// Adds its own lines and changes them. Returns the acknowledged lines that were not changed since.
 async fn write(blocks: Blocks, who: &str, seed: u64, edits: usize) -> (Vec<String>, usize) {
     let scope = MemoryScope::new("ada");
     let mut random = Random::new(seed);
@@ -23,7 +22,7 @@ async fn write(blocks: Blocks, who: &str, seed: u64, edits: usize) -> (Vec<Strin
                 let old = random.below(lines.len());
                 (replace(&lines[old], &line), Some(old))
             }
-            // Not one that commutes: it may be refused, and then it changed nothing.
+            // This edit does not commute: it may be refused, and then it changed nothing.
             2 => {
                 let place = context_memory::Place::Line(0);
                 (BlockEdit::Insert { place, text: line.clone() }, None)

@@ -1,4 +1,4 @@
-//! The contract of memories, by the suite that proves it of any.
+//! The conformance suite for memories.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use context_core::{CancelSignal, MemoryProvider, Result, Timestamp};
 use context_memory::{Blocks, Extracted, ExtractedFact, FactExtractor, Facts, Holds};
 use context_store_inmem::InMemoryStore;
 
-/// Finds what the suite says of parcels.
+/// Extracts the facts about parcels that the suite captures.
 #[derive(Debug)]
 struct Parcels;
 

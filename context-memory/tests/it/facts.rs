@@ -1,4 +1,4 @@
-//! Facts: what follows from statements, in whatever order they come.
+//! Facts: derived from statements, independent of their order.
 
 use std::sync::Arc;
 
@@ -59,18 +59,18 @@ async fn a_later_value_ends_the_earlier_one_and_the_earlier_one_stays() {
     assert_eq!(shown(&history), lines);
     assert_eq!(history[0].superseded_by.as_ref(), Some(&history[1].statements[0].1));
     assert_eq!((history[0].recorded_at, history[1].said_at), (day(300), day(90)));
-    // As of a time; when it was learned makes no difference.
+    // Queries for a time do not depend on when a statement was recorded.
     let user = ada();
     let as_of = |at| facts.as_of(&user, "Ada", None, day(at));
     assert_eq!(as_of(-1).await.unwrap(), []);
     assert_eq!(as_of(58).await.unwrap(), history[..1]);
     assert_eq!(as_of(59).await.unwrap(), history[1..]);
-    // What is recalled is what is true.
+    // Recall returns what is true.
     let query = RecallQuery::new(ada(), "Where does Ada work?");
     assert_eq!(recalled(&facts, query.clone()).await, lines[1..]);
     assert_eq!(recalled(&facts, query.clone().at(day(10))).await, lines[..1]);
     assert!(recalled(&facts, query.at(day(-10))).await.is_empty());
-    // Something learned late finds its place.
+    // A statement that arrives late is placed correctly.
     facts.state(&ada(), &[works("Hooli", 100).from(day(31))]).await.unwrap();
     let history = facts.about(&ada(), "Ada", None).await.unwrap();
     assert_eq!(
@@ -122,7 +122,7 @@ async fn a_relation_that_holds_many_keeps_them() {
         shown(&facts_of_many.about(&ada(), "Ada", None).await.unwrap()),
         ["Ada likes tea (as of 2026-01-01, until 2026-01-10)", "Ada likes rum (as of 2026-01-02)"]
     );
-    // The program knows better.
+    // A setting of the application takes precedence.
     let facts_of_one = facts(&store).relation("Likes", Holds::One);
     assert_eq!(
         shown(&facts_of_one.about(&ada(), "Ada", None).await.unwrap()),
@@ -162,7 +162,7 @@ async fn forgetting_a_message_forgets_what_it_said_and_no_more() {
     let forget = |message: &str| MemoryForget::source(ada(), source(message));
     let forgotten = facts.forget(&forget("Globex-20")).await.unwrap();
     assert_eq!((forgotten.removed, forgotten.remaining), (1, 0));
-    // Not even that something came after it is left.
+    // Not even the end of the earlier fact remains.
     let history = facts.about(&ada(), "Ada", None).await.unwrap();
     assert_eq!(shown(&history), ["Ada works at Initech (as of 2026-01-01)"]);
     assert_eq!(history[0].superseded_by, None);
@@ -170,10 +170,10 @@ async fn forgetting_a_message_forgets_what_it_said_and_no_more() {
     assert_eq!((forgotten.removed, forgotten.remaining), (1, 0));
     let history = facts.about(&ada(), "Ada", None).await.unwrap();
     assert_eq!(history[0].sources, [source("Initech-10")]);
-    // It stays forgotten, whoever says that the message said it.
+    // The statement stays forgotten, whoever repeats it for that message.
     let stated = facts.state(&ada(), &said).await.unwrap();
     assert!(matches!(&stated[..], [Stated::Forgotten, Stated::Known(_), Stated::Forgotten]));
-    // By its id the whole fact goes.
+    // Forgetting by id removes the whole fact.
     facts.state(&ada(), &[works("Initech", 40)]).await.unwrap();
     let memories = facts
         .recall(&RecallQuery::new(ada(), "Initech"), &CancelSignal::never())
@@ -226,7 +226,7 @@ async fn nothing_shows_what_a_fact_says() {
     assert!(!shown.contains("hu"), "{shown}");
 }
 
-/// Statements of few objects and times, so that they touch.
+/// Statements of few objects and times, so that they overlap.
 fn statements() -> impl Strategy<Value = Vec<Statement>> {
     let time = || proptest::option::of(0..8_i64);
     let said = (0..4_usize, time(), time(), 0..8_i64, any::<bool>(), 0..30_u32);
@@ -245,7 +245,7 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
             statement.from = from.map(day);
             statement.until =
                 until.map(day).filter(|until| statement.from.is_none_or(|from| from < *until));
-            // A message is said at one time.
+            // A message has one time.
             statement.source(source(&format!("{message}-{at}")))
         };
         said.into_iter().map(statement).collect()
@@ -265,8 +265,8 @@ async fn told(order: &[Statement], rule: Option<Holds>) -> (Arc<InMemoryStore>, 
 }
 
 fn unique(statements: Vec<Statement>) -> Vec<Statement> {
-    // Of two statements that are the same but for spelling and cardinality the first is kept: that
-    // is no question of order.
+    // Of two statements that differ only in spelling and cardinality the first is kept, which does
+    // not depend on the order tested here.
     let mut kept: Vec<Statement> = Vec::new();
     for statement in statements {
         let same = |there: &Statement| {
@@ -302,8 +302,8 @@ proptest! {
             let (_, other) = told(&mixed, rule).await;
             assert_eq!(other.about(&ada(), "x", None).await.unwrap(), expected);
 
-            // Every statement is the provenance of a fact, and what holds one value has one at each
-            // time.
+            // Every statement contributes to a fact, and a relation that holds one value has one at
+            // each time.
             let sources: Vec<_> = expected.iter().flat_map(|fact| &fact.statements).collect();
             assert!(said.len() <= sources.len());
             let is_one = expected[0].holds == Holds::One;
@@ -334,12 +334,12 @@ proptest! {
             let (_, never) = told(&left, None).await;
             let expected = never.about(&ada(), "x", None).await.unwrap();
             assert_eq!(facts.about(&ada(), "x", None).await.unwrap(), expected);
-            // Nothing of it comes back when it is told again.
+            // Repeating the statements brings nothing back.
             for statement in &said {
                 facts.state(&ada(), std::slice::from_ref(statement)).await.unwrap();
             }
             assert_eq!(facts.about(&ada(), "x", None).await.unwrap(), expected);
-            // And all goes with the user.
+            // Forgetting the user removes everything.
             let all = facts.forget(&MemoryForget::Scope(ada())).await.unwrap();
             assert_eq!((all.removed as usize, all.remaining), (left.len(), 0));
             assert!(store.memories().unwrap().memory_stats(&"ada".into(), 9,

@@ -1,4 +1,4 @@
-//! Facts out of captured messages.
+//! Facts from captured messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,8 +18,7 @@ use context_store_inmem::InMemoryStore;
 use crate::facts::{ada, day, facts, recalled, shown};
 use crate::slow::Slow;
 
-/// A model that answers what it is told, or with what the text says behind `fact:`, and notes what
-/// it was asked.
+/// A model that gives prepared answers, or the text after `fact:`, and records its requests.
 #[derive(Debug, Default)]
 struct Told {
     answers: Mutex<Vec<Result<String, ModelErrorCode>>>,
@@ -134,7 +133,7 @@ async fn messages_are_looked_through_once() {
     assert_eq!(known[0].sources, [MemorySource::message("s", "m1")]);
     capture(&facts, &first).await.unwrap();
     assert_eq!(model.asked(), 1);
-    // Of a turn that comes with what went before, only that is asked about which is new.
+    // If a turn repeats earlier messages, only the new ones are processed.
     let mut more = first.clone();
     more.messages.push(said("m5", Role::User, "fact: Ada, works at, Globex", 40));
     capture(&facts, &more).await.unwrap();
@@ -142,7 +141,7 @@ async fn messages_are_looked_through_once() {
     assert!(!model.asked.lock().unwrap()[1].contains("Initech"));
     let query = RecallQuery::new(ada().session("other"), "where does ada work");
     assert_eq!(recalled(&facts, query).await, ["Ada works at Globex (as of 2026-02-10)"]);
-    // The other side of the conversation, if the program says so.
+    // Model answers are used only if the application enables that.
     capture(&facts.clone().from_answers(true), &first).await.unwrap();
     assert_eq!(facts.about(&ada(), "Ada", Some("owns")).await.unwrap().len(), 1);
 }
@@ -221,7 +220,7 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
     capture(&facts, &told).await.unwrap();
     assert_eq!(facts.about(&ada(), "Ada", None).await.unwrap().len(), 1);
 
-    // Whoever asks again with the same key, or the same words, hears the same.
+    // Repeating the call with the same key or the same messages would fail in the same way.
     for (code, kind) in [
         (ModelErrorCode::Authentication, ErrorKind::Unavailable),
         (ModelErrorCode::Billing, ErrorKind::Unavailable),

@@ -1,4 +1,4 @@
-//! Memories through the public API.
+//! Tests of memories through the public API.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! Memories over HTTP: the client against the example's server, and against servers that lie.
+//! Memories over HTTP: the client against the example's server, and against hostile servers.
 
 mod hostile;
 #[path = "../../examples/memory_server/serve.rs"]
@@ -36,7 +36,7 @@ fn ada() -> MemoryScope {
     MemoryScope::new("ada").project("p").session("s")
 }
 
-/// The example's server over a provider. It goes with this.
+/// The example's server on a provider. Stops when dropped.
 #[derive(Debug)]
 struct Served {
     address: String,
@@ -83,7 +83,7 @@ async fn what_is_captured_on_one_side_is_recalled_on_the_other() {
     let said = Message::new(Role::User, [thought, Part::text("My cat is called Tom.")]);
     let said = CapturedMessage::new("m", said).at(Timestamp::from_micros(7)).speaker("Ada");
     memory.capture(&turn(vec![said.clone()]), &never()).await.unwrap();
-    // A reply that was lost.
+    // As after a lost reply.
     memory.capture(&turn(vec![said]), &never()).await.unwrap();
     memory.flush(&never()).await.unwrap();
 
@@ -180,7 +180,7 @@ async fn what_is_cancelled_is_not_asked() {
     let cancelled =
         memory.recall(&RecallQuery::new(ada(), "x"), &source.signal()).await.unwrap_err();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
-    // Nobody is there.
+    // No server is listening.
     let gone = memory.recall(&RecallQuery::new(ada(), "x"), &never()).await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::Unavailable);
     let options = ClientOptions::default();

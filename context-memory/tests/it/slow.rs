@@ -1,5 +1,4 @@
-//! A store that lets others go first, before each call and behind it: so every race between two
-//! tasks happens.
+//! A store that yields before and after each call, so that every race between two tasks occurs.
 
 use async_trait::async_trait;
 use context_core::base::MemoryId;

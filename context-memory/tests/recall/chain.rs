@@ -1,4 +1,4 @@
-//! Several memories as one.
+//! Several providers as one.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
     let error = chain.capture(&told, &never()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("shaky"), "{error}");
-    // Told again it counts once in the one, and is kept by the other.
+    // A repeated capture counts once in one provider and is stored by the other.
     chain.capture(&told, &never()).await.unwrap();
     assert_eq!(recall(&chain, ada("t"), "harbour").await.len(), 1);
 
@@ -62,11 +62,11 @@ async fn each_has_its_share_and_what_one_leaves_over_is_for_those_behind_it() {
     let query = RecallQuery::new(ada("t"), "harbour").max_tokens(600);
     let recalled = chain.recall(&query, &never()).await.unwrap().memories;
     assert!(recalled[0].text.starts_with("pier"));
-    // About sixty tokens each: the half of the second would hold five.
+    // About sixty tokens each: half of the second share would hold five.
     assert!((7..=10).contains(&recalled.len()), "{}", recalled.len());
 }
 
-/// Says that it is always the same minute.
+/// A clock that stands still.
 #[derive(Debug)]
 struct Still;
 
@@ -76,8 +76,8 @@ impl Clock for Still {
     }
 }
 
-/// Episodes once removed every name they were given, before facts could look which statements
-/// belong together: half of a fact stayed.
+/// Regression: episodes used to remove every id they were given, before facts could look up the
+/// statements of a fact, so half of the fact remained.
 #[tokio::test]
 async fn memories_that_share_a_store_forget_their_own_names_alone() {
     let store: Arc<InMemoryStore> = Arc::default();
@@ -98,7 +98,7 @@ async fn memories_that_share_a_store_forget_their_own_names_alone() {
     assert_eq!(recall(&chain, ada("t"), "Lisbon").await, ["I live in Lisbon."]);
 }
 
-/// Cannot keep scopes apart, and says so.
+/// A provider that cannot keep scopes apart and reports that.
 #[derive(Debug)]
 struct Refuses;
 

@@ -1,5 +1,4 @@
-//! The contract of memories, by the suite that proves it of any: alone, behind the queue, and in a
-//! chain.
+//! The conformance suite for memories, for the provider alone, behind the queue, and in a chain.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What was said comes back, once, and to whom it belongs.
+//! Messages are recalled once, and only within their scope.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ async fn what_stands_in_the_conversation_is_not_recalled_into_it() {
     let mut query = RecallQuery::new(ada("s"), "Where do I live?");
     query.recent = vec![Arc::new(Message::from("I live in Lisbon."))];
     assert!(memory.recall(&query, &never()).await.unwrap().memories.is_empty());
-    // It was compacted away.
+    // The message was compacted away.
     query.recent.clear();
     assert_eq!(memory.recall(&query, &never()).await.unwrap().memories.len(), 1);
 }
@@ -98,7 +98,7 @@ async fn what_is_forgotten_does_not_come_back_not_even_told_again_or_from_a_hot_
     let told = turn(&ada("s"), 0, &["My password is swordfish."]);
     memory.capture(&told, &never()).await.unwrap();
     assert_eq!(recall(&memory, ada("t"), "password").await.len(), 1);
-    // By another process, which this one does not hear of.
+    // Another process forgets, unknown to this one.
     let source = MemorySource::message("s", "s-0");
     let forget = MemoryForget::source(MemoryScope::new("ada"), source);
     let forgotten = elsewhere.forget(&forget).await.unwrap();
@@ -189,7 +189,7 @@ impl Store for Forgetful {
     }
 }
 
-/// One of a few scopes, that differ in one name or in several.
+/// Scopes that differ in one or several names.
 fn scope() -> impl Strategy<Value = MemoryScope> {
     let name = || proptest::option::of("[ab]");
     ("[xy]", name(), name(), "[st]").prop_map(|(user, project, agent, session)| {

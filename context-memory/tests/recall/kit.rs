@@ -1,4 +1,4 @@
-//! What the tests share: turns, questions, and memories that fail as they are told.
+//! Shared fixtures: turns, questions, and memories that fail on demand.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,13 +20,13 @@ pub(crate) fn never() -> CancelSignal {
     CancelSignal::never()
 }
 
-/// Ada, in a session.
+/// The scope of Ada in a session.
 pub(crate) fn ada(session: &str) -> MemoryScope {
     MemoryScope::new("ada").session(session)
 }
 
-/// A turn in which these were said, by the user and the assistant in turns. Ids are the session's
-/// name and a number.
+/// A turn with these messages, alternately by user and assistant. Ids are the session's name and a
+/// number.
 pub(crate) fn turn(scope: &MemoryScope, first: usize, said: &[&str]) -> CapturedTurn {
     let session = scope.session.as_ref().unwrap().as_str();
     let message = |(at, text): (usize, &&str)| {
@@ -50,7 +50,7 @@ pub(crate) fn over(store: &Arc<InMemoryStore>) -> Episodic {
     Episodic::new(Arc::clone(store) as _).unwrap()
 }
 
-/// What is recalled, as texts.
+/// Returns the texts of a recall.
 pub(crate) async fn recall(
     memory: &dyn MemoryProvider,
     scope: MemoryScope,
@@ -60,13 +60,13 @@ pub(crate) async fn recall(
     recalled.memories.into_iter().map(|memory| memory.text).collect()
 }
 
-/// Fails so many captures, then passes them on; can be held.
+/// A provider that fails a number of captures and then passes them on. Can be held.
 #[derive(Debug)]
 pub(crate) struct Shaky {
     pub(crate) inner: Episodic,
     pub(crate) failures: AtomicU32,
     pub(crate) kind: ErrorKind,
-    /// Whether trying again may help; what the kind says by itself, if nothing is named.
+    /// Whether a retry may help. By default that of the error kind.
     pub(crate) retry: Option<Retry>,
     pub(crate) held: tokio::sync::Mutex<()>,
     pub(crate) told: Mutex<Vec<String>>,
@@ -103,7 +103,7 @@ impl MemoryProvider for Shaky {
     }
 }
 
-/// Places texts by what they are about: a vector has a place for each of some topics.
+/// An embedder with one dimension per topic.
 #[derive(Debug, Default)]
 pub(crate) struct Topics {
     pub(crate) fails: bool,

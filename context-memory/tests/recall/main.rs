@@ -1,4 +1,4 @@
-//! Episodes, the queue before them and the chain around them, through the public API.
+//! Tests of episodes, the queue and the chain through the public API.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! No turn waits, nothing that was taken is lost, and nothing is said to be kept that is not.
+//! No turn waits, no queued turn is lost, and no turn is reported as stored before it is.
 
 use std::sync::atomic::Ordering;
 
@@ -44,7 +44,7 @@ async fn a_memory_that_stays_down_is_said_by_the_flush_and_loses_nothing() {
     let error = queue.flush(&never()).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe));
     assert_eq!(queue.waiting(), 1);
-    // What comes meanwhile waits behind it.
+    // Later turns wait behind it.
     queue.capture(&turn(&ada("s"), 2, &["It opens on Friday."]), &never()).await.unwrap();
     queue.flush(&never()).await.unwrap();
     assert_eq!(queue.waiting(), 0);
@@ -65,7 +65,7 @@ async fn a_full_queue_refuses_and_takes_the_same_turn_later() {
     queue.flush(&never()).await.unwrap();
     queue.capture(&turns[2], &never()).await.unwrap();
     queue.flush(&never()).await.unwrap();
-    // By bytes: one that is too large for the rest is taken if it is alone.
+    // The limit in bytes: a turn that is too large is accepted if it is alone.
     let small = Queued::bounded(Shaky::failing(0, ErrorKind::Unavailable), 100, 10);
     let held = small.inner().held.lock().await;
     small.capture(&turns[0], &never()).await.unwrap();
@@ -88,7 +88,8 @@ async fn what_can_never_be_kept_is_dropped_and_said_once() {
     assert_eq!(recall(&queue, ada("t"), "harbour").await.len(), 1);
 }
 
-/// A wrong key is no fault of the turn: it was dropped as one that can never be kept.
+/// Regression: a wrong key is not the turn's fault, but the turn was dropped as one that can never
+/// be stored.
 #[tokio::test(start_paused = true)]
 async fn a_memory_that_refuses_to_work_is_asked_once_and_loses_nothing() {
     let refusing = Shaky::failing(1, ErrorKind::Unavailable);
@@ -97,7 +98,7 @@ async fn a_memory_that_refuses_to_work_is_asked_once_and_loses_nothing() {
     let error = queue.flush(&never()).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
     assert_eq!((queue.waiting(), queue.inner().told.lock().unwrap().len()), (1, 1));
-    // With the right key it goes on.
+    // With the right key the work continues.
     queue.flush(&never()).await.unwrap();
     assert_eq!((queue.waiting(), recall(&queue, ada("t"), "harbour").await.len()), (0, 1));
 }
@@ -109,7 +110,7 @@ async fn forgetting_reaches_what_is_on_its_way() {
     let forget = MemoryForget::source(MemoryScope::new("ada"), MemorySource::session("s"));
     assert_eq!(queue.forget(&forget).await.unwrap().removed, 1);
     assert!(recall(&queue, ada("t"), "password").await.is_empty());
-    // While it cannot be kept, it cannot be said to be forgotten.
+    // A turn that cannot be stored cannot be reported as forgotten.
     queue.inner().failures.store(100, Ordering::SeqCst);
     queue.capture(&turn(&ada("s"), 2, &["My password is codfish."]), &never()).await.unwrap();
     assert_eq!(queue.forget(&forget).await.unwrap_err().kind(), ErrorKind::Unavailable);

@@ -5,7 +5,7 @@ use context_core::{MemoryProvider, Message, Role, Timestamp};
 
 use crate::kit::{ada, episodic, minute, never, turn};
 
-/// What comes first of what was said, one after another, by the user alone.
+/// Checks which of several messages by the user is recalled first.
 #[track_caller]
 fn first(said: &[&str], question: &str, expected: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 16;
 pub struct BranchDiff {
     /// How many messages they share, from the root on.
     pub common: usize,
-    /// The last message they share.
+    /// The last common message.
     pub at: Option<MessageId>,
     /// What only the left one has.
     pub left: Chain,

@@ -52,7 +52,7 @@ pub struct Resolved {
     pub boundaries: Vec<Boundary>,
     /// What is different from the system prompt this engine resolved before.
     pub changes: PromptChanges,
-    /// What was left out and why.
+    /// Content that was left out, with reasons.
     pub diagnostics: Vec<Diagnostic>,
     /// The messages of it that were pending.
     pub(super) pending: Vec<MessageId>,

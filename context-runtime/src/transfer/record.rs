@@ -72,7 +72,7 @@ pub struct MessageRecord {
     pub node: Arc<Node>,
     /// The id of the parent. `None` for a root.
     pub parent: Option<MessageId>,
-    /// What it was before it was amended, oldest first.
+    /// The earlier revisions, oldest first.
     pub revisions: Vec<Revision>,
 }
 

@@ -38,7 +38,7 @@ pub struct WrittenChat {
     pub messages: u64,
     /// How many branches.
     pub branches: u64,
-    /// What did not fit together and what was made of it.
+    /// Inconsistencies, and how they were resolved.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::kit::{CountingIds, engine, store};
 
-/// A clock that stands still unless it is set forward.
+/// A clock that only advances on request.
 #[derive(Clone, Debug, Default)]
 struct HandClock(Arc<AtomicI64>);
 

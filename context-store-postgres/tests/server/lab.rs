@@ -18,7 +18,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Nothing if there is no server, which is then said.
+    /// Returns `None`, with a message, if there is no server.
     pub(crate) fn new() -> Option<Self> {
         Self::named(&format!("server_{}", Self::number()))
     }

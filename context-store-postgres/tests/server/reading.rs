@@ -33,7 +33,7 @@ async fn everything(lab: &Lab) -> Vec<String> {
     .await
     .unwrap();
     for table in tables {
-        // The server's own number of the transaction that wrote a row is compared as well.
+        // The id of the transaction that wrote a row is compared as well.
         let rows =
             format!("SELECT '{table} ' || r.xmin || ' ' || r::text FROM {table} r ORDER BY 1");
         let rows: Vec<String> =

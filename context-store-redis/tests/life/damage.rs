@@ -199,7 +199,7 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
     let Some(lab) = Lab::new().await else { return };
     fill(&lab).await;
     let cut = |value: &[u8]| value[..value.len() - 4].to_vec();
-    // Behind eight letters and a space.
+    // After eight letters and a space.
     let text = |value: &[u8]| value[9..].to_vec();
     older(&lab, ":chat2", (":chat2", ":chat"), |field, value| match field.as_bytes()[0] {
         b'm' | b's' | b'x' | b'z' if field.len() == 1 => Some(cut(value)),

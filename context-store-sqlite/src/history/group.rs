@@ -199,7 +199,7 @@ async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
                 routes.0.insert(at, end);
             }
             for (answer, committed) in answers {
-                // Nobody is left to be told.
+                // The process ends, so an error cannot be reported.
                 let _ = answer.send(Ok(committed));
             }
         }

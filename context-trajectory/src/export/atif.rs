@@ -1,4 +1,4 @@
-//! ATIF, the Agent Trajectory Interchange Format of Harbor: written as version 1.7, read as any
+//! ATIF, the Agent Trajectory Interchange Format of Harbor. Written as version 1.7, read in any
 //! version 1.
 
 mod error;

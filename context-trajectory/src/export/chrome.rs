@@ -1,4 +1,4 @@
-//! The trace events of Chrome, as JSON: what Perfetto and `chrome://tracing` open.
+//! Chrome trace events as JSON, for Perfetto and `chrome://tracing`.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::session::{AgentNode, Link, LinkKind, SessionGraph};
 use super::text::{agent_name, headline, started};
 
-/// How many characters of what a node holds are shown.
+/// The number of characters of a node's content that are shown.
 const HEADLINE: usize = 200;
 
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ struct Event<'a> {
     ph: &'static str,
     pid: u64,
     tid: u64,
-    /// In microseconds.
+    /// The timestamp in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     ts: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ struct Event<'a> {
     args: Option<Json>,
 }
 
-/// What is shown of a mark.
+/// The details shown for a mark.
 #[derive(Serialize)]
 struct About<'a> {
     node: NodeId,
@@ -72,12 +72,12 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Writes a graph as trace events. An agent is a process with one track, on which each node is a
-/// mark of a microsecond; an action is an asynchronous pair beside it, since actions overlap; an
-/// edge is an arrow between two marks.
+/// Writes a graph as Chrome trace events. An agent is a process with one track, on which each node
+/// is a mark of one microsecond. Actions overlap, so each is an asynchronous begin/end pair next to
+/// the track. An edge is an arrow between two marks.
 ///
-/// An action begins and ends as it was measured; what was not measured begins when it was recorded,
-/// and ends with its last change. Errors are those of the writer.
+/// An action begins and ends at its measured times. Without measurements it begins when it was
+/// recorded and ends with its last change. Returns the errors of the writer.
 pub fn write_chrome_trace(graph: &SessionGraph, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let mut events = Events { out: &mut out, first: true };
@@ -142,8 +142,8 @@ impl<W: Write> Events<W> {
         let (Some(from), Some(to)) = (graph.node(link.from), graph.node(link.to)) else {
             return Ok(());
         };
-        // Arrows that lead back in time are not drawn: a reference leads from the reader to what is
-        // older.
+        // Viewers do not draw arrows that lead back in time. A reference leads from the reader to
+        // an older node, so its ends are swapped.
         let ends = match link.kind {
             LinkKind::Reference => [(link.to, to), (link.from, from)],
             _ => [(link.from, from), (link.to, to)],

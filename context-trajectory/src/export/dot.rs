@@ -1,4 +1,4 @@
-//! Graphviz DOT.
+//! Export to Graphviz DOT.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,11 @@ use context_core::trajectory::{Node, NodeKind};
 use super::session::{AgentNode, Link, LinkKind, SessionGraph};
 use super::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
 
-/// Writes a graph as Graphviz DOT: a box for each agent and each round, a class for each kind, dead
-/// branches dashed.
+/// Writes a graph as Graphviz DOT: a cluster for each agent and each round, a class for each node
+/// kind, inactive branches dashed.
 ///
-/// Bridges are dashed; references are dotted and move nothing. Errors are those of the writer.
+/// Bridges are dashed. References are dotted and do not affect the layout. Returns the errors of
+/// the writer.
 pub fn write_dot(
     graph: &SessionGraph,
     options: &DiagramOptions,
@@ -83,8 +84,7 @@ fn link_attributes(link: &Link) -> String {
     }
 }
 
-/// Lines as a quoted string of the format. Entities are read within strings, so what begins one is
-/// written as one.
+/// Returns lines as a quoted DOT string. Entities are interpreted in strings, so `&` is escaped.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (at, line) in lines.iter().enumerate() {

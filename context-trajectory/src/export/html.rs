@@ -1,4 +1,4 @@
-//! A page that draws a session: one file of HTML, for people.
+//! Export of a session to a self-contained HTML page.
 
 mod data;
 mod layout;
@@ -11,7 +11,7 @@ use data::write_data;
 const HEAD: &str = include_str!("html/head.html");
 const STYLE: &str = include_str!("html/page.css");
 const BODY: &str = include_str!("html/body.html");
-/// In the order in which they build on each other.
+/// The scripts, in dependency order.
 const SCRIPTS: [&str; 4] = [
     include_str!("html/draw.js"),
     include_str!("html/view.js"),
@@ -19,16 +19,16 @@ const SCRIPTS: [&str; 4] = [
     include_str!("html/search.js"),
 ];
 
-/// Writes a page that draws a graph. It is a single file that needs no network and asks for none: a
-/// browser is told to refuse any.
+/// Writes a page that draws a graph: a single file that needs no network. A content security policy
+/// forbids all network access.
 ///
-/// Rounds are bands, agents stand side by side, data stands beside the computation that brought it;
-/// dead branches are dimmed and can be hidden. The page pans and zooms, searches in everything that
-/// nodes hold, and shows all of a node that is chosen: fields, measures, messages, earlier
-/// versions, what came before and what followed. Everything works with the keyboard.
+/// Rounds are bands, agents stand side by side, and data stands next to the computation that
+/// produced it. Inactive branches are dimmed and can be hidden. The page pans and zooms, searches
+/// all node content, and shows the details of a selected node: fields, measurements, messages,
+/// earlier versions, predecessors and successors. Everything can be done with the keyboard.
 ///
-/// All that the nodes hold is in the file, also what the drawing cuts. Errors are those of the
-/// writer.
+/// The file contains the full content of all nodes, also where the drawing shortens it. Returns the
+/// errors of the writer.
 pub fn write_html(graph: &SessionGraph, mut out: impl Write) -> io::Result<()> {
     write!(
         out,

@@ -1,4 +1,4 @@
-//! Mermaid flowcharts.
+//! Export to Mermaid flowcharts.
 
 use std::io::{self, Write};
 
@@ -9,11 +9,11 @@ use super::session::{AgentNode, LinkKind, SessionGraph};
 use super::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
 
 /// Writes a graph as a Mermaid flowchart: a subgraph for each agent and each round, a class for
-/// each kind and for dead branches.
+/// each node kind and for inactive branches.
 ///
-/// Bridges are dashed, references dotted. Viewers refuse what is large (by default above 500 edges
-/// or 50 000 characters): then look at a part, a [`Selection`](super::Selection). Errors are those
-/// of the writer.
+/// Bridges are dashed, references dotted. Viewers refuse large charts, by default above 500 edges
+/// or 50 000 characters. In that case export a part of the session, with a
+/// [`Selection`](super::Selection). Returns the errors of the writer.
 pub fn write_mermaid(
     graph: &SessionGraph,
     options: &DiagramOptions,
@@ -94,8 +94,8 @@ fn label(node: &Node, options: &DiagramOptions) -> String {
     if line.is_empty() { quoted(&[&title]) } else { quoted(&[&title, &line]) }
 }
 
-/// Lines as a quoted label. Whatever means something to the format, to the Markdown or to the HTML
-/// that labels may hold is written as an entity.
+/// Returns lines as a quoted label. Characters with a meaning in Mermaid, or in the Markdown or
+/// HTML of a label, are written as entities.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (at, line) in lines.iter().enumerate() {
@@ -106,7 +106,7 @@ fn quoted(lines: &[&str]) -> String {
         for c in line.chars() {
             match c {
                 '(' | ')' | ',' | ':' | '/' | '\'' | '?' | '!' | ' ' => text.push(c),
-                // An item of a list begins with one of these.
+                // List items begin with one of these.
                 '-' | '+' if last.is_alphanumeric() => text.push(c),
                 '.' if !last.is_ascii_digit() => text.push(c),
                 '_' if last.is_ascii_alphanumeric() => text.push(c),
@@ -114,7 +114,7 @@ fn quoted(lines: &[&str]) -> String {
                 c if c.is_control() || c.is_whitespace() => text.push(' '),
                 c if is_hidden(c) => text.push_str(&shown(c).replace('\\', "#92;")),
                 c if c.is_ascii() => text.push_str(&format!("#{};", u32::from(c))),
-                // The marks that the format puts around entities while it reads.
+                // Mermaid uses these characters internally as markers around entities.
                 'ﬂ' | '°' | '¶' | 'ß' => text.push_str(&format!("#{};", u32::from(c))),
                 c => text.push(c),
             }

@@ -1,22 +1,22 @@
-//! OpenTelemetry traces, with the attributes for generative AI.
+//! Export to OpenTelemetry traces, with the attributes for generative AI.
 //!
-//! | in a session | in the traces |
+//! | session | traces |
 //! |---|---|
 //! | session | `gen_ai.conversation.id` |
 //! | round of the main agent | a trace with the span `invoke_agent` |
-//! | round of a sub-agent | the span `invoke_agent` below that of the node that called it |
+//! | round of a sub-agent | the span `invoke_agent` as a child of the span of the node that called it |
 //! | conclusion | the span `chat`, with tokens |
-//! | action | the span `execute_tool`, with its tool, its call, and `error.type` if it failed |
-//! | data | an event of the span that it hangs on |
+//! | action | the span `execute_tool`, with tool, call id, and `error.type` if it failed |
+//! | data | an event of the span of the node it belongs to |
 //! | answer | an event of the round |
-//! | edges that are not those from a round's question, references, bridges | links between spans, with the name of the edge |
+//! | references, bridges, and edges other than those from a round's question | links between spans, with the name of the edge |
 //!
-//! Spans stand right below their round and not below what they follow: a run of a thousand steps
-//! would be a thousand deep, and what follows is not part of what it follows. Ids come from the
-//! names of user and session and the numbers of nodes, so the same session is the same traces
-//! whenever it is written, and one may send it again.
+//! The spans of nodes are children of their round's span, not of their predecessor's: a run of a
+//! thousand steps would otherwise be nested a thousand levels deep, and a successor is not part of
+//! its predecessor. Ids are derived from the user, the session and the node numbers. The same
+//! session thus always gives the same traces, and sending them again is idempotent.
 //!
-//! What is not here: metrics, logs, and spans while they run.
+//! Metrics, logs and live spans are not supported.
 
 mod form;
 mod ids;
@@ -36,34 +36,34 @@ use spans::spans;
 #[cfg(feature = "otlp")]
 pub use send::{Collector, SendError, Sent};
 
-/// What is written of a session.
+/// Options for writing traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OtlpOptions {
-    /// The program that the traces are of.
+    /// The service name of the traces.
     pub service: Arc<str>,
-    /// Whether questions, conclusions, answers, and what tools are called with and return are
-    /// written. Traces go to other programs, so nothing of it is unless this says so. Names of
-    /// tools, labels and paths are written either way.
+    /// Whether the text of questions, conclusions and answers, and the inputs and outputs of tools
+    /// are written. Off by default, since traces go to other programs. Names of tools, labels and
+    /// paths are written in either case.
     pub content: bool,
 }
 
 impl Default for OtlpOptions {
-    /// Of `context`, without content.
+    /// The service `context`, without content.
     fn default() -> Self {
         Self { service: "context".into(), content: false }
     }
 }
 
 impl OtlpOptions {
-    /// Of this program.
+    /// Sets the service name.
     #[must_use]
     pub fn service(mut self, name: impl Into<Arc<str>>) -> Self {
         self.service = name.into();
         self
     }
 
-    /// With content.
+    /// Includes content.
     #[must_use]
     pub fn with_content(mut self) -> Self {
         self.content = true;
@@ -71,8 +71,8 @@ impl OtlpOptions {
     }
 }
 
-/// Writes a graph as traces in the JSON of OTLP, as collectors take it and read it from files.
-/// Errors are those of the writer.
+/// Writes a graph as traces in OTLP JSON, which collectors accept and read from files. Returns the
+/// errors of the writer.
 pub fn write_otlp_json(
     graph: &SessionGraph,
     options: &OtlpOptions,

@@ -1,4 +1,4 @@
-//! What is exported: the agents of a session side by side, and which part of them is looked at.
+//! The input of exports: the agents of a session side by side, and the selected part of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
@@ -9,7 +9,7 @@ use context_core::trajectory::{
 };
 use context_core::{SessionId, Timestamp, UserId};
 
-/// A node of an agent of a session. Written as `2/0.3`: agent 2, round 0, number 3.
+/// A node of an agent in a session. Displayed as `2/0.3`: agent 2, round 0, number 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentNode {
     /// The calling agent, 0 for the main one.
@@ -19,7 +19,7 @@ pub struct AgentNode {
 }
 
 impl AgentNode {
-    /// A node of an agent.
+    /// Creates the id of an agent's node.
     pub const fn new(agent: u32, node: NodeId) -> Self {
         Self { agent, node }
     }
@@ -37,60 +37,60 @@ impl fmt::Display for AgentNode {
     }
 }
 
-/// Which part of a session is looked at.
+/// The part of a session to export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Selection {
-    /// All of it.
+    /// The whole session.
     #[default]
     Whole,
-    /// What led to the active endpoints, and what hangs on it, as [`Trajectory::pruned`] says.
+    /// The nodes that led to the active endpoints, with their data, as in [`Trajectory::pruned`].
     ActiveBranches,
-    /// One round of the main agent, and the rounds of sub-agents that were called from it, from
-    /// those, and so on.
+    /// One round of the main agent, and the rounds of sub-agents that were called from it, directly
+    /// or indirectly.
     Round(u32),
-    /// What is at most so many edges away from a node, whichever way they lead; references and
-    /// calls of sub-agents count.
+    /// The nodes within a distance of a node, in either direction of the edges. References and
+    /// sub-agent calls count as edges.
     Around {
         /// The node.
         node: AgentNode,
-        /// How many edges.
+        /// The largest distance in edges.
         depth: u32,
     },
 }
 
-/// What a [`Link`] is.
+/// The kind of a [`Link`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkKind {
-    /// What came before leads to what followed.
+    /// An edge from a node to its successor.
     Flow,
-    /// A computation read data that was on record already.
+    /// A computation read data that was already recorded.
     Reference,
-    /// The end of a round leads to the question of the next one that is there.
+    /// The end of a round leads to the question of the next existing round.
     Bridge {
         /// Number of missing rounds between the two.
         missing: u32,
     },
-    /// A node called a sub-agent: it leads to the question of the sub-agent's round.
+    /// A node called a sub-agent: the link leads to the question of the sub-agent's round.
     Call,
 }
 
-/// What leads from one node to another.
+/// A link from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Link {
-    /// From here.
+    /// The source.
     pub from: AgentNode,
-    /// To there.
+    /// The target.
     pub to: AgentNode,
-    /// The name of the edge; [`SessionGraph::CALLS`] for a call.
+    /// The name of the edge. [`SessionGraph::CALLS`] for a call.
     pub name: Arc<str>,
-    /// What it is.
+    /// The kind of the link.
     pub kind: LinkKind,
 }
 
-/// The trajectories of the agents of a session, and which part of them is looked at.
+/// The trajectories of a session's agents, and the selected part of them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -117,9 +117,9 @@ pub struct SessionGraph {
     user: UserId,
     session: SessionId,
     agents: BTreeMap<u32, Agent>,
-    /// When it was read, if that is known.
+    /// The time at which the session was read, if known.
     read_at: Option<Timestamp>,
-    /// None for everything.
+    /// The selected nodes. `None` for all.
     shown: Option<BTreeSet<AgentNode>>,
 }
 
@@ -130,11 +130,11 @@ struct Agent {
 }
 
 impl SessionGraph {
-    /// The name of the links from a node to the sub-agents that it called.
+    /// The name of links from a node to the sub-agents that it called.
     pub const CALLS: &'static str = "calls";
 
-    /// A session of these agents, all of it. Agent 0 is the main one. Of two with the same number
-    /// the later one counts.
+    /// Creates a session of these agents with everything selected. Agent 0 is the main one. If two
+    /// agents have the same number, the later one is used.
     pub fn new(
         user: impl Into<UserId>,
         session: impl Into<SessionId>,
@@ -153,16 +153,16 @@ impl SessionGraph {
         }
     }
 
-    /// Says when it was read: a round that says it is open and was not written to for long by then
-    /// is [shown](RoundGraph::state) as interrupted.
+    /// Sets the time at which the session was read. An open round that was not written to for long
+    /// by then is [shown](RoundGraph::state) as interrupted.
     #[must_use]
     pub fn read_at(mut self, now: Timestamp) -> Self {
         self.read_at = Some(now);
         self
     }
 
-    /// Looks at a part of the session. Refuses nodes that are not there; of a round that is not
-    /// there, there is nothing to see.
+    /// Selects a part of the session. Fails for a node that does not exist. For a round that does
+    /// not exist the selection is empty.
     pub fn select(mut self, selection: Selection) -> Result<Self, TrajectoryError> {
         self.shown = match selection {
             Selection::Whole => None,
@@ -229,29 +229,29 @@ impl SessionGraph {
         Ok(seen)
     }
 
-    /// Whose session.
+    /// Returns the user.
     pub fn user(&self) -> &UserId {
         &self.user
     }
 
-    /// Which session.
+    /// Returns the session.
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
-    /// The agents of which anything is shown, the main one first. Of a session without nodes, those
-    /// that are there.
+    /// Returns the agents with selected nodes, the main one first. With everything selected, agents
+    /// without nodes are included.
     pub fn agents(&self) -> impl Iterator<Item = AgentGraph<'_>> {
         let agents = self.agents.keys().map(|number| AgentGraph { graph: self, number: *number });
         agents.filter(|agent| agent.graph.shown.is_none() || agent.nodes().next().is_some())
     }
 
-    /// A node, shown or not.
+    /// Returns a node, selected or not.
     pub fn node(&self, id: AgentNode) -> Option<&Arc<Node>> {
         self.agents.get(&id.agent)?.trajectory.node(id.node)
     }
 
-    /// Whether a node is in what is looked at.
+    /// Returns whether a node is selected.
     pub fn shows(&self, id: AgentNode) -> bool {
         match &self.shown {
             Some(shown) => shown.contains(&id),
@@ -259,13 +259,14 @@ impl SessionGraph {
         }
     }
 
-    /// Whether a node is on an active branch, or hangs on one, as [`Trajectory::pruned`] says.
+    /// Returns whether a node is on an active branch, or is data of one, as in
+    /// [`Trajectory::pruned`].
     pub fn is_active(&self, id: AgentNode) -> bool {
         self.agents.get(&id.agent).is_some_and(|agent| agent.active.contains(&id.node))
     }
 
-    /// The links whose both ends are shown: for each agent what its rounds have and then its
-    /// bridges; then the calls of sub-agents.
+    /// Returns the links between selected nodes: for each agent the links within its rounds and
+    /// then its bridges, and finally the calls of sub-agents.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         self.all_links().filter(|link| self.shows(link.from) && self.shows(link.to))
     }
@@ -316,7 +317,7 @@ impl Agent {
     }
 }
 
-/// What is shown of an agent.
+/// The selected part of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentGraph<'a> {
     graph: &'a SessionGraph,
@@ -324,17 +325,18 @@ pub struct AgentGraph<'a> {
 }
 
 impl<'a> AgentGraph<'a> {
-    /// Which agent, 0 for the main one.
+    /// Returns the agent's number, 0 for the main one.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// All of it, shown or not.
+    /// Returns the agent's whole trajectory, selected or not.
     pub fn trajectory(&self) -> &'a Trajectory {
         &self.graph.agents[&self.number].trajectory
     }
 
-    /// The rounds of which anything is shown, by number. Where everything is, empty ones too.
+    /// Returns the rounds with selected nodes, by number. With everything selected, empty rounds
+    /// are included.
     pub fn rounds(&self) -> impl Iterator<Item = RoundGraph<'a>> + use<'a> {
         let (graph, agent) = (self.graph, self.number);
         let mut next = 0;
@@ -346,14 +348,14 @@ impl<'a> AgentGraph<'a> {
         rounds.filter(|round| round.graph.shown.is_none() || round.nodes().next().is_some())
     }
 
-    /// The nodes that are shown, by round and number.
+    /// Returns the selected nodes, by round and number.
     pub fn nodes(&self) -> impl Iterator<Item = &'a Arc<Node>> + use<'a> {
         let (graph, agent) = (self.graph, self.number);
         self.trajectory().nodes().filter(move |node| graph.shows(AgentNode::new(agent, node.id)))
     }
 }
 
-/// What is shown of a round of an agent.
+/// The selected part of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundGraph<'a> {
     graph: &'a SessionGraph,
@@ -363,17 +365,17 @@ pub struct RoundGraph<'a> {
 }
 
 impl<'a> RoundGraph<'a> {
-    /// Which round, from 0.
+    /// Returns the round's number, from 0.
     pub fn number(&self) -> u32 {
         self.round.round().round
     }
 
-    /// All of it, shown or not.
+    /// Returns the whole round, selected or not.
     pub fn round(&self) -> &'a Round {
         self.round
     }
 
-    /// The state that a reader is shown:
+    /// Returns the state that a reader is shown:
     /// [`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read).
     pub fn state(&self) -> RoundState {
         let newest = self.graph.agents[&self.agent].trajectory.rounds().last();
@@ -381,17 +383,17 @@ impl<'a> RoundGraph<'a> {
         self.round.head().state_as_read(has_later, self.graph.read_at)
     }
 
-    /// How many rounds right before it are not there.
+    /// Returns the number of missing rounds directly before this one.
     pub fn missing_before(&self) -> u32 {
         self.missing
     }
 
-    /// The node that called the agent for this round.
+    /// Returns the node that called the agent for this round.
     pub fn parent(&self) -> Option<AgentNode> {
         self.round.head().parent.map(AgentNode::from)
     }
 
-    /// The nodes that are shown, by number.
+    /// Returns the selected nodes, by number.
     pub fn nodes(&self) -> impl Iterator<Item = &'a Arc<Node>> + use<'a> {
         let (graph, agent) = (self.graph, self.agent);
         self.round.nodes().filter(move |node| graph.shows(AgentNode::new(agent, node.id)))

@@ -1,17 +1,17 @@
-//! What several formats write alike: names of agents and rounds, captions of nodes, times.
+//! Text shared by several formats: names of agents and rounds, captions of nodes, times.
 
 use context_core::Timestamp;
 use context_core::trajectory::{FieldValue, Node, NodeKind};
 
 use super::session::{AgentGraph, AgentNode, RoundGraph};
 
-/// What [`diagrams`](super::write_dot) show of a node, and which way they run.
+/// Options for [`diagrams`](super::write_dot).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiagramOptions {
-    /// How many characters of what a node holds stand below its name; 0 shows names alone.
+    /// The number of characters of a node's content shown below its name. 0 shows names only.
     pub headline: usize,
-    /// Whether time runs from left to right, not from top to bottom.
+    /// Whether time runs from left to right instead of from top to bottom.
     pub left_to_right: bool,
 }
 
@@ -23,14 +23,14 @@ impl Default for DiagramOptions {
 }
 
 impl DiagramOptions {
-    /// With so many characters of what a node holds.
+    /// Sets the number of characters of a node's content.
     #[must_use]
     pub fn headline(mut self, characters: usize) -> Self {
         self.headline = characters;
         self
     }
 
-    /// From left to right.
+    /// Makes time run from left to right.
     #[must_use]
     pub fn left_to_right(mut self) -> Self {
         self.left_to_right = true;
@@ -38,12 +38,12 @@ impl DiagramOptions {
     }
 }
 
-/// What an agent is called.
+/// Returns the display name of an agent.
 pub(super) fn agent_name(number: u32) -> String {
     if number == 0 { "main agent".into() } else { format!("sub-agent {number}") }
 }
 
-/// What the box around an agent is called, and the one around a round.
+/// Returns the caption of the box around an agent.
 pub(super) fn agent_caption(agent: &AgentGraph<'_>) -> String {
     agent_name(agent.number())
 }
@@ -59,12 +59,12 @@ pub(super) fn round_caption(round: &RoundGraph<'_>) -> String {
     }
 }
 
-/// The name of a node in a file: letters, digits and underscores.
+/// Returns the identifier of a node in a file, of letters, digits and underscores.
 pub(super) fn file_id(id: AgentNode) -> String {
     format!("n{}_{}_{}", id.agent, id.node.round, id.node.ordinal)
 }
 
-/// What a node holds, in so many characters on one line.
+/// Returns the start of a node's content on one line, cut to a number of characters.
 pub(super) fn headline(node: &Node, characters: usize) -> String {
     let words = node.body.headline().split_whitespace();
     let mut line = String::new();
@@ -91,7 +91,7 @@ pub(super) fn headline(node: &Node, characters: usize) -> String {
     line
 }
 
-/// The colours of a kind: inside, around.
+/// Returns the fill and border colours of a kind.
 pub(super) fn colours(kind: NodeKind) -> (&'static str, &'static str) {
     match kind {
         NodeKind::Query => ("#fde68a", "#b45309"),
@@ -102,12 +102,12 @@ pub(super) fn colours(kind: NodeKind) -> (&'static str, &'static str) {
     }
 }
 
-/// When a node began: as it was measured, else when it was recorded.
+/// Returns the start time of a node: the measured one, else the time at which it was recorded.
 pub(super) fn started(node: &Node) -> Timestamp {
     node.measures.as_ref().and_then(|measures| measures.started_at).unwrap_or(node.created_at)
 }
 
-/// Whether it went wrong: an error was measured, or an action has its output and no success.
+/// Returns whether a node failed: an error was measured, or an action has an output but no success.
 pub(super) fn failed(node: &Node) -> bool {
     let failed = || {
         let pending =
@@ -118,7 +118,7 @@ pub(super) fn failed(node: &Node) -> bool {
     error || (node.kind() == NodeKind::Action && failed())
 }
 
-/// A time as ISO 8601 in UTC. None for one beyond the year 9999.
+/// Returns a time as ISO 8601 in UTC, or `None` beyond the year 9999.
 pub(super) fn iso_time(at: Timestamp) -> Option<String> {
     jiff::Timestamp::from_microsecond(at.as_micros()).ok().map(|time| time.to_string())
 }

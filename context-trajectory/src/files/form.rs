@@ -1,4 +1,4 @@
-//! What the lines of a round's graph file say, and what they come to.
+//! The lines of a graph file, and the round they add up to.
 
 use std::path::Path;
 
@@ -13,17 +13,18 @@ use crate::journal::Form;
 
 pub(super) const FORM: Form = Form { name: "context round", version: 1 };
 
-/// A line as it is written.
+/// A line for writing.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Written<'a> {
-    /// What one commit did.
+    /// One commit.
     Commit { key: &'a CommitKey, head: &'a RoundHead, changes: &'a [Change] },
-    /// What all commits up to the one of this key came to; the first line, if any.
+    /// The state after all commits up to the one with this key. Only the first line can be a
+    /// snapshot.
     Snapshot { key: &'a CommitKey, round: &'a RoundRecord },
 }
 
-/// A line as it is read.
+/// A line for reading.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -31,7 +32,7 @@ enum Line {
     Snapshot { key: CommitKey, round: RoundRecord },
 }
 
-/// The line of a commit.
+/// Returns the line of a commit.
 pub(super) fn commit_line(operation: &'static str, commit: &RoundCommit) -> Result<String> {
     let RoundCommit { key, head, changes, .. } = commit;
     write(operation, &Written::Commit { key, head, changes })
@@ -42,7 +43,7 @@ fn write(operation: &'static str, line: &Written<'_>) -> Result<String> {
         |error| Error::invalid(operation, "the round cannot be written as JSON").with_source(error);
     let text = serde_json::to_string(line).map_err(unprintable)?;
     match text.contains('\n') {
-        // JSON that is kept as it was written may have line feeds between its tokens. Within a text
+        // JSON that is kept as it was written may have line feeds between its tokens. In a string
         // they are escaped.
         true => serde_json::to_string(&text).map_err(unprintable),
         false => Ok(text),
@@ -56,7 +57,7 @@ fn read(text: &str) -> serde_json::Result<Line> {
     }
 }
 
-/// The round that a line is of, if it can be read.
+/// Returns the round that a line belongs to, if the line can be read.
 pub(super) fn round_of(text: &str) -> Option<RoundRef> {
     Some(match read(text).ok()? {
         Line::Commit { head, .. } => head.round,
@@ -64,7 +65,7 @@ pub(super) fn round_of(text: &str) -> Option<RoundRef> {
     })
 }
 
-/// What the lines so far come to.
+/// The state after the lines read so far.
 #[derive(Debug)]
 pub(super) struct Folded {
     /// The key of the last commit.
@@ -73,12 +74,12 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    /// All of it as one line.
+    /// Returns the state as one snapshot line.
     pub(super) fn snapshot(&self, operation: &'static str) -> Result<String> {
         write(operation, &Written::Snapshot { key: &self.key, round: &self.record })
     }
 
-    /// What a first commit comes to, or one more.
+    /// Applies a commit: the first one, or the next one.
     pub(super) fn apply(
         kept: &mut Option<Self>,
         operation: &'static str,
@@ -106,17 +107,17 @@ impl Folded {
     }
 }
 
-/// Where a line stands, for errors.
+/// The position of a line, for errors.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) operation: &'static str,
     pub(super) path: &'a Path,
-    /// The round that the file is named for.
+    /// The round that the file is named after.
     pub(super) round: &'a RoundRef,
 }
 
 impl Source<'_> {
-    /// Takes one line more.
+    /// Applies one more line.
     pub(super) fn fold(self, kept: &mut Option<Folded>, number: u64, text: &str) -> Result<()> {
         let line = self.line(number, text)?;
         let before = Folded::revision(kept.as_ref());
@@ -140,7 +141,7 @@ impl Source<'_> {
         }
     }
 
-    /// The head that a line leaves.
+    /// Returns the head after a line.
     pub(super) fn head(self, number: u64, text: &str) -> Result<RoundHead> {
         self.line(number, text).map(|line| match line {
             Line::Commit { head, .. } => head,

@@ -1,7 +1,8 @@
-//! The small file beside a round's graph: its head, so that listings need not read graphs.
+//! The head file next to a graph file, which lets listings skip the graph.
 //!
-//! It says how far into the graph's file it has seen. The graph counts: what is behind that place
-//! is read from there, and a head that cannot be read, or does not fit, is as good as none.
+//! The head file records how much of the graph file it covers. The graph file is authoritative:
+//! lines behind that position are read from it, and a head file that cannot be read or does not
+//! match is ignored.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,13 +23,13 @@ const VERSION: u32 = 1;
 struct HeadFile<'a> {
     form: Cow<'a, str>,
     version: u32,
-    /// How much of the graph's file it speaks for.
+    /// The number of bytes of the graph file that this head covers.
     bytes: u64,
     lines: u64,
     head: RoundHead,
 }
 
-/// Puts a head in its place.
+/// Writes a head file, replacing the old one.
 pub(super) fn write(
     operation: &'static str,
     place: &Place,
@@ -44,7 +45,7 @@ pub(super) fn write(
     journal::replace(operation, &place.head, &text, sync)
 }
 
-/// The head of a round as it is now; none if there is no such round.
+/// Returns the current head of a round, or `None` if the round does not exist.
 pub(super) fn read(operation: &'static str, place: &Place) -> Result<Option<RoundHead>> {
     let Some(bytes) = place.bytes(operation)? else { return Ok(None) };
     if let Some((head, seen)) = last_written(place).filter(|(_, seen)| seen.bytes <= bytes) {
@@ -52,7 +53,7 @@ pub(super) fn read(operation: &'static str, place: &Place) -> Result<Option<Roun
             return Ok(Some(head));
         }
         match behind(operation, place, seen, Some(head)) {
-            // It speaks for a file that is not there any more.
+            // The head file belongs to a graph file that was replaced.
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid) => {}
             read => return read,
         }
@@ -60,7 +61,7 @@ pub(super) fn read(operation: &'static str, place: &Place) -> Result<Option<Roun
     behind(operation, place, Seen::default(), None)
 }
 
-/// What the file says, if it can be read.
+/// Returns the content of the head file, if it can be read.
 fn last_written(place: &Place) -> Option<(RoundHead, Seen)> {
     let file = parse(&place.head).filter(|file| file.head.round == place.round)?;
     Some((file.head, Seen { bytes: file.bytes, lines: file.lines }))
@@ -85,13 +86,13 @@ fn behind(
     });
     match read {
         Ok(_) => Ok(head),
-        // Somebody removed it in this moment.
+        // The file was removed in the meantime.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The round that the files of a place say they are of; none if they say nothing.
+/// Returns the round that the files say they belong to, or `None` if they do not say.
 fn round_in(operation: &'static str, graph: &Path, head: &Path) -> Result<Option<RoundRef>> {
     if let Some(file) = parse(head) {
         return Ok(Some(file.head.round));
@@ -107,7 +108,7 @@ fn round_in(operation: &'static str, graph: &Path, head: &Path) -> Result<Option
     }
 }
 
-/// What the session of a folder is called, as the first of its rounds that says it does.
+/// Returns the session name of a folder, from the first round file that states it.
 pub(super) fn session_in(
     operation: &'static str,
     folder: &SessionFolder,

@@ -1,16 +1,16 @@
-//! Names of folders: any text has one of its own, on any file system.
+//! Folder names: a unique and portable name for any text.
 
-/// The longest name that is written out; longer ones end in a hash.
+/// The longest name in bytes that is written out. Longer names end in a hash.
 const LONGEST: usize = 120;
-/// What stands before the hash, and nowhere else.
+/// The separator before the hash. It occurs nowhere else in a name.
 const HASH_MARK: char = '~';
 const HASH_DIGITS: usize = 40;
 
-/// The name of the folder for a text.
+/// Returns the name of the folder for a text.
 ///
-/// Small letters, digits, `-` and `_` stand for themselves; every other byte is `%` and two digits,
-/// so that texts that differ in case alone are two folders also where the system takes them for
-/// one. Names that mean devices begin with an escape.
+/// Lower-case letters, digits, `-` and `_` stand for themselves; every other byte becomes `%` and
+/// two hexadecimal digits. Texts that differ only in case therefore get two folders, also on a
+/// case-insensitive file system. A text that is a device name starts with an escape.
 pub(super) fn folder_name(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     let device = is_device(text);
@@ -30,7 +30,8 @@ pub(super) fn folder_name(text: &str) -> String {
     name
 }
 
-/// The text that a folder is named for; none if the name is hashed, or not one of ours.
+/// Returns the text that a folder is named after, or `None` if the name is hashed or not a name of
+/// this scheme.
 pub(super) fn text_of(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.bytes();
@@ -41,11 +42,11 @@ pub(super) fn text_of(name: &str) -> Option<String> {
             plain => plain,
         });
     }
-    // What would be written in another way was not written by us.
+    // A name that would be encoded differently does not belong to this scheme.
     String::from_utf8(bytes).ok().filter(|text| folder_name(text) == name)
 }
 
-/// Whether a folder may be one of ours.
+/// Returns whether a name has the form of a hashed name.
 pub(super) fn is_hashed(name: &str) -> bool {
     name.contains(HASH_MARK)
 }
@@ -54,7 +55,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
 }
 
-/// Names that some systems give to devices, whatever the folder.
+/// Returns whether a name is reserved for a device on some systems, in any folder.
 fn is_device(text: &str) -> bool {
     let numbered = |rest: &str| rest.len() == 1 && rest.bytes().all(|byte| byte.is_ascii_digit());
     matches!(text, "con" | "prn" | "aux" | "nul")
@@ -103,7 +104,7 @@ mod tests {
                 let decoded = text_of(&name);
                 prop_assert_eq!(decoded.is_none(), is_hashed(&name));
                 prop_assert!(decoded.is_none_or(|decoded| decoded == *text));
-                // Case does not matter: there are no capitals.
+                // The comparison ignores case safely, as names have no capitals.
                 if let Some(other) = names.insert(name, text) {
                     prop_assert_eq!(other, text);
                 }

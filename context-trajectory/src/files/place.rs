@@ -1,4 +1,4 @@
-//! Where rounds are: folders and files.
+//! The folders and files of rounds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::journal::{failed, sync_folder};
 const GRAPH: &str = ".jsonl";
 const HEAD: &str = ".meta.json";
 
-/// Where one round is.
+/// The file paths of one round.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) round: RoundRef,
@@ -30,7 +30,7 @@ impl Place {
         Self { round: round.clone(), graph, head }
     }
 
-    /// How long the graph's file is; nothing if there is none.
+    /// Returns the length of the graph file in bytes, or `None` if there is no file.
     pub(super) fn bytes(&self, operation: &'static str) -> Result<Option<u64>> {
         match self.graph.metadata() {
             Ok(metadata) => Ok(Some(metadata.len())),
@@ -39,7 +39,7 @@ impl Place {
         }
     }
 
-    /// Makes the folders of user and session. With `sync` they are on the disk.
+    /// Creates the folders of user and session. With `sync`, they are on disk on return.
     pub(super) fn make_folders(
         &self,
         operation: &'static str,
@@ -58,10 +58,10 @@ impl Place {
         Ok(())
     }
 
-    /// Removes the round's files, and folders that are empty then.
+    /// Removes the round's files, and folders that become empty.
     pub(super) fn remove(&self, operation: &'static str) -> Result<()> {
-        // The head first: without it the graph says all, but a head alone would be taken for that
-        // of a later graph.
+        // The head file goes first: a graph without a head is complete, but a head alone would be
+        // taken for that of a later graph.
         for file in [&self.head, &self.graph] {
             match std::fs::remove_file(file) {
                 Err(error) if !is_absent(&error) => return Err(failed(operation, file, error)),
@@ -69,7 +69,7 @@ impl Place {
             }
         }
         for folder in self.graph.ancestors().skip(1).take(2) {
-            // Refused unless it is empty.
+            // Fails unless the folder is empty.
             if std::fs::remove_dir(folder).is_err() {
                 break;
             }
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// The graph and the head of a round.
+/// Returns the paths of a round's graph file and head file.
 fn files(folder: &Path, (agent, round): (u32, u32)) -> (PathBuf, PathBuf) {
     let stem = format!("agent-{agent}.round-{round}");
     (folder.join(format!("{stem}{GRAPH}")), folder.join(format!("{stem}{HEAD}")))
@@ -88,7 +88,7 @@ fn session_folder(root: &Path, agent: &AgentRef) -> PathBuf {
     root.join(folder_name(agent.user.as_str())).join(folder_name(agent.session.as_str()))
 }
 
-/// The numbers of an agent's rounds, ascending.
+/// Returns the numbers of an agent's rounds, ascending.
 pub(super) fn rounds_of(
     operation: &'static str,
     root: &Path,
@@ -99,7 +99,8 @@ pub(super) fn rounds_of(
     Ok(theirs.map(|(_, round)| round).collect())
 }
 
-/// A session's folder: what it is called, if the name says so, and its rounds by agent and number.
+/// The folder of a session: the session's name, if the folder name tells it, and its rounds by
+/// agent and number.
 #[derive(Debug)]
 pub(super) struct SessionFolder {
     path: PathBuf,
@@ -108,18 +109,18 @@ pub(super) struct SessionFolder {
 }
 
 impl SessionFolder {
-    /// The place of one of its rounds.
+    /// Returns the paths of one of the rounds.
     pub(super) fn place(&self, user: &UserId, session: &str, (agent, round): (u32, u32)) -> Place {
         Place::within(&self.path, &AgentRef::new(user.clone(), session, agent).round(round))
     }
 
-    /// The graph and the head of one of its rounds.
+    /// Returns the graph file and the head file of one of the rounds.
     pub(super) fn files(&self, numbers: (u32, u32)) -> (PathBuf, PathBuf) {
         files(&self.path, numbers)
     }
 }
 
-/// The sessions of a user, in no order; only one of them, if it is named.
+/// Returns the sessions of a user in no particular order, or only the given one.
 pub(super) fn sessions_of(
     operation: &'static str,
     root: &Path,
@@ -149,7 +150,7 @@ pub(super) fn sessions_of(
     Ok(sessions)
 }
 
-/// The rounds in a folder, by agent and number ascending.
+/// Returns the rounds in a folder by agent and number, ascending.
 fn files_of(operation: &'static str, folder: &Path) -> Result<Vec<(u32, u32)>> {
     let names = names_in(operation, folder)?;
     let mut rounds: Vec<_> = names.iter().filter_map(|name| numbers(name)).collect();
@@ -157,14 +158,15 @@ fn files_of(operation: &'static str, folder: &Path) -> Result<Vec<(u32, u32)>> {
     Ok(rounds)
 }
 
-/// The agent and the round that a graph's file is named for.
+/// Returns the agent and the round in a graph file's name.
 fn numbers(name: &str) -> Option<(u32, u32)> {
     let (agent, round) = name.strip_suffix(GRAPH)?.strip_prefix("agent-")?.split_once(".round-")?;
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
     Some((number(agent)?, number(round)?))
 }
 
-/// The names in a folder; none if there is no such folder. Names that are no text are not ours.
+/// Returns the names in a folder, or none if there is no folder. Names that are not UTF-8 do not
+/// belong to the channel and are skipped.
 fn names_in(operation: &'static str, folder: &Path) -> Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,4 +1,4 @@
-//! One round's file, open for writing.
+//! The graph file of one round, open for writing.
 
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{RoundHead, RoundRecord, RoundState};
@@ -9,34 +9,34 @@ use super::head;
 use super::place::Place;
 use crate::journal::{self, Journal, Seen};
 
-/// A file shorter than this is not worth compacting while it grows.
+/// The size in bytes below which a growing file is not compacted.
 const SMALL: u64 = 64 << 10;
-/// How much a listing may have to read behind the head.
+/// The most bytes that a listing may have to read behind the head.
 const FAR: u64 = 32 << 10;
 
-/// The file of a round, and what it comes to.
+/// The file of a round and its state.
 #[derive(Debug)]
 pub(super) struct OpenRound {
     place: Place,
     journal: Journal,
     kept: Option<Folded>,
-    /// How far the head beside it has seen, if this handle wrote it.
+    /// The number of bytes that the head file covers, if this handle wrote it.
     head_at: Option<u64>,
-    /// From this length on it is asked how much of the file is still alive.
+    /// The file size at which compaction is considered next.
     weigh_at: u64,
 }
 
-/// Whether a handle can go on.
+/// Whether a handle can go on after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// It can.
+    /// The handle can go on.
     Open,
-    /// Another file has taken the place of its own.
+    /// The file was replaced by a compacted one.
     Replaced,
 }
 
 impl OpenRound {
-    /// Opens the file of a round, or makes an empty one.
+    /// Opens the file of a round, or creates an empty one.
     pub(super) fn open(operation: &'static str, place: Place) -> Result<Self> {
         let mut kept = None;
         let source = Source { operation, path: &place.graph, round: &place.round };
@@ -68,7 +68,8 @@ impl OpenRound {
             return Ok((RecordOutcome::Conflict { actual }, After::Open));
         }
         let line = commit_line(operation, commit)?;
-        // If the line cannot be written, this handle is given up, and with it what is applied here.
+        // If the line cannot be written, this handle is discarded together with the state applied
+        // here.
         Folded::apply(kept, operation, &commit.key, &commit.head, &commit.changes)?;
         turn.append(std::slice::from_ref(&line), sync)?;
         let seen = turn.seen();
@@ -81,18 +82,18 @@ impl OpenRound {
         if let Some(snapshot) = snapshot {
             let text = journal::whole(FORM, [snapshot.as_str()]);
             let alive = text.len() as u64;
-            // What is behind the end of a round is little: from then on the file is read more than
-            // written.
+            // A round that has ended gets few further commits: from then on its file is read more
+            // often than written.
             if alive.saturating_mul(2) < bytes || (ends && alive < bytes) {
-                // The head first: it is that of the old file as well, so whoever finds it beside
-                // that one is not misled.
+                // The head goes first. It also fits the old file, so a reader that finds the two
+                // together is not misled.
                 let seen = Seen { bytes: alive, lines: 2 };
                 let replaced =
                     head::write(operation, place, seen, &commit.head, sync).and_then(|()| {
                         journal::replace(operation, &place.graph, text.as_bytes(), true)
                     });
-                // The commit is written either way; what failed is tried again when there is more
-                // to gain.
+                // The commit is written in any case. A failed compaction is tried again when there
+                // is more to gain.
                 if replaced.is_ok() {
                     return Ok((RecordOutcome::Applied, After::Replaced));
                 }
@@ -101,15 +102,15 @@ impl OpenRound {
         }
         let near = self.head_at.is_some_and(|at| bytes < at.saturating_add(FAR));
         if !near || ends {
-            // Without a head, or with an old one, listings read more of the graph: no reason to
-            // refuse a commit that is written.
+            // With an old head file or none, listings read more of the graph. That is no reason to
+            // report a written commit as failed.
             let written = head::write(operation, place, seen, &commit.head, sync);
             self.head_at = written.is_ok().then_some(bytes);
         }
         Ok((RecordOutcome::Applied, After::Open))
     }
 
-    /// The round as it is now.
+    /// Returns the current state of the round.
     pub(super) fn load(&mut self, operation: &'static str) -> Result<Option<RoundRecord>> {
         let Self { place, journal, kept, .. } = self;
         let source = Source { operation, path: &place.graph, round: &place.round };
@@ -117,7 +118,7 @@ impl OpenRound {
         Ok(kept.as_ref().map(|folded| folded.record.clone()))
     }
 
-    /// Removes the round if its head, as it is now, is to go; nothing else can be written
+    /// Removes the round if `goes` accepts its current head. The file lock keeps other writers out
     /// meanwhile.
     pub(super) fn remove_if(
         &mut self,
@@ -137,7 +138,7 @@ impl OpenRound {
         }
     }
 
-    /// Brings the head beside the file up to date, for listings.
+    /// Updates the head file for listings.
     pub(super) fn settle(&mut self, operation: &'static str, sync: bool) -> Result<()> {
         let Self { place, journal, kept, .. } = self;
         let source = Source { operation, path: &place.graph, round: &place.round };
@@ -155,7 +156,7 @@ impl OpenRound {
     }
 }
 
-/// Reads a round without keeping its file open; none if there is no such round.
+/// Reads a round without keeping its file open. Returns `None` if there is no such round.
 pub(super) fn read(operation: &'static str, place: &Place) -> Result<Option<RoundRecord>> {
     let mut kept = None;
     let source = Source { operation, path: &place.graph, round: &place.round };

@@ -1,4 +1,4 @@
-//! Which rounds' files are open, at most so many.
+//! A bounded cache of open graph files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,11 @@ use context_core::trajectory::RoundRef;
 
 use super::round::OpenRound;
 
-/// The most files that are kept open.
+/// The largest number of files that are kept open.
 const MOST: usize = 32;
 
-/// The place for one open file. Taken out while something is done to it, so that what fails half
-/// way is not used again.
+/// The slot of one open file. The file is taken out while it is used, so that a file whose
+/// operation failed half way is not used again.
 pub(super) type Slot = Arc<Mutex<Option<OpenRound>>>;
 
 #[derive(Default)]
@@ -20,12 +20,12 @@ pub(super) struct Slots(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     slots: HashMap<RoundRef, (u64, Slot)>,
-    /// Counts uses, so that the oldest is known.
+    /// The counter of uses, for least-recently-used eviction.
     uses: u64,
 }
 
 impl Slots {
-    /// The slot of a round that is to be written to, and slots that have to give way.
+    /// Returns the slot of a round for writing, and the slots that are evicted for it.
     pub(super) fn of(&self, round: &RoundRef) -> (Slot, Vec<Slot>) {
         let mut known = lock(&self.0);
         known.uses += 1;
@@ -36,8 +36,7 @@ impl Slots {
         }
         let mut gone = Vec::new();
         while known.slots.len() >= MOST {
-            // One that is in use stays where it is: a second handle to its file would be right, but
-            // slow.
+            // A slot in use is not evicted: a second handle to its file would be correct, but slow.
             let idle = known.slots.iter().filter(|(_, (_, slot))| Arc::strong_count(slot) == 1);
             let Some(oldest) =
                 idle.min_by_key(|(_, (used, _))| *used).map(|(round, _)| round.clone())
@@ -51,18 +50,18 @@ impl Slots {
         (slot, gone)
     }
 
-    /// The slot of a round, if there is one.
+    /// Returns the slot of a round, if there is one.
     pub(super) fn known(&self, round: &RoundRef) -> Option<Slot> {
         lock(&self.0).slots.get(round).map(|(_, slot)| slot.clone())
     }
 
-    /// Forgets all.
+    /// Removes and returns all slots.
     pub(super) fn drain(&self) -> Vec<Slot> {
         lock(&self.0).slots.drain().map(|(_, (_, slot))| slot).collect()
     }
 }
 
-/// Takes a lock. What a panic left behind is a file that is not open, which is in order.
+/// Takes a lock. After a panic the slot holds no open file, which is a valid state.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

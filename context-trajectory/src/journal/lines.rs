@@ -1,5 +1,4 @@
-//! The lines of a journal: written, checked, and read from where somebody stands. What a torn tail
-//! is, is decided here.
+//! The lines of a journal: writing, checking and scanning them, and the definition of a torn tail.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -12,15 +11,15 @@ const BEFORE_CHECK: &str = r#"{"check":""#;
 const BEFORE_RECORD: &str = r#"","record":"#;
 const CHECK_DIGITS: usize = 16;
 
-/// How a file ends.
+/// The end of a file.
 pub(super) enum Last {
     Whole,
-    /// A whole line but for its line feed.
+    /// A complete line without its line feed.
     Unended,
     Torn(TornTail),
 }
 
-/// A pass over lines.
+/// A scan over lines.
 pub(super) struct Scan<'a> {
     pub(super) operation: &'static str,
     pub(super) path: &'a Path,
@@ -67,7 +66,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a last line without end is the beginning of one of ours.
+    /// Returns whether a last line without a line feed is the beginning of a record.
     fn is_torn(&self, line: &[u8]) -> bool {
         let kept = line.len() - line.iter().rev().take_while(|byte| **byte == 0).count();
         let written = &line[..kept];
@@ -104,7 +103,7 @@ impl Scan<'_> {
     }
 }
 
-/// The record of a line, or what is wrong with the line.
+/// Returns the record of a line, or the reason why the line is invalid.
 fn record_of(line: &[u8]) -> std::result::Result<&str, &'static str> {
     const SHAPE: &str = "a line is not in the form of a record";
     let line = std::str::from_utf8(line).map_err(|_| "a line is not text")?;
@@ -131,7 +130,7 @@ fn checksum(record: &str) -> String {
     hex
 }
 
-/// The text of a whole file of these records.
+/// Returns the text of a complete file with these records.
 pub(crate) fn whole<'a>(form: Form, records: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = String::new();
     write_line(&mut text, &header(form));

@@ -1,4 +1,4 @@
-//! Files put in the place of others at once, and entries of folders that are on the disk.
+//! Replacing files atomically, and syncing directory entries.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -9,9 +9,9 @@ use context_core::Result;
 
 use super::failed;
 
-/// Puts a whole file in the place of another, or of none: whoever looks, and whatever breaks, sees
-/// the one or the other. With `sync` it is on the disk before it takes the place; without, a loss
-/// of power may leave an empty one.
+/// Creates or replaces a file atomically: readers see the old or the new content, also after a
+/// crash. With `sync`, the new content is on disk before it replaces the old one. Without, a power
+/// failure may leave an empty file.
 pub(crate) fn replace(
     operation: &'static str,
     path: &Path,
@@ -29,7 +29,7 @@ pub(crate) fn replace(
     std::fs::rename(&partial.path, path).and_then(|()| sync_folder(path)).map_err(failed)
 }
 
-/// Writes a file that must not exist, whole or not at all.
+/// Writes a new file completely or not at all. Fails if the file exists.
 pub(crate) fn write_new(operation: &'static str, path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
         let mut file = File::create_new(path)?;
@@ -40,7 +40,7 @@ pub(crate) fn write_new(operation: &'static str, path: &Path, bytes: &[u8]) -> R
     write().map_err(|error| failed(operation, path, error))
 }
 
-/// Waits until a file's entry in its folder is on the disk, where the system can.
+/// Waits until a file's directory entry is on disk, where the system supports that.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -49,7 +49,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file beside the one it is to become, removed unless it did.
+/// A temporary file next to its destination, removed on drop unless it was renamed.
 struct Partial {
     path: PathBuf,
     file: File,
@@ -75,7 +75,7 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Gone already if it was renamed; otherwise there is nobody to tell.
+        // Removal fails if the file was renamed. Any other failure cannot be reported from here.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Calls of tools in records: valid ones, those the model wrote wrong, and the form of one vendor.
+//! Tool calls in records: valid ones, invalid ones, and the form of one vendor.
 
 use context_codec_kit::wire;
 use context_core::Json;
@@ -11,30 +11,30 @@ pub(super) const ID: &str = "id";
 pub(super) const TYPE: &str = "type";
 pub(super) const ERROR: &str = "error";
 
-/// A call of a tool, as a record has it.
+/// A tool call as a record stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// Names the call, as it was written; none where there is null or nothing.
+    /// The call id as it was written. `None` if it is null or missing.
     pub id: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub name: Option<String>,
-    /// What it is called with.
+    /// The arguments.
     pub args: ToolInput,
-    /// What is wrong with the call, if it is invalid.
+    /// The error of an invalid call.
     pub error: Option<String>,
-    /// What else is there.
+    /// All other fields.
     pub extra: JsonMap,
 }
 
 impl CallRecord {
-    /// The id without white space around it, if anything is left: what results are found by.
+    /// Returns the trimmed id, by which results are matched, unless it is empty.
     pub fn key(&self) -> Option<&str> {
         self.id.as_deref().map(str::trim).filter(|id| !id.is_empty())
     }
 
-    /// Reads a call. `{"function": {"name", "arguments"}}` is read like `{"name", "args"}`, and so
-    /// are `tool` and `arguments` instead of those.
+    /// Reads a call. `{"function": {"name", "arguments"}}` is read like `{"name", "args"}`, and the
+    /// keys `tool` and `arguments` are accepted instead of those.
     pub(super) fn read(json: &Json, invalid: bool) -> Option<Self> {
         let mut map: JsonMap = json.parse().ok()?;
         let id = taken_text(&mut map, ID);
@@ -46,7 +46,7 @@ impl CallRecord {
                 map.shift_remove("function");
                 map.shift_remove(TYPE);
                 let args = function.shift_remove("arguments").map(|args| match wire::text(&args) {
-                    // Vendors write the arguments as a text of JSON.
+                    // Vendors write the arguments as a JSON string.
                     Some(text) if !invalid => ToolInput::from_written(text),
                     _ => input(args, invalid),
                 });
@@ -71,7 +71,7 @@ impl CallRecord {
         Some(Self { id, name, args, error, extra: map })
     }
 
-    /// Reads the calls of a list; what is none is left out.
+    /// Reads a list of calls and skips items that are not calls.
     pub(super) fn read_list(json: Option<&Json>, invalid: bool) -> Vec<Self> {
         let items: Vec<Json> = json.and_then(|json| json.parse().ok()).unwrap_or_default();
         items.iter().filter_map(|item| Self::read(item, invalid)).collect()
@@ -85,8 +85,8 @@ fn input(args: Json, invalid: bool) -> ToolInput {
     }
 }
 
-/// Takes a text out of a map. What is no text stays, except null, which says nothing but that
-/// something is not wrong.
+/// Removes a string from a map. A value that is not a string stays. Null is removed too, except for
+/// an error, where it says that the call is not invalid.
 fn taken_text(map: &mut JsonMap, key: &str) -> Option<String> {
     let value = map.get(key)?;
     let text = wire::text(value);

@@ -1,4 +1,4 @@
-//! What of a stored conversation can be replayed.
+//! Making a stored conversation replayable.
 
 mod drop;
 mod repair;
@@ -9,22 +9,22 @@ use context_core::base::{DiagnosticCode, Severity};
 use super::convert::{CONTINUES, WHOLE};
 use super::record::{CALL_ID, MessageRecord, RecordKind};
 
-/// What stands in the place of a result that is missing. Such a record is marked as
+/// The text that stands in for a missing result. Such a record is marked as
 /// [synthetic](context_core::Message::SYNTHETIC).
 pub const MISSING_RESULT: &str = context_core::model::Unanswered::TEXT;
 
-/// What becomes of calls and results that do not stand together.
+/// The treatment of calls and results that do not match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cleaning {
-    /// They go. A message of the model stays with all results of its calls right behind it, before
-    /// anybody else speaks; else it goes, and the results that are there go with it. So do results
-    /// without a call, second results, and late ones.
+    /// Removes them. A model message stays if the results of all its calls follow directly.
+    /// Otherwise it is removed together with the results that exist. Results without a call, second
+    /// results and late results are removed too.
     #[default]
     Drop,
-    /// Nothing goes. A missing result is filled by a marked stub, a late one moves to its call and
-    /// takes the stub's place, one without a call gets a marked message of the model that calls; a
-    /// call or result without an id gets one.
+    /// Removes nothing. A missing result is filled in as a marked stub. A late result moves to its
+    /// call and replaces the stub. A result without a call gets a marked model message with the
+    /// call. A call or result without an id gets one.
     Repair,
 }
 
@@ -35,19 +35,19 @@ pub enum Cleaning {
 pub struct Cleaned {
     /// The records, without those of the application.
     pub records: Vec<MessageRecord>,
-    /// What was done, but for records of the application. Paths name records by their position in
-    /// what was given.
+    /// The changes that were made, except for the removal of application records. Paths give
+    /// positions in the input.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Removes the application's records, which the next run brings itself, and makes calls and results
-/// stand together.
+/// Removes the application's records, which the next run adds itself, and makes calls and results
+/// match.
 ///
-/// Ids are compared without white space around them. A call without an id cannot be answered. Each
-/// call needs a result of its own, also where two have one id. An invalid call was never run: to be
-/// dropped for it, its message need not miss anything, but a result of it stays.
+/// Ids are compared after trimming. A call without an id cannot be answered. Each call needs its
+/// own result, even if two calls share an id. An invalid call was never executed, so its message
+/// does not need a result for it, but keeps one that exists.
 ///
-/// Doing it twice is doing it once. The time it takes grows with what is given.
+/// Idempotent. The cost is linear in the size of the input.
 pub fn clean(records: Vec<MessageRecord>, how: Cleaning) -> Cleaned {
     match how {
         Cleaning::Drop => drop::clean(records),
@@ -55,7 +55,7 @@ pub fn clean(records: Vec<MessageRecord>, how: Cleaning) -> Cleaned {
     }
 }
 
-/// Which call a result answers, as it is compared.
+/// Returns the trimmed id of the call that a result answers.
 fn answered(record: &MessageRecord) -> Option<String> {
     let id = record.tool_call_id()?.trim().to_owned();
     (!id.is_empty()).then_some(id)
@@ -65,13 +65,15 @@ fn note(code: DiagnosticCode, index: usize, message: &'static str) -> Diagnostic
     Diagnostic::new(code, Severity::Warning, format!("messages[{index}]"), message)
 }
 
-/// A record that stays, and its position in what was given; none for one that was made.
+/// A record that stays, with its position in the input, or `None` for a record that was created
+/// here.
 type Kept = (Option<usize>, MessageRecord);
 
-/// What stays of records that were one message together says so no more if some of it is gone.
+/// Removes continuation marks and stored whole messages that are no longer valid because other
+/// records of the same message were removed.
 fn settled(kept: Vec<Kept>, sizes: &[usize]) -> Vec<MessageRecord> {
     let mut records: Vec<MessageRecord> = Vec::with_capacity(kept.len());
-    // Where the message at hand began, among those given and among those kept.
+    // The start of the current message in the input and in the output.
     let mut began: Option<(usize, usize)> = None;
     let mut before = None;
     for (index, mut record) in kept {
@@ -98,7 +100,7 @@ fn forget_whole(records: &mut [MessageRecord], began: Option<(usize, usize)>, si
     }
 }
 
-/// For each record how many are one message with it, if it is the first of them.
+/// Returns for each record that starts a message how many records belong to that message.
 fn sizes(records: &[MessageRecord]) -> Vec<usize> {
     let mut sizes = vec![1; records.len()];
     for at in (1..records.len()).rev() {

@@ -1,22 +1,22 @@
-//! Records to and from messages, without loss on either way.
+//! Converting records to and from messages without loss.
 //!
 //! | record | message |
 //! |---|---|
 //! | `type` | role |
-//! | `content`, a text | one text part |
-//! | `content`, a list | a part for each item: those of our JSON form are read as such, others are kept as unknown parts |
-//! | `tool_calls`, `invalid_tool_calls` | calls behind the content; what is wrong with one is in its metadata, under `error` |
-//! | `tool_call_id`, `name`, `content`, `status` of a tool | a result |
-//! | any other key | metadata of the message, under the same key; empty values that every record has are left out |
+//! | `content`, a string | one text part |
+//! | `content`, a list | a part for each item; items in this crate's JSON form are read as such, others are kept as unknown parts |
+//! | `tool_calls`, `invalid_tool_calls` | calls after the content; the error of an invalid call is in its metadata, under `error` |
+//! | `tool_call_id`, `name`, `content`, `status` of a tool record | a result |
+//! | any other key | metadata of the message, under the same key; default values are left out |
 //!
-//! A message of several results is one record for each; the ones behind the first say so under
-//! `context.continues`. What a record says and its message cannot, such as an order of lists that
-//! ours does not have, is kept as a difference in the message's metadata, under
-//! `trajectory.record`; what a message says and its records cannot is kept as the whole message in
-//! the first of them, as a text under `context.message`. Either counts only while it fits what
-//! stands beside it.
+//! A message with several results becomes one record per result; all but the first carry
+//! `context.continues`. Information of a record that the message cannot hold, such as the order of
+//! lists, is kept as a patch in the message's metadata, under `trajectory.record`. Information of a
+//! message that the records cannot hold is kept as the whole message in its first record, as text
+//! under `context.message`. Both are used only while they are consistent with the rest of the
+//! record or message.
 //!
-//! A record comes back as the same JSON value, with numbers as they were written; order of keys and
+//! A record comes back as the same JSON value, with numbers as they were written; key order and
 //! white space may change. A message comes back equal.
 
 use context_codec_kit::JsonPatch;
@@ -31,21 +31,21 @@ use super::record::{
     TYPE, defaults,
 };
 
-/// The key of a record whose message is also that of the record in front.
+/// The key of a record that belongs to the same message as the record before it.
 pub(super) const CONTINUES: &str = "context.continues";
-/// The key of a message that its records do not say, as text.
+/// The key of a complete message, as text, for what its records cannot express.
 pub(super) const WHOLE: &str = "context.message";
-/// The key of what records say and their message does not, as a patch of their list.
+/// The key of a patch of the list of records, for what the message cannot express.
 const DIFFERENCE: &str = "trajectory.record";
 /// Keys that are never metadata.
 const OWN: [&str; 8] = [TYPE, CONTENT, CALLS, INVALID_CALLS, CALL_ID, STATUS, CONTINUES, WHOLE];
 
-/// The records of messages.
+/// Converts messages to records.
 pub fn to_records<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<MessageRecord> {
     messages.into_iter().flat_map(records_of).collect()
 }
 
-/// The messages of records. A record of no known type has none.
+/// Converts records to messages. Fails for a record of an unknown type.
 pub fn to_messages(records: &[MessageRecord]) -> Result<Vec<Message>, RecordError> {
     if let Some(index) = records.iter().position(|record| record.kind() == RecordKind::Other) {
         return Err(RecordError::UnknownType { index });
@@ -53,7 +53,7 @@ pub fn to_messages(records: &[MessageRecord]) -> Result<Vec<Message>, RecordErro
     Ok(groups(records).map(message_of).collect())
 }
 
-/// Runs of records that are one message each.
+/// Groups the records that belong to one message.
 fn groups(records: &[MessageRecord]) -> impl Iterator<Item = &[MessageRecord]> {
     records.chunk_by(|before, record| {
         before.kind() == RecordKind::Tool
@@ -72,7 +72,8 @@ fn records_of(message: &Message) -> Vec<MessageRecord> {
     records
 }
 
-/// The records of a message, those it was read from if it is as it was then. And whether it is.
+/// Returns the records of a message, and whether they are the records it was read from, which
+/// requires that the message was not changed since.
 fn natural(message: &Message) -> (Vec<MessageRecord>, bool) {
     let mut bare = message.clone();
     let difference = bare.metadata.remove(DIFFERENCE);
@@ -91,7 +92,7 @@ fn natural(message: &Message) -> (Vec<MessageRecord>, bool) {
     }
 }
 
-/// The message of a group of records.
+/// Returns the message of a group of records.
 fn message_of(records: &[MessageRecord]) -> Message {
     if let Some(message) = whole(records) {
         return message;
@@ -100,11 +101,11 @@ fn message_of(records: &[MessageRecord]) -> Message {
     if JsonPatch::between(&list(&plain_records(&message)), &list(records)).is_none() {
         return message;
     }
-    // What the difference sets has no white space, and what the message says must be the same.
+    // The values that the difference sets have no white space, and the message must be the same.
     let compacted = compact(records);
     let mut message = plain_message(&compacted);
     let plain = list(&plain_records(&message));
-    // Made of what it leads to, it is the same whenever it is made.
+    // The patch is computed from its own result, so that it is the same each time.
     let reached =
         JsonPatch::between(&plain, &list(&compacted)).and_then(|patch| patch.apply(&plain));
     if let Some(difference) = reached.and_then(|reached| JsonPatch::between(&plain, &reached)) {
@@ -113,12 +114,12 @@ fn message_of(records: &[MessageRecord]) -> Message {
     message
 }
 
-/// The same records without white space between tokens.
+/// Returns the records without white space between tokens.
 fn compact(records: &[MessageRecord]) -> Vec<MessageRecord> {
     list(records).compact().parse().unwrap_or_else(|_| records.to_vec())
 }
 
-/// The message that is kept in its first record, if the records still say what they can say of it.
+/// Returns the message stored in its first record, if the records still agree with it.
 fn whole(records: &[MessageRecord]) -> Option<Message> {
     let message: Message = serde_json::from_str(&wire::text(records.first()?.get(WHOLE)?)?).ok()?;
     let mut beside = records.to_vec();
@@ -130,7 +131,7 @@ fn list(records: &[MessageRecord]) -> Json {
     Json::from_serialize(records).expect("records print as JSON")
 }
 
-/// What records can say of a message by themselves.
+/// Returns what records alone can express of a message.
 fn plain_records(message: &Message) -> Vec<MessageRecord> {
     let results = |part: &Part| matches!(part, Part::ToolResult(_));
     let mut records: Vec<_> = match message.role {
@@ -143,7 +144,7 @@ fn plain_records(message: &Message) -> Vec<MessageRecord> {
         Role::Assistant => vec![answer_record(message)],
     };
     let facts = message.metadata.iter().filter(|(key, _)| !OWN.contains(key));
-    // A tool's name is that of its result.
+    // The name of a tool record is that of its result.
     let facts = facts.filter(|(key, _)| message.role != Role::Tool || *key != NAME);
     for (key, value) in facts {
         records[0].set(key, on_a_line(value));
@@ -204,7 +205,7 @@ fn call_json(call: &ToolCall) -> Json {
     wire::from_map(&map)
 }
 
-/// The content of these parts: the text if there is nothing but one.
+/// Returns parts as content: a string if there is exactly one text.
 fn content<'a>(parts: impl Iterator<Item = &'a Part>) -> Json {
     let parts: Vec<_> = parts.collect();
     match parts.as_slice() {
@@ -213,12 +214,12 @@ fn content<'a>(parts: impl Iterator<Item = &'a Part>) -> Json {
     }
 }
 
-/// A value as it is kept in a file of lines.
+/// Returns a value on one line, as files of lines need it.
 fn on_a_line(json: &Json) -> Json {
     if json.as_str().contains('\n') { json.compact() } else { json.clone() }
 }
 
-/// What a message can say of a group of records by itself.
+/// Returns what a message alone can express of a group of records.
 fn plain_message(records: &[MessageRecord]) -> Message {
     let Some(first) = records.first() else { return Message::new(Role::User, []) };
     let (role, parts) = match first.kind() {
@@ -241,7 +242,7 @@ fn said(record: &MessageRecord) -> Vec<Part> {
     let calls: Vec<_> =
         record.calls().into_iter().chain(record.invalid_calls()).map(call).collect();
     let mut said = parts(record);
-    // A model that only calls has no text, which is written as an empty one.
+    // A model message with calls only has no text part, but is stored with an empty text.
     if !calls.is_empty() && said == [Part::text("")] {
         said.clear();
     }
@@ -268,7 +269,7 @@ fn result(record: &MessageRecord) -> Part {
     })
 }
 
-/// The parts of a content.
+/// Returns the parts of a content value.
 fn parts(record: &MessageRecord) -> Vec<Part> {
     let Some(content) = record.get(CONTENT) else { return Vec::new() };
     match wire::kind(content) {

@@ -1,4 +1,4 @@
-//! A compact text of a conversation, for a model that is to go on with it or fold it.
+//! A compact text rendering of a conversation, for a model that continues or summarizes it.
 
 use context_core::message::ToolInput;
 use context_core::message::is_blank;
@@ -11,15 +11,15 @@ const HEADER: &str = "=== CURRENT CONTEXT ===";
 const NOTHING: &str = "None";
 const SEPARATOR: &str = "\n\n---\n\n";
 const EMPTY: &str = "[Assistant]\n(Empty)";
-/// What a call without a name is called.
+/// The name shown for a call without a name.
 const TOOL: &str = "tool";
 
-/// The text of records: a header, then a block for each, with lines of `---` between. `None` where
-/// there is nothing to show.
+/// Renders records as text: a header, then one block per record, separated by `---` lines. Without
+/// anything to show, the text is `None`.
 ///
-/// A message of the user in front is the question, which is asked elsewhere, and left out. Of calls
-/// there are names and arguments, without ids; of results the tool and the text; of lists of parts
-/// their texts, as [`MessageRecord::text`] says.
+/// A leading user message is the question and is left out, since callers send it separately. Calls
+/// show names and arguments without ids, results show the tool and the text, and lists of parts
+/// show their texts, as described at [`MessageRecord::text`].
 ///
 /// ```
 /// use context_core::{Json, Message, Part, Role};

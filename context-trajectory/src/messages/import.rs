@@ -14,46 +14,46 @@ use crate::journal::{failed, read_whole};
 const OPERATION: &str = "load_messages";
 const MESSAGES: &str = "messages";
 
-/// What a file of another system holds.
+/// The content of another system's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct ImportedMessages {
-    /// The records, in order, as they were written. Nothing is cleaned.
+    /// The records in order, as they were written. Nothing is cleaned.
     pub records: Vec<MessageRecord>,
-    /// What is no record of a message. It is left out.
+    /// The items that are not message records. They are left out.
     pub unread: Vec<UnreadRecord>,
-    /// What stands beside the messages, such as `round_summaries`.
+    /// The other fields of the file, such as `round_summaries`.
     pub extra: JsonMap,
 }
 
-/// An item of a file that is no record of a message.
+/// An item that is not a message record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadRecord {
-    /// Its position in the list, from 0.
+    /// The position in the list, from 0.
     pub index: usize,
-    /// Why.
+    /// The reason.
     pub problem: ImportProblem,
 }
 
-/// Why an item is no record of a message.
+/// The reason why an item is not a message record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportProblem {
-    /// It is no object.
+    /// The item is not an object.
     #[error("an item must be an object, found {found}")]
     NotAnObject {
-        /// What it is.
+        /// The JSON type found.
         found: &'static str,
     },
-    /// It is an object whose keys cannot be read.
+    /// The item is an object whose keys cannot be read.
     #[error("an item cannot be read")]
     Unreadable,
-    /// It does not say what it is.
+    /// The item has no type.
     #[error("an item has no type")]
     NoType,
-    /// It is of a type that no message has.
+    /// The item has a type that no message has.
     #[error("an item is of the unknown type {name:?}")]
     UnknownType {
         /// The type.
@@ -61,17 +61,17 @@ pub enum ImportProblem {
     },
 }
 
-/// Why a file is none of messages.
+/// The reason why a file is not a message file.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("the text is not json")]
     NotJson(#[source] serde_json::Error),
-    /// It is neither a list nor an object with a list of messages.
+    /// The JSON is neither a list nor an object with a list of messages.
     #[error("messages must be a list, found {found}")]
     NotMessages {
-        /// What is there; nothing where an object has no messages at all.
+        /// The JSON type found, or "nothing" for an object without messages.
         found: &'static str,
     },
 }
@@ -84,8 +84,8 @@ impl From<ImportError> for Error {
     }
 }
 
-/// Reads the text of a file of messages: an object with a list `messages`, or the bare list of an
-/// older generation.
+/// Parses a message file: an object with a list `messages`, or the bare list of an older version of
+/// that format.
 pub fn import_messages(text: &str) -> std::result::Result<ImportedMessages, ImportError> {
     let text = text.trim_start_matches('\u{feff}');
     let json: Json = serde_json::from_str(text).map_err(ImportError::NotJson)?;
@@ -112,11 +112,12 @@ pub fn import_messages(text: &str) -> std::result::Result<ImportedMessages, Impo
     Ok(ImportedMessages { records, unread, extra })
 }
 
-/// Reads a file of messages, which is not touched.
+/// Reads a message file without changing it.
 ///
 /// # Errors
 ///
-/// `NotFound` and `Unavailable` as the system says, `Corrupt` for what is no file of messages.
+/// `NotFound` and `Unavailable` as the system reports them, and `Corrupt` if the content is not a
+/// message file.
 pub async fn load_messages(path: impl Into<PathBuf>) -> Result<ImportedMessages> {
     let path = path.into();
     blocking(OPERATION, move || {

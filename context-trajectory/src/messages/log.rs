@@ -1,4 +1,4 @@
-//! Records in a file that only grows.
+//! An append-only log of records.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,38 +10,37 @@ use tokio::sync::Mutex;
 use super::record::MessageRecord;
 use crate::journal::{self, Form, Journal, TornTail};
 
-/// The longest record, in bytes: that of the largest body, which may be there twice, once with
-/// escapes.
+/// The longest record in bytes. It must hold the largest body twice, once with escapes.
 const MAX_RECORD_BYTES: usize = 4 * limits::MAX_BODY_BYTES;
 const FORM: Form = Form { name: "context messages", version: 1 };
 const OPEN: &str = "open_messages";
 const READ: &str = "read_messages";
 const APPEND: &str = "append_messages";
 
-/// What a file of records holds.
+/// The content of a record file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct LoadedMessages {
-    /// The records, in the order they were appended.
+    /// The records in the order in which they were appended.
     pub records: Vec<MessageRecord>,
-    /// What a crash left of an append that never succeeded, if there was one.
+    /// The rest of an unfinished append that a crash left, if any.
     pub torn: Option<TornTail>,
 }
 
-/// A file of JSON Lines to which records are appended. An append costs what is appended, however
-/// long the file is.
+/// An append-only JSON Lines file of records. An append costs only what is appended, however long
+/// the file is.
 ///
-/// Each line is `{"check": …, "record": …}` with a checksum of the record; the first record is
-/// `{"form": "context messages", "version": 1}`, every other a [`MessageRecord`]. A write that a
-/// crash broke off leaves a torn tail, which the next [`open`](Self::open) cuts off and reports.
-/// Any other line that does not fit is an error of the kind [`Corrupt`](ErrorKind::Corrupt) that
-/// names it, and such a file is not written to. A file of any other form is
-/// [`Invalid`](ErrorKind::Invalid), and not written to either.
+/// Each line is `{"check": …, "record": …}` with a checksum of the record. The first record is
+/// `{"form": "context messages", "version": 1}`, every other one a [`MessageRecord`]. A write that
+/// a crash interrupted leaves a torn tail, which the next [`open`](Self::open) cuts off and
+/// reports. Any other invalid line is an error of the kind [`Corrupt`](ErrorKind::Corrupt) that
+/// names the line, and a file of another format is [`Invalid`](ErrorKind::Invalid). Neither kind of
+/// file is written to.
 ///
-/// Several logs, also of several processes, may append to one file: appends never mix. A future
-/// that is dropped while it waits for its turn has written nothing; one that is dropped later
-/// writes all the same. The file's folder must be there.
+/// Several logs, also in several processes, may append to one file, and the records of two appends
+/// never interleave. A future that is dropped while it waits for the lock has written nothing. A
+/// future that is dropped later still completes its write. The folder must exist.
 #[derive(Clone, Debug)]
 pub struct MessageLog {
     path: Arc<Path>,
@@ -50,12 +49,12 @@ pub struct MessageLog {
 }
 
 impl MessageLog {
-    /// Opens a file, or makes an empty one, and reads all of it.
+    /// Opens a file, or creates an empty one, and reads all of it.
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is no such folder, `Corrupt` and `Invalid` as above, `Unsupported`
-    /// for a file of a newer version, `Unavailable` where the system says no.
+    /// `NotFound` if the folder does not exist, `Corrupt` and `Invalid` as described above,
+    /// `Unsupported` for a file of a newer version, `Unavailable` for other errors of the system.
     pub async fn open(path: impl Into<PathBuf>) -> Result<(Self, LoadedMessages)> {
         let path: Arc<Path> = path.into().into();
         let place = Arc::clone(&path);
@@ -71,11 +70,11 @@ impl MessageLog {
         Ok((Self { path, journal: Arc::new(Mutex::new(journal)), synced: true }, loaded))
     }
 
-    /// Reads a file without touching it. A torn tail is reported and stays.
+    /// Reads a file without changing it. A torn tail is reported and left in place.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), and `NotFound` where there is no file.
+    /// As for [`open`](Self::open), and `NotFound` if the file does not exist.
     pub async fn read(path: impl Into<PathBuf>) -> Result<LoadedMessages> {
         let path = path.into();
         blocking(READ, move || {
@@ -89,28 +88,28 @@ impl MessageLog {
         .await
     }
 
-    /// The same log, whose appends return once the system has them: they survive the end of the
-    /// process, not that of the machine. Without this they wait for the disk.
+    /// Makes appends return once the operating system has the data, which survives a crash of the
+    /// process but not of the machine. By default appends wait for the disk.
     #[must_use]
     pub fn unsynced(mut self) -> Self {
         self.synced = false;
         self
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends records in one write. Those of one call stand together; a crash may leave the first
-    /// of them without the others.
+    /// Appends records with one write. The records of one call stay together. A crash may keep the
+    /// first of them without the rest.
     ///
     /// # Errors
     ///
-    /// `Invalid` for a record of more than 64 MiB, `Corrupt` where somebody else damaged the file
-    /// meanwhile, `Conflict` where another file took its place, `Unavailable` where the system says
-    /// no. Nothing is appended then, except that after a failed wait for the disk nobody knows: the
-    /// log has to be opened again, and says so.
+    /// `Invalid` for a record of more than 64 MiB, `Corrupt` if another writer damaged the file
+    /// meanwhile, `Conflict` if the file was replaced, `Unavailable` for other errors of the
+    /// system. In each case nothing was appended. The exception is a failed sync: the outcome is
+    /// then unknown, and further calls fail until the log is opened again.
     pub async fn append(&self, records: &[MessageRecord]) -> Result<()> {
         let lines: Vec<_> =
             records.iter().map(|record| record.to_json().as_str().to_owned()).collect();
@@ -123,13 +122,13 @@ impl MessageLog {
         blocking(APPEND, move || journal.append(APPEND, &lines, synced)).await
     }
 
-    /// How many records the file has, as far as this log has seen: those read and appended, and
-    /// those of others before its last append.
+    /// Returns the number of records that this log has seen: those it read and appended, and those
+    /// that others wrote before its last append.
     pub async fn len(&self) -> u64 {
         self.journal.lock().await.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether the log has seen no records.
     pub async fn is_empty(&self) -> bool {
         self.len().await == 0
     }
@@ -142,7 +141,7 @@ fn parsed(operation: &'static str, path: &Path, line: u64, text: &str) -> Result
     })
 }
 
-/// Runs a call that blocks where it may.
+/// Runs a blocking call on the blocking thread pool.
 pub(super) async fn blocking<T: Send + 'static>(
     operation: &'static str,
     call: impl FnOnce() -> Result<T> + Send + 'static,

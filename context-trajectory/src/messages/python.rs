@@ -1,18 +1,18 @@
-//! JSON as Python's `json.dumps` writes it with sorted keys and characters as they are: prompts
-//! that models are used to look like this.
+//! JSON in the form of Python's `json.dumps` with sorted keys and unescaped non-ASCII characters,
+//! which is common in prompts.
 
 use context_codec_kit::wire::{Entries, raw_kind, raw_text};
 use serde_json::value::RawValue;
 
-/// How deep a value is written so; what lies deeper stands as it was written.
+/// The largest nesting depth that is rewritten. Deeper values are copied as they were written.
 const MAX_DEPTH: usize = 64;
 
-/// Adds a value. Numbers keep their digits.
+/// Appends a value. Numbers keep their digits.
 pub(super) fn write(out: &mut String, value: &RawValue) {
     write_at(out, value, 0);
 }
 
-/// Adds a text in quotes.
+/// Appends a quoted string.
 pub(super) fn write_text(out: &mut String, text: &str) {
     out.push_str(&serde_json::to_string(text).expect("a text prints as JSON"));
 }

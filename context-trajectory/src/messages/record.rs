@@ -24,24 +24,24 @@ pub(super) const USAGE: &str = "usage_metadata";
 const STAMP: &str = "_ts";
 const FOLDED: &str = "_folded";
 
-/// Whose message a record is.
+/// The kind of a message record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RecordKind {
-    /// `HumanMessage`: the user's.
+    /// `HumanMessage`: a message of the user.
     Human,
-    /// `AIMessage`: the model's.
+    /// `AIMessage`: a message of the model.
     Ai,
-    /// `ToolMessage`: a result.
+    /// `ToolMessage`: a tool result.
     Tool,
-    /// `SystemMessage`: the application's.
+    /// `SystemMessage`: a message of the application.
     System,
-    /// A type that is not known here, or none.
+    /// An unknown type, or none.
     Other,
 }
 
 impl RecordKind {
-    /// The `type` of such records; empty for [`Other`](Self::Other).
+    /// Returns the `type` of such records. Empty for [`Other`](Self::Other).
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Human => "HumanMessage",
@@ -53,35 +53,35 @@ impl RecordKind {
     }
 }
 
-/// Why something is no record of a message.
+/// The reason why a value is not a message record.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// It is no JSON object.
+    /// The value is not a JSON object.
     #[error("a record must be an object, found {found}")]
     NotAnObject {
-        /// What it is.
+        /// The JSON type found.
         found: &'static str,
     },
-    /// Its keys cannot be read.
+    /// The keys cannot be read.
     #[error("a record cannot be read")]
     Unreadable(#[source] serde_json::Error),
-    /// It is of a type that no message has.
+    /// The type is not that of a message.
     #[error("record {index} is of no known type")]
     UnknownType {
-        /// Its position among the records.
+        /// The position among the records.
         index: usize,
     },
 }
 
 context_core::readable_debug!(RecordError);
 
-/// A message as it is stored: a JSON object with `type`, `content`, `name`, `additional_kwargs` and
-/// `response_metadata`; of the model also `tool_calls`, `invalid_tool_calls` and `usage_metadata`;
-/// of a tool `tool_call_id`, and `status` if it failed.
+/// A stored message: a JSON object with `type`, `content`, `name`, `additional_kwargs` and
+/// `response_metadata`. Model messages also have `tool_calls`, `invalid_tool_calls` and
+/// `usage_metadata`. Tool messages have `tool_call_id`, and `status` if the call failed.
 ///
-/// It keeps every key and value as it was written, though on one line, those that are not known
-/// here too. Two are equal if their values were written alike, in any order of keys.
+/// A record keeps every key and value as it was written, also unknown ones, but on one line. Two
+/// records are equal if their values were written alike, in any order of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
     kind: RecordKind,
@@ -89,7 +89,7 @@ pub struct MessageRecord {
 }
 
 impl MessageRecord {
-    /// A record with nothing but what every record of its kind has.
+    /// Creates a record with the content and the default fields of its kind.
     pub fn new(kind: RecordKind, content: impl Into<Json>) -> Self {
         let mut record = Self { kind, entries: JsonMap::new() };
         if kind != RecordKind::Other {
@@ -123,17 +123,17 @@ impl MessageRecord {
         known.into_iter().find(|kind| kind.as_str() == name).unwrap_or(RecordKind::Other)
     }
 
-    /// The JSON object, on one line.
+    /// Returns the JSON object on one line.
     pub fn to_json(&self) -> Json {
         wire::from_map(&self.entries)
     }
 
-    /// Whose message it is.
+    /// Returns the kind of the record.
     pub fn kind(&self) -> RecordKind {
         self.kind
     }
 
-    /// What it says it is.
+    /// Returns the `type` as it was written.
     pub fn type_name(&self) -> Option<String> {
         self.get(TYPE).and_then(wire::text)
     }
@@ -143,7 +143,7 @@ impl MessageRecord {
         self.entries.get(key)
     }
 
-    /// Keys and values, in order.
+    /// Returns keys and values in order.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
     }
@@ -170,15 +170,15 @@ impl MessageRecord {
         self
     }
 
-    /// The same with what the call of the model took.
+    /// Returns the record with the token usage of the model call.
     #[must_use]
     pub fn with_usage(self, usage: &TokenUsage) -> Self {
         let json = Json::from_serialize(usage).expect("numbers print as JSON");
         self.with(USAGE, json)
     }
 
-    /// The same with the time at which it was stored, in `additional_kwargs` as seconds with a
-    /// fraction.
+    /// Returns the record with the time at which it was stored, in `additional_kwargs` as
+    /// fractional seconds.
     #[must_use]
     pub fn with_time(self, time: Timestamp) -> Self {
         let mut kwargs: JsonMap =
@@ -189,15 +189,15 @@ impl MessageRecord {
         self.with(KWARGS, wire::from_map(&kwargs))
     }
 
-    /// Who speaks by name, or which tool answers, if it says so: under `name`, else in
-    /// `additional_kwargs`.
+    /// Returns the name of the speaker or the tool: from `name`, else from `additional_kwargs`.
     pub fn name(&self) -> Option<String> {
         let text = |json: &Json| wire::text(json).filter(|name| !name.is_empty());
         self.get(NAME).and_then(text).or_else(|| self.beside(NAME).as_ref().and_then(text))
     }
 
-    /// The text of the content: a text as it stands, of a list its texts, joined by line feeds.
-    /// What is no text stands as its type in brackets, thoughts not at all.
+    /// Returns the text of the content. A string is returned as it is; the texts of a list are
+    /// joined with line feeds. An item that is not text is shown as its type in brackets, and
+    /// reasoning is left out.
     pub fn text(&self) -> String {
         let Some(content) = self.get(CONTENT) else { return String::new() };
         match wire::kind(content) {
@@ -213,13 +213,12 @@ impl MessageRecord {
         }
     }
 
-    /// The calls of tools: `tool_calls`, else those in `additional_kwargs`.
+    /// Returns the tool calls: those in `tool_calls`, else those in `additional_kwargs`.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.listed(CALLS, false)
     }
 
-    /// The calls that the model wrote wrong: `invalid_tool_calls`, else those in
-    /// `additional_kwargs`.
+    /// Returns the invalid calls: those in `invalid_tool_calls`, else those in `additional_kwargs`.
     pub fn invalid_calls(&self) -> Vec<CallRecord> {
         self.listed(INVALID_CALLS, true)
     }
@@ -232,28 +231,30 @@ impl MessageRecord {
         CallRecord::read_list(self.beside(key).as_ref(), invalid)
     }
 
-    /// Which call a result answers, as it was written.
+    /// Returns the id of the call that a result answers, as it was written.
     pub fn tool_call_id(&self) -> Option<String> {
         self.get(CALL_ID).and_then(wire::text)
     }
 
-    /// Whether a result is that of a failed call.
+    /// Returns whether the result is that of a failed call.
     pub fn is_error(&self) -> bool {
         self.get(STATUS).and_then(wire::text).is_some_and(|status| status == "error")
     }
 
-    /// What the call of the model took, if it is said.
+    /// Returns the token usage of the model call, if the record has it.
     pub fn usage(&self) -> Option<TokenUsage> {
         self.get(USAGE).and_then(TokenUsage::read)
     }
 
-    /// When it was stored, in seconds since 1970, if it is said.
+    /// Returns the time at which the message was stored, in seconds since 1970, if the record has
+    /// it.
     pub fn seconds(&self) -> Option<f64> {
         self.beside(STAMP)?.parse().ok()
     }
 
-    /// Whether it stands for earlier ones: a [checkpoint](context_core::Message::is_checkpoint), or
-    /// marked as folded in `additional_kwargs`.
+    /// Returns whether the record replaces earlier ones: a
+    /// [checkpoint](context_core::Message::is_checkpoint), or a record marked as folded in
+    /// `additional_kwargs`.
     pub fn stands_for_earlier(&self) -> bool {
         let folded = || {
             self.beside(FOLDED).is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"))
@@ -261,19 +262,19 @@ impl MessageRecord {
         self.get(Message::CHECKPOINT).is_some() || folded()
     }
 
-    /// One value of `additional_kwargs`.
+    /// Returns one value of `additional_kwargs`.
     fn beside(&self, key: &str) -> Option<Json> {
         self.get(KWARGS)?.parse::<JsonMap>().ok()?.shift_remove(key)
     }
 
-    /// Whether it is [marked](context_core::Message::SYNTHETIC) as written by no person, model or
-    /// tool.
+    /// Returns whether the record is [marked](context_core::Message::SYNTHETIC) as written by no
+    /// person, model or tool.
     pub fn is_synthetic(&self) -> bool {
         self.get(context_core::Message::SYNTHETIC).is_some()
     }
 }
 
-/// What every record of a kind has, and the value that says nothing.
+/// Returns the fields that every record of a kind has, with their default values.
 pub(super) fn defaults(kind: RecordKind) -> Vec<(&'static str, Json)> {
     let object = || Json::from(serde_json::json!({}));
     let mut all = vec![(NAME, Json::from("")), (KWARGS, object()), (RESPONSE, object())];
@@ -287,14 +288,14 @@ pub(super) fn defaults(kind: RecordKind) -> Vec<(&'static str, Json)> {
     all
 }
 
-/// A record is a line of a log; others may have written a value over several.
+/// Compacts a value that spans several lines, since a record is one line of a log.
 fn put_on_one_line(value: &mut Json) {
     if value.as_str().contains('\n') {
         *value = value.compact();
     }
 }
 
-/// An item of a content, as it is shown.
+/// Returns the shown form of a content item.
 fn shown(item: &Json) -> Option<Cow<'static, str>> {
     if let Some(text) = wire::text(item) {
         return Some(text.into());

@@ -1,45 +1,45 @@
-//! Numbers of a run, from its records.
+//! Statistics of a run, computed from its records.
 
 use serde::Serialize;
 
 use super::record::{MessageRecord, RecordKind};
 use super::usage::{TokenUsage, rounded};
 
-/// Whether the time that tools take counts as time of a round.
+/// Whether the time that tools take counts for a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolTime {
-    /// A round ends with the last message of the user or the model: time between two of them
-    /// counts, whatever ran meanwhile; a result behind the last one does not.
+    /// A round ends with the last user or model message. All time between two such messages counts,
+    /// including the time of tools. A result after the last one does not.
     #[default]
     Between,
-    /// A round ends with the last record of any kind, so results behind the last answer count.
+    /// A round ends with the last record of any kind, so results after the last answer count.
     Counted,
 }
 
-/// Numbers of one round: a question and all that follows, up to the next.
+/// Statistics of one round: a question and everything up to the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RoundStatistics {
-    /// Which, from 0.
+    /// The number of the round, from 0.
     pub round: usize,
     /// The sum over the model's records.
     #[serde(flatten)]
     pub usage: TokenUsage,
-    /// Seconds between the earliest and the latest time, to the hundredth; 0 where less than two
-    /// are known.
+    /// Seconds between the earliest and the latest time, rounded to hundredths. 0 if fewer than two
+    /// times are known.
     pub elapsed_sec: f64,
-    /// [`TokenUsage::cache_hit_rate`], of the sum.
+    /// The [`TokenUsage::cache_hit_rate`] of the sum.
     pub cache_hit_rate: f64,
 }
 
-/// The numbers of each round.
+/// Returns the statistics of each round.
 ///
-/// A round begins at a message of the user behind one of the model: several in a row are one
-/// question. What the model says in front of any question belongs to no round; a question without
-/// an answer is a round of zeros. The time of a message that stands for earlier ones (a
-/// [checkpoint](context_core::Message::is_checkpoint), or marked as folded) is that of the folding,
-/// and counts for nothing.
+/// A round starts at a user message that follows a model message; several user messages in a row
+/// are one question. Model messages before the first question belong to no round, and a question
+/// without an answer is a round of zeros. A message that replaces earlier ones (a
+/// [checkpoint](context_core::Message::is_checkpoint), or marked as folded) carries the time of the
+/// folding, which is ignored.
 pub fn round_statistics(records: &[MessageRecord], tools: ToolTime) -> Vec<RoundStatistics> {
     let mut rounds: Vec<Round> = Vec::new();
     for record in records {
@@ -86,22 +86,22 @@ impl Round {
     }
 }
 
-/// Counts of a whole run.
+/// Counts over a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RunStatistics {
-    /// How often the model spoke.
+    /// The number of model messages.
     pub num_turns: usize,
-    /// How many calls of tools it made.
+    /// The number of valid tool calls.
     pub num_valid_tool_calls: usize,
-    /// How many calls it wrote wrong.
+    /// The number of invalid tool calls.
     pub num_invalid_tool_calls: usize,
-    /// How many of the valid calls asked a person.
+    /// The number of valid calls that asked a person.
     pub hitl_count: usize,
 }
 
 impl RunStatistics {
-    /// Counts records. `asks_a_person` says so of a tool by its name.
+    /// Counts records. `asks_a_person` returns whether a tool, given by name, asks a person.
     pub fn of(records: &[MessageRecord], asks_a_person: impl Fn(&str) -> bool) -> Self {
         let mut all = Self::default();
         for record in records.iter().filter(|record| record.kind() == RecordKind::Ai) {

@@ -1,32 +1,33 @@
-//! Tokens that a call of a model took, as records keep them.
+//! Token usage in records.
 
 use context_core::Json;
 use context_core::base::JsonMap;
 use context_core::model::Usage;
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one call, or the sum of several. Those of the cache are part of the input, those of
-/// thoughts part of the output.
+/// Token usage of one call, or the sum of several. Cache tokens are part of the input, reasoning
+/// tokens part of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
-    /// Tokens of input, whether read from a cache, written to one, or neither.
+    /// Input tokens, whether read from a cache, written to one, or neither.
     pub input_tokens: u64,
     /// Tokens of output, reasoning included.
     pub output_tokens: u64,
-    /// Both together, as the provider adds them up.
+    /// The total as the provider reports it.
     pub total_tokens: u64,
-    /// Tokens of input read from a cache.
+    /// Input tokens read from a cache.
     pub input_cache_read_tokens: u64,
-    /// Tokens of input written to a cache.
+    /// Input tokens written to a cache.
     pub input_cache_creation_tokens: u64,
-    /// Tokens of output that were thoughts.
+    /// Output tokens used for reasoning.
     pub output_reasoning_tokens: u64,
 }
 
 impl TokenUsage {
-    /// Reads the object of a record: the six numbers, or the three with details in objects of their
-    /// own. What is not there, or is no number from 0, counts as 0. Nothing for what is no object.
+    /// Reads a usage object: either six flat numbers, or three numbers with nested detail objects.
+    /// A missing value, or one that is not a non-negative number, counts as 0. Returns `None` if
+    /// the value is not an object.
     pub fn read(json: &Json) -> Option<Self> {
         let map: JsonMap = json.parse().ok()?;
         let nested =
@@ -52,7 +53,7 @@ impl TokenUsage {
         })
     }
 
-    /// The sum; numbers stop at the largest there is.
+    /// Returns the sum, saturating.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -71,7 +72,7 @@ impl TokenUsage {
         }
     }
 
-    /// Which part of the input came from a cache, in percent with one decimal; 0 if there was no
+    /// Returns the share of input tokens read from a cache, in percent with one decimal. 0 without
     /// input.
     pub fn cache_hit_rate(&self) -> f64 {
         if self.input_tokens == 0 {
@@ -109,14 +110,14 @@ impl From<Usage> for TokenUsage {
     }
 }
 
-/// A count of tokens. Some programs write them as floats.
+/// Returns a token count. Some programs write counts as floats.
 fn count(json: &Json) -> u64 {
     let float = || json.parse::<f64>().ok().filter(|number| *number >= 0.0);
-    // The cast stops at the bounds.
+    // The cast saturates.
     json.parse::<u64>().ok().or_else(|| float().map(|number| number as u64)).unwrap_or_default()
 }
 
-/// A number with so many decimals, halves to even, as its exact value says.
+/// Rounds a number to `decimals` places, by its exact value, with ties to even.
 pub(super) fn rounded(number: f64, decimals: usize) -> f64 {
     format!("{number:.decimals$}").parse().unwrap_or(number)
 }

@@ -1,4 +1,4 @@
-//! The two files as they are read: graph and pointers.
+//! Parsing the two files: graph and pointers.
 
 use context_core::Json;
 use context_core::base::JsonMap;
@@ -6,7 +6,7 @@ use context_core::base::JsonMap;
 use super::finding::Problem;
 use super::text::without_nan;
 
-/// A graph in the node-link form, its parts still unread.
+/// A graph in node-link form with unparsed items.
 pub(super) struct Graph {
     pub(super) nodes: Vec<Json>,
     pub(super) edges: Vec<Json>,
@@ -19,7 +19,7 @@ pub(super) struct Pointers {
     pub(super) ends: Vec<String>,
 }
 
-/// Reads a graph of either generation.
+/// Reads a graph of either version.
 pub(super) fn read_graph(text: &str, report: &mut impl FnMut(Problem)) -> Result<Graph, Problem> {
     let mut map = read_object(text, report).map_err(|reason| Problem::Unreadable { reason })?;
     let mut list = |name: &str| match map.shift_remove(name) {
@@ -47,7 +47,7 @@ pub(super) fn read_graph(text: &str, report: &mut impl FnMut(Problem)) -> Result
     Ok(Graph { nodes, edges })
 }
 
-/// Reads pointers. What cannot be read is none.
+/// Reads pointers. Entries that cannot be read are skipped and reported.
 pub(super) fn read_pointers(text: &str, report: &mut impl FnMut(Problem)) -> Pointers {
     let map = match read_object(text, report) {
         Ok(map) => map,
@@ -74,7 +74,7 @@ pub(super) fn read_pointers(text: &str, report: &mut impl FnMut(Problem)) -> Poi
 }
 
 fn read_object(text: &str, report: &mut impl FnMut(Problem)) -> Result<JsonMap, String> {
-    // As the program that wrote it may have marked it.
+    // The file may start with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let error = match serde_json::from_str(text) {
         Ok(map) => return Ok(map),

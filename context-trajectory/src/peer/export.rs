@@ -1,4 +1,4 @@
-//! A round as the texts of its files.
+//! Writing a round as the texts of its files.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -9,40 +9,41 @@ use context_core::trajectory::{Edge, FieldValue, Node, NodeId, NodeKind, RoundRe
 
 use super::text::pretty;
 
-/// Which of the two forms.
+/// The version of the file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Generation {
-    /// Edges as `links`; no `Response`, and of a `State` the text alone.
+    /// The first version: edges are named `links`, there is no `Response`, and a `State` has only
+    /// its text.
     First,
-    /// Edges as `edges`; what is written today.
+    /// The second version, which dataagent writes today: edges are named `edges`.
     #[default]
     Second,
 }
 
-/// A round as the texts of its files.
+/// The texts of a round's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Export {
-    /// The graph.
+    /// The graph file.
     pub graph: String,
-    /// The question and the open ends.
+    /// The pointer file: the question and the open ends.
     pub pointers: String,
-    /// What could not be written, beside what the form never holds.
+    /// The parts that could not be written, apart from those that the format never holds.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What could not be written.
+/// A part that could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeftOut {
-    /// The form has no such kind of nodes. What leads to it and from it is left out with it.
+    /// The format has no such node kind. Edges from and to the node are left out too.
     #[error("{} is of a kind that the form does not have", shown(.node))]
     Kind {
         /// The node.
         node: String,
     },
-    /// The form has no such field, and the node has something there.
+    /// The format has no such field, and the node has a value for it.
     #[error("{field} of {} has no place in the form", shown(.node))]
     Field {
         /// The node.
@@ -50,25 +51,25 @@ pub enum LeftOut {
         /// The field.
         field: &'static str,
     },
-    /// Between two nodes there is one edge in that form; an earlier one is written.
+    /// The format allows one edge between two nodes, and an earlier edge was written.
     #[error("a second edge {name:?} leads from {} to {}", shown(.from), shown(.to))]
     SecondEdge {
-        /// From here.
+        /// The source.
         from: String,
-        /// To there.
+        /// The target.
         to: String,
-        /// Its name.
+        /// The name of the edge.
         name: String,
     },
     /// A reference to another round.
     #[error("{} refers to {}, which is of another round", shown(.from), shown(.to))]
     Reference {
-        /// From here.
+        /// The source.
         from: String,
         /// The target.
         to: NodeId,
     },
-    /// A node of an earlier round has the same name: that program takes the two for one.
+    /// A node of an earlier round has the same name, so dataagent treats the two as one.
     #[error("{} is also a node of an earlier round", shown(.node))]
     SameName {
         /// The node.
@@ -76,7 +77,7 @@ pub enum LeftOut {
     },
 }
 
-/// Writes a round. Its nodes stand in their order, its edges by where they begin.
+/// Writes a round. Nodes are in their order, edges are ordered by source.
 pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
     let mut left_out = Vec::new();
     let first = generation == Generation::First;
@@ -135,8 +136,8 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
     Export { graph: pretty(&graph.end()), pointers: pretty(&pointers.end()), left_out }
 }
 
-/// The question's round stands behind its fields, that of other nodes before: as that program adds
-/// them.
+/// Writes a node. The round of a question comes after its fields, that of other nodes before, as in
+/// files of dataagent.
 fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
     let kind = node.kind();
     let round = node.id.round.to_string();
@@ -147,7 +148,7 @@ fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
     }
     for (field, value) in node.body.iter() {
         match entry_name(kind, field.name, first) {
-            // The copy of a file is made when it is read, unless there is one.
+            // A backup path is only written if there is a backup.
             Some("path_backup") if is_empty(value) => {}
             Some(name) => entries.raw(name, value.to_json().as_str()),
             None if is_empty(value) => {}
@@ -160,13 +161,13 @@ fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
     entries.text("id", &title(node))
 }
 
-/// What a field is called there; nothing if there is none.
+/// Returns the name of a field in the format, or `None` if the format has no such field.
 fn entry_name(kind: NodeKind, field: &'static str, first: bool) -> Option<&'static str> {
     match (kind, field) {
         (NodeKind::State, "content") if first => Some("state"),
         (NodeKind::State, _) if first => None,
         (_, "raw_user_query" | "path_backup") if first => None,
-        // So it is written there.
+        // The format spells it this way.
         (NodeKind::State, "uncertainty") => Some("uncentainty"),
         _ => Some(field),
     }
@@ -189,7 +190,7 @@ fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.join(","))
 }
 
-/// An object that is being written.
+/// A JSON object that is being written.
 #[derive(Default)]
 struct Entries(String);
 

@@ -1,4 +1,4 @@
-//! What an import could not take as it was.
+//! The findings of an import.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use context_core::Json;
 use context_core::base::shown::shown;
 use context_core::trajectory::NodeKind;
 
-/// Something that an import could not take as it was.
+/// A part that an import could not take over unchanged.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// In which file; empty if the text came without one.
+    /// The file. Empty if the text did not come from a file.
     pub file: String,
-    /// What.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -31,47 +31,47 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What could not be taken. `Display` and `Debug` name things and show no content; what was left
-/// out is in the fields.
+/// The problem of a finding. `Display` and `Debug` show names but no content; left-out content is
+/// in the fields.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The file is no graph: nothing of it was taken.
+    /// The file is not a graph. Nothing was imported from it.
     #[error("not a graph of a round: {reason}")]
     Unreadable {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// There is a file of pointers without its graph.
+    /// There is a pointer file without its graph file.
     #[error("no graph stands beside it")]
     NoGraph,
-    /// Numbers that JSON does not have became texts.
+    /// Numbers that JSON does not have were turned into strings.
     #[error("{count} numbers that are none, such as NaN, became texts")]
     NotNumbers {
-        /// How many.
+        /// The number of memories.
         count: usize,
     },
-    /// The file says more than is known; left out.
+    /// An unknown entry of the file, left out.
     #[error("unknown entry {name:?}")]
     UnknownEntry {
-        /// What it is called.
+        /// The name.
         name: String,
-        /// What it holds.
+        /// The value.
         value: Json,
     },
-    /// A vertex without a name, or that is no object; left out.
+    /// A vertex that has no name or is not an object, left out.
     #[error("vertex {index} has no name")]
     Unnamed {
-        /// Its place in the list, from 0.
+        /// The position in the list, from 0.
         index: usize,
     },
-    /// A vertex of a type that is not known; left out.
+    /// A vertex of an unknown type, left out.
     #[error("{} is of no known type", shown(.node))]
     UnknownType {
         /// The vertex.
         node: String,
     },
-    /// Two types are said of a vertex; that of its name counts.
+    /// A vertex with two contradicting types. The type in its name is used.
     #[error("{} is said to be a {said:?}", shown(.node))]
     OtherType {
         /// The vertex.
@@ -79,129 +79,130 @@ pub enum Problem {
         /// The other type.
         said: String,
     },
-    /// A vertex that stands twice; the first counts.
+    /// A duplicate vertex. The first one is used.
     #[error("{} stands twice", shown(.node))]
     DuplicateNode {
         /// The vertex.
         node: String,
     },
-    /// A vertex that is too large, or has too long a label, or is one too many; left out.
+    /// A vertex that is too large, has too long a label or exceeds the number of nodes, left out.
     #[error("{} is above a limit", shown(.node))]
     TooLarge {
         /// The vertex.
         node: String,
     },
-    /// An attribute that nodes of this kind do not have; left out.
+    /// An attribute that nodes of this kind do not have, left out.
     #[error("{} has the unknown attribute {name:?}", shown(.node))]
     UnknownAttribute {
         /// The vertex.
         node: String,
-        /// What it is called.
+        /// The name.
         name: String,
-        /// What it holds.
+        /// The value.
         value: Json,
     },
-    /// An attribute in another form than its field has; it became text, or the field's usual value.
+    /// An attribute whose value has another type than its field. It was turned into text or into
+    /// the field's default.
     #[error("{} of {} is in another form", shown(.name), shown(.node))]
     OtherForm {
         /// The vertex.
         node: String,
         /// The attribute.
         name: String,
-        /// What it holds.
+        /// The value.
         value: Json,
     },
-    /// A field that must be given is not there; it is empty now.
+    /// A required field is missing. It is empty in the node.
     #[error("{} has no {field}, which a {kind} has", shown(.node))]
     MissingField {
         /// The vertex.
         node: String,
-        /// Its kind.
+        /// The kind.
         kind: NodeKind,
         /// The field.
         field: &'static str,
     },
-    /// A vertex that says it is of another round; taken into this one.
+    /// A vertex that states a different round. It was imported into this one.
     #[error("{} says it is of round {}", shown(.node), shown(.said))]
     OtherRound {
         /// The vertex.
         node: String,
-        /// The round.
+        /// The stated round.
         said: String,
     },
-    /// More than one question; the first counts as that of the round, the others are nodes like
-    /// others.
+    /// More than one question. The first is the question of the round; the others are ordinary
+    /// nodes.
     #[error("{count} questions in one round")]
     SeveralQueries {
-        /// How many.
+        /// The number of memories.
         count: usize,
     },
-    /// An edge that is no object with two ends and a name that is not too long; left out.
+    /// An edge that is not an object with two ends and a name within the length limit, left out.
     #[error("edge {index} is none")]
     BadEdge {
-        /// Its place in the list, from 0.
+        /// The position in the list, from 0.
         index: usize,
     },
-    /// An edge with an end that is not there; left out.
+    /// An edge with an end that does not exist, left out.
     #[error("the edge {name:?} from {} to {} has lost an end", shown(.from), shown(.to))]
     Dangling {
-        /// From here.
+        /// The source.
         from: String,
-        /// To there.
+        /// The target.
         to: String,
-        /// Its name.
+        /// The name of the edge.
         name: String,
     },
-    /// An edge that closes a cycle; left out.
+    /// An edge that closes a cycle, left out.
     #[error("the edge {name:?} from {} to {} closes a cycle", shown(.from), shown(.to))]
     Cycle {
-        /// From here.
+        /// The source.
         from: String,
-        /// To there.
+        /// The target.
         to: String,
-        /// Its name.
+        /// The name of the edge.
         name: String,
     },
-    /// An edge that stands twice; the first counts.
+    /// A duplicate edge. The first one is used.
     #[error("the edge {name:?} from {} to {} stands twice", shown(.from), shown(.to))]
     DuplicateEdge {
-        /// From here.
+        /// The source.
         from: String,
-        /// To there.
+        /// The target.
         to: String,
-        /// Its name.
+        /// The name of the edge.
         name: String,
     },
-    /// A bridge to another round; left out, since bridges are derived.
+    /// A bridge to another round, left out because bridges are derived.
     #[error("the bridge from {} to {} is derived", shown(.from), shown(.to))]
     Bridge {
-        /// From here.
+        /// The source.
         from: String,
-        /// To there.
+        /// The target.
         to: String,
     },
-    /// An attribute of an edge; left out.
+    /// An attribute of an edge, left out.
     #[error("the edge from {} to {} has the unknown attribute {name:?}", shown(.from), shown(.to))]
     EdgeAttribute {
-        /// From here.
+        /// The source.
         from: String,
-        /// To there.
+        /// The target.
         to: String,
-        /// What it is called.
+        /// The name.
         name: String,
-        /// What it holds.
+        /// The value.
         value: Json,
     },
-    /// A pointer to a node that is not there; left out.
+    /// A pointer to a node that does not exist, left out.
     #[error("a pointer to {}, which is not there", shown(.node))]
     LostPointer {
         /// The node.
         node: String,
     },
-    /// The file of pointers cannot be read; the round has no open ends.
+    /// The pointer file cannot be read. The round has no open ends.
     #[error("the pointers cannot be read: {reason}")]
     BadPointers {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

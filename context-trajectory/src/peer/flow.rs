@@ -1,10 +1,10 @@
-//! Which edges of a graph may stay so that it has no cycle.
+//! Finding the edges to remove so that a graph has no cycle.
 
 use std::collections::HashMap;
 
-/// For each edge between numbered nodes, whether it closes a cycle with those that stay. Walks from
-/// the given nodes on, first of all from the first, so an edge back to where things began is the
-/// one that goes. Costs what the graph is.
+/// Returns for each edge between numbered nodes whether it closes a cycle with the edges that stay.
+/// The search starts at `first`, so an edge that leads back to the start is the one that is
+/// removed. Linear.
 pub(super) fn closing(nodes: usize, first: Option<usize>, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut from: HashMap<usize, Vec<usize>> = HashMap::new();
     for (place, (source, _)) in edges.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! All rounds of a session in a folder.
+//! Import and export of a whole session in a folder.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -13,25 +13,24 @@ use super::finding::{Finding, Problem};
 use super::import::{commits, import_round};
 use crate::journal::{failed, read_whole, write_new};
 
-/// The rounds of a session that were imported.
+/// The imported rounds of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct FolderImport {
     /// The rounds, by agent and number.
     pub rounds: Vec<RoundRecord>,
-    /// What could not be taken as it was, file by file.
+    /// The findings, file by file.
     pub findings: Vec<Finding>,
 }
 
 impl FolderImport {
-    /// The commits that make the rounds in a store that does not have them. They carry the same
-    /// keys each time.
+    /// Returns the commits that create the rounds in a store. The commit keys are deterministic.
     pub fn commits(&self) -> Vec<RoundCommit> {
         self.rounds.iter().flat_map(commits).collect()
     }
 
-    /// Writes the rounds to a store, and returns those that it had already: they are left as they
-    /// were.
+    /// Writes the rounds to a store. Returns the rounds that the store already had, which are left
+    /// unchanged.
     pub async fn store(&self, store: &dyn TrajectoryStore) -> Result<Vec<RoundRef>> {
         let mut there = Vec::new();
         for record in &self.rounds {
@@ -49,22 +48,22 @@ impl FolderImport {
     }
 }
 
-/// What an export to a folder did.
+/// The outcome of an export to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FolderExport {
-    /// How many rounds were written, two files each.
+    /// The number of rounds written, two files each.
     pub rounds: usize,
-    /// What could not be written, and of which round.
+    /// The parts that could not be written, with their round.
     pub left_out: Vec<(RoundRef, LeftOut)>,
 }
 
-/// Reads all rounds in a folder as those of this session. Files of other names are not looked at.
+/// Reads all rounds in a folder as rounds of one session. Files with other names are ignored.
 /// Blocks.
 ///
 /// # Errors
 ///
-/// When the folder or a file in it cannot be read. What is wrong within a file is a finding.
+/// Fails if the folder or a file in it cannot be read. Errors within a file are findings.
 pub fn import_folder(
     folder: &Path,
     user: impl Into<UserId>,
@@ -84,11 +83,11 @@ pub fn import_folder(
     let read = |name: &str| -> Result<String> {
         let path = folder.join(name);
         let bytes = read_whole(OPERATION, &path)?;
-        // What is no text is damage in the file, which its reader tells.
+        // Invalid UTF-8 is damage, which parsing the file reports.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     let mut import = FolderImport::default();
-    // Labels are numbered on from round to round.
+    // Generated labels are numbered on from round to round.
     let mut before: Option<(u32, [u32; NodeKind::ALL.len()])> = None;
     for ((agent, round), (graph, pointers)) in files {
         let [graph_name, pointers_name] = names(agent, round);
@@ -117,15 +116,14 @@ pub fn import_folder(
     Ok(import)
 }
 
-/// Writes rounds of one session to a folder that is there, each file whole or not at all. The names
-/// of the files say the round and the agent and not the session, so a folder holds one session.
-/// Blocks.
+/// Writes rounds of one session to an existing folder, each file completely or not at all. File
+/// names state the round and the agent but not the session, so a folder holds one session. Blocks.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) with the `file` that is there already,
-/// or that two of these rounds would be written to, before anything is written: nothing is
-/// overwritten. Else when a file cannot be written; those before it are.
+/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid), before anything is written, with the
+/// `file` that already exists or that two of the rounds would share: files are never overwritten.
+/// Otherwise fails if a file cannot be written; the files before it remain.
 pub fn export_folder(
     folder: &Path,
     rounds: &[RoundRecord],
@@ -153,7 +151,7 @@ pub fn export_folder(
     Ok(done)
 }
 
-/// Refuses rounds whose files are there, or are the same.
+/// Fails if a file exists already or two rounds have the same file.
 fn check_free(operation: &'static str, folder: &Path, rounds: &[RoundRecord]) -> Result<()> {
     let mut taken = HashSet::new();
     for record in rounds {
@@ -178,7 +176,7 @@ fn names(agent: u32, round: u32) -> [String; 2] {
     [format!("{stem}.json"), format!("{stem}.meta.json")]
 }
 
-/// The agent and the round that a file is named for, and whether it is a graph.
+/// Returns the agent and the round in a file name, and whether the file is a graph.
 fn numbers(name: &str) -> Option<(u32, u32, bool)> {
     let (stem, is_graph) = match name.strip_suffix(".meta.json") {
         Some(stem) => (stem, false),

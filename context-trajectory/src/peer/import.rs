@@ -1,4 +1,4 @@
-//! One round out of the texts of its files.
+//! Reading a round from the texts of its files.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use super::node::read_vertex;
 const HIGHEST: u32 = 1_000_000_000;
 const DIGITS: usize = 5;
 
-/// A round that was imported.
+/// An imported round.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RoundImport {
-    /// The round; none if nothing of it could be read.
+    /// The round, or `None` if nothing could be read.
     pub round: Option<RoundRecord>,
-    /// What could not be taken as it was.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
 impl RoundImport {
-    /// The commits that make the round in a store that does not have it: one, unless it is very
-    /// large. They carry the same keys each time, so they may be sent again.
+    /// Returns the commits that create the round in a store: one, unless the round is very large.
+    /// The commit keys are deterministic, so the commits may be sent again.
     pub fn commits(&self) -> Vec<RoundCommit> {
         self.round.as_ref().map(commits).unwrap_or_default()
     }
 }
 
-/// Makes a round of a graph's text, and of that of its pointers if there is one. `at` is said of
-/// all that is in it.
+/// Reads a round from the text of its graph and, if given, of its pointers. `at` is the time of
+/// everything in the round.
 pub fn import_round(
     round: &RoundRef,
     graph: &str,
@@ -92,7 +92,7 @@ fn read_round(
     Ok(RoundRecord::new(head, nodes, edges))
 }
 
-/// The vertices as nodes, and where each stands, by the name it has in the file.
+/// Reads the vertices as nodes, and returns the position of each by its name in the file.
 fn read_nodes(
     list: &[Json],
     round: u32,
@@ -120,7 +120,7 @@ fn read_nodes(
     (nodes, places)
 }
 
-/// The question of the round: the one that is pointed to, or the first.
+/// Returns the question of the round: the one that the pointers name, or the first.
 fn find_query(
     nodes: &[Arc<Node>],
     places: &HashMap<String, usize>,
@@ -176,7 +176,7 @@ fn read_edges(
         }
         read.push((source, target, name));
     }
-    // References take no part in the flow, so they close no cycle.
+    // References are not part of the flow, so they close no cycle.
     let is_flow = |name: &str| edge::Relation::of(name) == edge::Relation::Flow;
     let flow: Vec<_> = read
         .iter()
@@ -200,7 +200,7 @@ struct Ends {
     from: String,
     to: String,
     name: String,
-    /// What else is said of the edge.
+    /// The other entries of the edge.
     map: JsonMap,
 }
 
@@ -213,7 +213,7 @@ fn ends_of(json: &Json) -> Option<Ends> {
     Some(Ends { from, to, name, map })
 }
 
-/// The number behind that of a label that was made up; 0 for any other label.
+/// Returns the number after that of a generated label, or 0 for any other label.
 fn next_number(kind: NodeKind, label: &str) -> u32 {
     let digits = label.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
     let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
@@ -222,7 +222,8 @@ fn next_number(kind: NodeKind, label: &str) -> u32 {
     number.map_or(0, |number| number + 1)
 }
 
-/// The commits that make a round. Each leaves a sound one, so who stops between them has a part.
+/// Returns the commits that create a round. Each one leaves a sound round, so an interrupted import
+/// leaves a valid part.
 pub(super) fn commits(record: &RoundRecord) -> Vec<RoundCommit> {
     let nodes = record.nodes.iter().map(|node| Change::NodeAdded { node: node.clone() });
     let edges = record.edges.iter().map(|edge| Change::EdgeAdded { edge: edge.clone() });
@@ -230,7 +231,8 @@ pub(super) fn commits(record: &RoundRecord) -> Vec<RoundCommit> {
     let mut commits = Vec::new();
     let (mut there, mut chunks) = (0_u32, changes.chunks(limits::MAX_COMMIT_ITEMS).peekable());
     let mut revision = 0;
-    // Named for what is in it, so that another round is not taken for this one, sent again.
+    // The key is a hash of the content, so that a different round is not taken for a repetition of
+    // this one.
     let content = serde_json::to_vec(&changes).expect("nodes and edges print as JSON");
     let content = blake3::hash(&content).to_hex();
     loop {

@@ -1,4 +1,4 @@
-//! A vertex as a node.
+//! Reading a vertex as a node.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use context_core::trajectory::{Field, FieldForm, FieldValue, NodeBody, NodeKind,
 
 use super::finding::Problem;
 
-/// Attributes that every vertex may have, and that are no fields.
+/// Attributes that every vertex may have and that are not fields.
 const COMMON: [&str; 4] = ["id", "node_type", "description", "run_id"];
 
-/// What a vertex says.
+/// A vertex that was read.
 pub(super) struct Vertex {
-    /// What it is called in its file.
+    /// The name in the file.
     pub(super) name: String,
     pub(super) label: Arc<str>,
     pub(super) description: Arc<str>,
     pub(super) body: NodeBody,
 }
 
-/// Reads a vertex; nothing if it has to be left out.
+/// Reads a vertex. Returns `None` if it has to be left out.
 pub(super) fn read_vertex(
     index: usize,
     json: &Json,
@@ -58,7 +58,8 @@ pub(super) fn read_vertex(
     Some(Vertex { label, description: description.into(), body, name })
 }
 
-/// What a vertex is called says what it is; where it does not, its type does.
+/// Returns the kind and the label from the name of a vertex, or the kind from its type if the name
+/// has none.
 fn kind_and_label(
     name: &str,
     said: Option<&str>,
@@ -87,7 +88,7 @@ fn read_body(
             continue;
         }
         match kind.field(name) {
-            // Where an old name and the new one stand together, the new one counts.
+            // If an old attribute name occurs together with the new one, the new one is used.
             Some(at) if values[at].is_none() || fields[at].name == name => {
                 let value = read_value(&fields[at], node, json, report);
                 if let Some(old) = values[at].take().filter(|old| Some(old) != value.as_ref()) {
@@ -120,7 +121,7 @@ fn read_body(
     body.ok()
 }
 
-/// An attribute in the form of its field; nothing where it says nothing.
+/// Reads an attribute as the value of its field, or `None` for a null value.
 fn read_value(
     field: &Field,
     node: &str,
@@ -129,7 +130,7 @@ fn read_value(
 ) -> Option<FieldValue> {
     match field.form {
         FieldForm::Json => Some(FieldValue::from(json.clone())),
-        // Nothing said is an empty text in our form, also where a field must be given.
+        // In the node, a missing text is an empty one, also for a required field.
         FieldForm::Text if json.as_str() == "null" => Some(FieldValue::from("")),
         FieldForm::Text => Some(FieldValue::from(as_text(json, node, field.name, report))),
         _ if json.as_str() == "null" => None,

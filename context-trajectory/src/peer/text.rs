@@ -1,7 +1,7 @@
-//! JSON as Python's library writes and reads it: with four spaces, and with numbers that are none.
+//! JSON in the style of Python's library: indented by four spaces, and with `NaN` and `Infinity`.
 
-/// The same value with a line for each entry, indented by four spaces. Texts and digits stay as
-/// they are.
+/// Formats JSON with one entry per line, indented by four spaces. Strings and digits stay as they
+/// are.
 pub(super) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
@@ -46,8 +46,8 @@ pub(super) fn pretty(json: &str) -> String {
     out
 }
 
-/// The same text with `NaN`, `Infinity` and `-Infinity`, where they stand as values, as JSON texts;
-/// and how many there were.
+/// Replaces the values `NaN`, `Infinity` and `-Infinity` by strings. Returns the number of
+/// replacements.
 pub(super) fn without_nan(json: &str) -> (String, usize) {
     const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     let (mut out, mut count) = (String::with_capacity(json.len()), 0);
@@ -71,8 +71,8 @@ pub(super) fn without_nan(json: &str) -> (String, usize) {
     (out, count)
 }
 
-/// How long the JSON text is that something begins with, with its quotes; to the end if it does not
-/// end.
+/// Returns the length of the leading JSON string with its quotes, or of the rest if it is not
+/// closed.
 fn text_length(rest: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in rest.bytes().enumerate().skip(1) {
@@ -96,7 +96,7 @@ mod tests {
             without_nan(r#"{"NaN": [NaN, -Infinity, 1.50], "a": "NaN \" Infinity"}"#);
         assert_eq!(text, r#"{"NaN": ["NaN", "-Infinity", 1.50], "a": "NaN \" Infinity"}"#);
         assert_eq!(count, 2);
-        // Half a text is no reason to panic.
+        // Incomplete text must not panic.
         assert_eq!(without_nan("[\"NaN").1, 0);
     }
 

@@ -1,26 +1,26 @@
-//! Where a piece of data comes from, within its round.
+//! The origin of a data node within its round.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use context_core::trajectory::{Node, NodeId, NodeKind, Round};
 
-/// The action that made a node, and the conclusion before that.
+/// The action that made a node, and the conclusion before the action.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cause {
     pub(super) action: Option<Arc<Node>>,
     pub(super) state: Option<Arc<Node>>,
 }
 
-/// Only nodes of the round are looked at: no bridge leads from a piece of data to what another
-/// round did.
+/// Only nodes of the round are searched: no bridge leads from a data node to the work of another
+/// round.
 pub(super) fn cause(round: &Round, id: NodeId) -> Cause {
     let action = nearest(round, id, NodeKind::Action);
     let from = action.as_ref().map_or(id, |action| action.id);
     Cause { state: nearest(round, from, NodeKind::State), action }
 }
 
-/// The nearest node of a kind that led to a node.
+/// Returns the nearest predecessor of a kind.
 fn nearest(round: &Round, id: NodeId, kind: NodeKind) -> Option<Arc<Node>> {
     let (mut open, mut seen) = (VecDeque::from([id]), HashSet::from([id]));
     while let Some(next) = open.pop_front() {

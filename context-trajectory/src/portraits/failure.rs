@@ -1,4 +1,4 @@
-//! What became of portraits.
+//! Outcomes of portraits.
 
 use std::io;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use thiserror::Error as ThisError;
 
 use crate::RecordError;
 
-/// Why a node has no portrait.
+/// The reason why a node has no portrait.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum PortraitError {
     /// The model failed, also after retries.
     #[error(transparent)]
     Model(Box<ModelError>),
-    /// The model refused, broke off or said nothing.
+    /// The model refused, stopped early or returned no text.
     #[error("the model gave no description")]
     NoDescription,
-    /// A skill whose text cannot be read, or is empty.
+    /// The text of a skill cannot be read or is empty.
     #[error("the skill cannot be read")]
     Skill(#[source] io::Error),
-    /// There is a description, and it could not be written. It is kept: the next schedule writes it
-    /// and asks nobody.
+    /// The description was made but could not be written. It is kept: the next schedule writes it
+    /// without another model call.
     #[error("the description could not be written")]
     Record(#[from] RecordError),
-    /// [`Portraits::cancel`](super::Portraits::cancel) came first.
+    /// [`Portraits::cancel`](super::Portraits::cancel) was called first.
     #[error("cancelled")]
     Cancelled,
-    /// The task that made it ended without a word: a panic of the model, or the end of the runtime.
+    /// The task ended without a result, by a panic of the model or the end of the runtime.
     #[error("the task ended without a word")]
     Ended,
 }
@@ -43,27 +43,27 @@ impl From<ModelError> for PortraitError {
     }
 }
 
-/// A node that has no portrait though one was tried.
+/// A failed portrait.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PortraitFailure {
-    /// Whose node.
+    /// The agent.
     pub agent: AgentRef,
     /// The node.
     pub node: NodeId,
-    /// Why.
+    /// The reason.
     pub error: Arc<PortraitError>,
 }
 
-/// How things stand.
+/// The state of all portraits.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 #[non_exhaustive]
 pub struct PortraitReport {
-    /// How many nodes were described until now.
+    /// The number of nodes described so far.
     pub described: u64,
-    /// How many are not done yet. They go on, and what comes of them is written.
+    /// The number of unfinished portraits. They continue, and their results are written.
     pub pending: usize,
-    /// What failed and was not tried again since, by agent and node.
+    /// The failed portraits that were not retried since, by agent and node.
     pub failures: Vec<PortraitFailure>,
 }

@@ -1,4 +1,4 @@
-//! One portrait: from a node to the text that describes it.
+//! Making one portrait: from a node to its description.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::prompt::{request, shown};
 
 /// The longest description, in characters.
 const LONGEST: usize = 1_000;
-/// How much of a skill without a description describes it, in characters.
+/// The number of characters of a skill's text that describe it if it has no description.
 const SKILL: usize = 600;
 
-/// Who makes portraits.
+/// Makes portraits.
 #[derive(Clone, Debug)]
 pub(super) struct Painter {
     pub(super) model: Arc<dyn LanguageModel>,
@@ -29,7 +29,7 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    /// The description of a node, from the round as it is now.
+    /// Returns the description of a node, based on the given state of the round.
     pub(super) async fn portray(
         &self,
         round: Arc<Round>,
@@ -42,7 +42,7 @@ impl Painter {
             return Ok(shown(&said.map_err(PortraitError::Skill)?, SKILL));
         }
         let cause = cause(&round, node.id);
-        // Held, the graph would be copied by the next change.
+        // The next change would copy the graph if the round were still held.
         drop(round);
         let preview = self.preview(&node).await?;
         let mut asked = request(&node, &cause, preview.as_deref());
@@ -51,8 +51,8 @@ impl Painter {
         described(answer)
     }
 
-    /// The beginning of the file that a node names: of its copy, if it has one. That there is none
-    /// is no failure: what made a file says much of it.
+    /// Returns the beginning of the node's file, preferably of its backup copy. A missing file is
+    /// not a failure, since the action that made the file is described too.
     async fn preview(&self, node: &Arc<Node>) -> Result<Option<String>, PortraitError> {
         let read: fn(&dyn ReadPreview, &str) -> Option<String> = match node.kind() {
             NodeKind::Table => preview::rows,
@@ -108,7 +108,7 @@ impl Painter {
     }
 }
 
-/// What the model said, on one line.
+/// Returns the model's answer on one line.
 fn described(answer: Answer) -> Result<String, PortraitError> {
     let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));
     let texts = answer.message.parts.iter().filter_map(|part| match part {

@@ -1,29 +1,27 @@
-//! How portraits are made.
+//! Options for portraits.
 
 use std::time::Duration;
 
 use context_core::ModelError;
 
-/// How portraits are made. What is not said is as usual.
+/// Options for portraits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct PortraitOptions {
-    /// How many are made at the same time, at least 1. 4, unless said otherwise.
+    /// The number of portraits made concurrently, at least 1. Default: 4.
     pub concurrency: usize,
-    /// How long one call of the model may take. 300 seconds, unless said otherwise.
+    /// The time limit of one model call. Default: 300 seconds.
     pub call_limit: Duration,
-    /// How often a call is made again, where its error says that this may help. Twice, unless said
-    /// otherwise.
+    /// How often a call is retried if its error is retryable. Default: 2.
     pub retries: u32,
-    /// How long the first retry waits; each further one waits twice as long. 1 second, unless said
-    /// otherwise.
+    /// The delay before the first retry. It doubles with each further retry. Default: 1 second.
     pub first_wait: Duration,
-    /// The longest that a retry waits. A provider that asks for more is not asked again until a
-    /// later schedule. 30 seconds, unless said otherwise.
+    /// The longest delay before a retry. If the provider asks for a longer one, the call is not
+    /// retried until a later schedule. Default: 30 seconds.
     pub longest_wait: Duration,
-    /// The most tokens that the model may write; nothing leaves it to the provider. 1,000, unless
-    /// said otherwise: thoughts count.
+    /// The output token limit, which includes reasoning. `None` leaves it to the provider. Default:
+    /// 1,000.
     pub max_output_tokens: Option<u64>,
 }
 
@@ -41,30 +39,30 @@ impl Default for PortraitOptions {
 }
 
 impl PortraitOptions {
-    /// As usual.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// So many at the same time.
+    /// Sets the number of concurrent portraits.
     pub fn concurrency(mut self, portraits: usize) -> Self {
         self.concurrency = portraits;
         self
     }
 
-    /// So long a call.
+    /// Sets the time limit of one call.
     pub fn call_limit(mut self, limit: Duration) -> Self {
         self.call_limit = limit;
         self
     }
 
-    /// So many retries.
+    /// Sets the number of retries.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// How long to wait before a retry, counted from 0; nothing if there is to be none.
+    /// Returns the delay before a retry, counted from 0, or `None` if the call is not retried.
     pub(super) fn wait(&self, retry: u32, error: &ModelError) -> Option<Duration> {
         if !error.retryable || retry >= self.retries {
             return None;

@@ -1,29 +1,29 @@
-//! The beginning of files.
+//! Reading the beginning of files.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// How much of a file is read.
+/// The number of bytes that are read of a file.
 const BYTES: usize = 64 << 10;
-/// How much of a row or line counts.
+/// The number of rows or lines that are shown.
 const LINES: usize = 50;
 
-/// Reads the beginning of files, for portraits. Calls may block.
+/// Reads the beginning of files for portraits. Calls may block.
 ///
-/// Paths are what programs and models recorded. An application that lets neither choose what is
-/// read, checks them here.
+/// Paths come from programs and models. An application that must not let them choose which files
+/// are read checks the paths here.
 pub trait ReadPreview: fmt::Debug + Send + Sync + 'static {
-    /// The first bytes of a file, at most so many.
+    /// Returns at most `bytes` bytes from the start of a file.
     fn read(&self, path: &Path, bytes: usize) -> io::Result<Vec<u8>>;
 }
 
-/// Files of this machine below some folders: plain files only, no devices and pipes, and no links
-/// that lead elsewhere.
+/// Files of this machine below certain folders: regular files only, no devices and pipes, and no
+/// links that lead elsewhere.
 ///
-/// By default these are the files below the working folder. What a tool happened to name, such as a
-/// file of keys, would otherwise be sent to the model.
+/// By default these are the files below the working folder. Otherwise any file that a tool happened
+/// to name, such as a key file, would be sent to the model.
 #[derive(Clone, Debug)]
 pub struct HostPreviews(Vec<PathBuf>);
 
@@ -34,7 +34,7 @@ impl Default for HostPreviews {
 }
 
 impl HostPreviews {
-    /// Files below these folders, and no others.
+    /// Reads files below these folders only.
     pub fn below(folders: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         Self(folders.into_iter().map(Into::into).collect())
     }
@@ -60,13 +60,14 @@ impl ReadPreview for HostPreviews {
     }
 }
 
-/// The first lines of a text; nothing of anything else.
+/// Returns the first lines of a text file, or `None` for other files.
 pub(super) fn lines(reader: &dyn ReadPreview, path: &str) -> Option<String> {
     let text = text(reader, Path::new(path)).ok().flatten()?;
     Some(first(&text, false).to_owned())
 }
 
-/// The first rows of a csv or tsv; nothing of anything else. A line feed in quotes ends no row.
+/// Returns the first rows of a csv or tsv file, or `None` for other files. A line feed within
+/// quotes does not end a row.
 pub(super) fn rows(reader: &dyn ReadPreview, path: &str) -> Option<String> {
     let extension = Path::new(path).extension()?.to_str()?;
     if !["csv", "tsv"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
@@ -76,7 +77,7 @@ pub(super) fn rows(reader: &dyn ReadPreview, path: &str) -> Option<String> {
     Some(first(&text, true).to_owned())
 }
 
-/// What a skill says of itself: the description in its front matter, or what stands behind that.
+/// Returns the description in a skill's front matter, or else the text after the front matter.
 pub(super) fn skill(reader: &dyn ReadPreview, path: &str) -> io::Result<String> {
     let folder = Path::new(path);
     let file = match folder.extension() {
@@ -96,7 +97,7 @@ fn text(reader: &dyn ReadPreview, path: &Path) -> io::Result<Option<String>> {
     let cut = bytes.len() == BYTES;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => Some(text),
-        // Cut in the middle of a character.
+        // The read limit cut a character in half.
         Err(error) if cut && error.utf8_error().error_len().is_none() => {
             let whole = error.utf8_error().valid_up_to();
             let mut bytes = error.into_bytes();
@@ -123,7 +124,7 @@ fn first(text: &str, quotes: bool) -> &str {
     text
 }
 
-/// What stands between the first two lines of three dashes, and behind them.
+/// Returns the text between the first two lines of three dashes, and the text after them.
 fn front_matter(text: &str) -> (&str, &str) {
     let Some(rest) = text.strip_prefix("---").and_then(|rest| rest.split_once('\n')) else {
         return ("", text);
@@ -138,8 +139,7 @@ fn front_matter(text: &str) -> (&str, &str) {
     ("", text)
 }
 
-/// The value of `description`, in quotes or not, on one line or on those below it that are
-/// indented.
+/// Returns the value of `description`, quoted or not, on one line or on indented lines below it.
 fn described(front: &str) -> Option<String> {
     let mut lines = front.lines();
     let value = lines.by_ref().find_map(|line| line.strip_prefix("description:"))?.trim();

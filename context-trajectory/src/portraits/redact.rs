@@ -1,16 +1,16 @@
-//! Values that are secrets by the name they stand under.
+//! Masking values whose names mark them as secrets.
 //!
-//! What this does not do: find secrets in prose; keys of a known form are masked wherever they
-//! stand, see [`context_core::base::secrets`].
+//! Secrets in prose are not found here. Keys of a known form are masked everywhere by
+//! [`context_core::base::secrets`].
 
 use context_core::Json;
 use serde_json::Value;
 
-/// What stands for such a value.
+/// The replacement for a masked value.
 const MASK: &str = "…";
 
-/// Names, in small letters and without separators, whose values are nobody's business, also as the
-/// end of a longer name.
+/// Names of secret values, in lower case and without separators. A longer name that ends in one of
+/// them is secret too.
 const NAMES: [&str; 13] = [
     "password",
     "passwd",
@@ -27,10 +27,10 @@ const NAMES: [&str; 13] = [
     "cookie",
 ];
 
-/// What stands for JSON that is nested too deep to be looked through: it is not shown at all.
+/// The replacement for JSON that is nested too deep to be searched. Such JSON is not shown at all.
 const TOO_DEEP: &str = "(nested too deep to be shown)";
 
-/// The same JSON without them.
+/// Returns the JSON with secret values masked.
 pub(super) fn without_named_secrets(json: &Json) -> Json {
     let Ok(mut value) = json.parse::<Value>() else { return Json::from(TOO_DEEP) };
     let mut masked = false;
@@ -51,11 +51,11 @@ pub(super) fn without_named_secrets(json: &Json) -> Json {
             _ => {}
         }
     }
-    // Digits and order stay as they were where nothing had to go.
+    // If nothing was masked, digits and order stay as they were.
     if masked { Json::from(&value) } else { json.clone() }
 }
 
-/// `max_tokens` is none, `auth_token` is.
+/// Returns whether a name marks a secret: `auth_token` does, `max_tokens` does not.
 fn is_secret(name: &str) -> bool {
     let plain: String =
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();

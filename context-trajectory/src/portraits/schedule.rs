@@ -1,4 +1,4 @@
-//! Which portraits are to be made, are being made, and failed.
+//! Scheduling portraits and tracking their state.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -18,18 +18,19 @@ use super::preview::{HostPreviews, ReadPreview};
 use super::prompt::is_described;
 use crate::{OpenRound, RecordError};
 
-/// Who is named as the author of descriptions.
+/// The author of descriptions.
 const AUTHOR: &str = "portrait";
 
-/// Describes data nodes in the background. Cheap to clone; clones share everything. One for a run,
-/// or one for a process: what is bounded is bounded for all open rounds that use it.
+/// Describes data nodes in the background. Cheap to clone. Clones share all state. Use one instance
+/// per run or one per process; the concurrency limit applies to all open rounds that use the
+/// instance.
 ///
-/// A node is asked about once: while its portrait is on its way, it is not scheduled again, and
-/// what has a description, from whomever, is left alone, also if that came while the model was
-/// thinking. What failed is [reported](Self::failures) and tried again by the next
-/// [`schedule`](Self::schedule) that meets it.
+/// A node is described once. It is not scheduled again while its portrait is pending, and a
+/// description from another author is never replaced, even if it was written during the model call.
+/// Failed portraits are [reported](Self::failures) and retried by the next
+/// [`schedule`](Self::schedule) that covers the node.
 ///
-/// Portraits run as tasks of Tokio and hold their round open until they are done. Dropping this
+/// Portraits run as Tokio tasks and keep their round open until they are done. Dropping this value
 /// stops none of them; [`cancel`](Self::cancel) does.
 #[derive(Clone)]
 pub struct Portraits(Arc<Shared>);
@@ -39,7 +40,7 @@ struct Shared {
     cancel: CancelSource,
     author: Arc<str>,
     room: Semaphore,
-    /// How many are scheduled and not done.
+    /// The number of scheduled, unfinished portraits.
     pending: watch::Sender<usize>,
     state: Mutex<State>,
 }
@@ -59,21 +60,21 @@ struct Failed {
     text: Option<String>,
 }
 
-/// Where the round of a node is read when its turn comes.
+/// The round from which a node is read when its portrait starts.
 enum Source {
-    /// In the open round, which may have changed by then.
+    /// The open round, which may have changed by then.
     Present,
     /// An earlier round.
     Earlier(Arc<Round>),
 }
 
 impl Portraits {
-    /// By this model, with the files below the working folder.
+    /// Creates portraits by this model, reading files below the working folder.
     pub fn new(model: Arc<dyn LanguageModel>, options: PortraitOptions) -> Self {
         Self::with_previews(model, options, Arc::new(HostPreviews::default()))
     }
 
-    /// By this model, with files that are read like this.
+    /// Creates portraits by this model, with a custom file reader.
     pub fn with_previews(
         model: Arc<dyn LanguageModel>,
         options: PortraitOptions,
@@ -94,10 +95,10 @@ impl Portraits {
         Self(Arc::new(shared))
     }
 
-    /// Schedules every data node of the round and its earlier rounds that has no description and is
-    /// not on its way. Returns how many; waits for no portrait, and for earlier rounds only when
-    /// they are first read. If these cannot be read, those of the present are scheduled
-    /// nevertheless.
+    /// Schedules every data node of the round and the earlier rounds that has no description and no
+    /// pending portrait. Returns the number of scheduled nodes. Does not wait for portraits, and
+    /// waits for earlier rounds only when they are first read. If the earlier rounds cannot be
+    /// read, the nodes of this round are scheduled nevertheless.
     pub async fn schedule(&self, open: &OpenRound) -> Result<usize, RecordError> {
         let mut scheduled = self.schedule_round(open, &open.round(), || Source::Present);
         let trajectory = open.trajectory().await?;
@@ -128,16 +129,16 @@ impl Portraits {
         scheduled
     }
 
-    /// Waits until every portrait is done, or the limit is over, and says how things stand. Those
-    /// that take longer go on and are written when they come.
+    /// Waits until every portrait is done or the time limit is over, and returns the state.
+    /// Unfinished portraits continue, and their results are written.
     pub async fn await_all(&self, limit: Duration) -> PortraitReport {
         let mut pending = self.0.pending.subscribe();
-        // That the limit is over is seen in the report.
+        // A timeout shows in the report as pending portraits.
         let _ = tokio::time::timeout(limit, pending.wait_for(|pending| *pending == 0)).await;
         self.report()
     }
 
-    /// How things stand.
+    /// Returns the state of all portraits.
     pub fn report(&self) -> PortraitReport {
         let state = self.0.state();
         let failures = state.failed.iter().map(|((agent, node), failed)| PortraitFailure {
@@ -152,13 +153,14 @@ impl Portraits {
         }
     }
 
-    /// What failed and was not tried again since, by agent and node.
+    /// Returns the failed portraits that were not retried since, by agent and node.
     pub fn failures(&self) -> Vec<PortraitFailure> {
         self.report().failures
     }
 
-    /// Stops all portraits that are not done, for good: what is scheduled later fails as
-    /// [`Cancelled`](PortraitError::Cancelled) too. A description that is being written is written.
+    /// Cancels all unfinished portraits permanently: portraits scheduled later fail with
+    /// [`Cancelled`](PortraitError::Cancelled) too. A description that is being written is still
+    /// written.
     pub fn cancel(&self) {
         self.0.cancel.cancel();
     }
@@ -177,24 +179,25 @@ impl fmt::Debug for Portraits {
 }
 
 impl Shared {
-    /// No code that can panic runs under the lock.
+    /// No code that can panic runs under this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A portrait on its way. However its task ends, that is seen.
+/// A pending portrait. Dropping it records the outcome, however the task ends.
 struct Job {
     shared: Arc<Shared>,
     open: OpenRound,
     key: Key,
-    /// What becomes of it; nothing for the good end.
+    /// The failure to record on drop, or `None` for success.
     failed: Option<Failed>,
     described: bool,
 }
 
 impl Job {
-    /// Takes a node that is not on its way, and the description that it only lacks.
+    /// Marks a node as pending unless it already is. Also returns a description that only has to be
+    /// written.
     fn begin(shared: &Arc<Shared>, open: &OpenRound, key: Key) -> Option<(Self, Option<String>)> {
         let mut state = shared.state();
         if !state.pending.insert(key.clone()) {
@@ -223,7 +226,7 @@ impl Job {
                     Source::Present => self.open.round(),
                     Source::Earlier(round) => round,
                 };
-                // It may be gone, described or changed since.
+                // The node may have been removed, described or changed since.
                 let Some(node) = round.node(node.id).cloned() else { return self.done(false) };
                 if !node.description.is_empty() {
                     return self.done(false);

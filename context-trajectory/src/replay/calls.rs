@@ -1,4 +1,4 @@
-//! Actions as calls: their ids, their results.
+//! Actions as tool calls and results.
 
 use context_core::message::ToolInput;
 use context_core::trajectory::{FieldValue, Node, NodeKind, NodeTitle, Round};
@@ -6,7 +6,8 @@ use context_core::{Json, Part, ToolCall, ToolResult};
 
 use crate::turn::REPEATED;
 
-/// The id by which a call was made: the label without what tells calls of one id apart.
+/// Returns the id with which a call was made: the action's label without the suffix of repeated
+/// ids.
 pub(super) fn call_id(round: Option<&Round>, action: &Node) -> String {
     let base = action.label.rsplit_once(REPEATED).filter(|(base, number)| {
         let title = NodeTitle { kind: NodeKind::Action, label: (*base).into() };
@@ -17,7 +18,7 @@ pub(super) fn call_id(round: Option<&Round>, action: &Node) -> String {
     base.map_or(&*action.label, |(base, _)| base).to_owned()
 }
 
-/// A field of an action as JSON.
+/// Returns a field of an action as JSON.
 pub(super) fn json(action: &Node, field: &str) -> Json {
     action.body.get(field).map_or_else(|| serde_json::Value::Null.into(), FieldValue::to_json)
 }
@@ -26,16 +27,16 @@ pub(super) fn success(action: &Node) -> bool {
     action.body.get("success") == Some(&FieldValue::Flag(true))
 }
 
-/// Whether a result is on record. One that failed with the word that stands for no result cannot be
-/// told from none.
+/// Returns whether a result is recorded. A failed result whose text equals the placeholder for a
+/// pending one cannot be told from a missing one.
 pub(super) fn is_answered(action: &Node) -> bool {
     success(action) || json(action, "output").as_str() != "\"Pending\""
 }
 
-/// The call as the model made it.
+/// Returns the call as the model made it.
 pub(super) fn call(id: &str, action: &Node) -> Part {
     let params = json(action, "params");
-    // Parameters are objects; a text is what stood where they could not be read.
+    // Parameters are objects. A string stands for parameters that could not be parsed.
     let input = match params.to_text() {
         Some(written) => ToolInput::Invalid(written),
         None => ToolInput::Json(params),
@@ -44,7 +45,7 @@ pub(super) fn call(id: &str, action: &Node) -> Part {
     Part::ToolCall(ToolCall { id: id.to_owned(), name, input, metadata: Default::default() })
 }
 
-/// The result as the model read it: a text as it is, anything else as JSON.
+/// Returns the result as the model read it: a string as it is, any other value as JSON.
 pub(super) fn result(id: &str, action: &Node) -> Part {
     Part::ToolResult(ToolResult {
         call_id: id.to_owned(),

@@ -1,19 +1,19 @@
-//! Where a replay does something else than the record.
+//! Divergence of a replay from the record.
 
 use context_core::trajectory::NodeId;
 use thiserror::Error as ThisError;
 
-/// Where a replay does something else than the record.
+/// A divergence of a replay from the record.
 #[derive(Clone, PartialEq, Eq, ThisError)]
 #[error("{}{kind}", shown_step(.step))]
 #[non_exhaustive]
 pub struct Divergence {
-    /// The step, counted from 0, as in [`Replay::steps`](super::Replay::steps); none for what has
-    /// no place in the record.
+    /// The step, counted from 0, as in [`Replay::steps`](super::Replay::steps). `None` if it has no
+    /// place in the record.
     pub step: Option<usize>,
-    /// The node that is recorded there.
+    /// The node recorded for the step.
     pub node: Option<NodeId>,
-    /// What is different.
+    /// The kind of divergence.
     pub kind: DivergenceKind,
 }
 
@@ -21,14 +21,14 @@ fn shown_step(step: &Option<usize>) -> String {
     step.map_or_else(String::new, |step| format!("step {step}: "))
 }
 
-/// What is different.
+/// The kind of a divergence.
 #[derive(Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum DivergenceKind {
-    /// The model is asked though the record has no further answer.
+    /// The model was asked, but the record has no further answer.
     #[error("the record has no further answer")]
     Ended,
-    /// The request does not ask the question that was asked.
+    /// The request asks a different question.
     #[error("the question is another one")]
     OtherQuery,
     /// The request lacks the result of a call.
@@ -37,22 +37,22 @@ pub enum DivergenceKind {
         /// The id of the call.
         call: String,
     },
-    /// The request has the result of a call that was not made here.
+    /// The request contains the result of a call that was not made at this step.
     #[error("a result of the call {call:?}, which was not made here")]
     UnexpectedResult {
         /// The id of the call.
         call: String,
     },
-    /// The result of a call is another one.
+    /// The result of a call differs.
     #[error("the result of the call {call:?} is another one")]
     OtherResult {
         /// The id of the call.
         call: String,
     },
-    /// The request has a message of a user where none spoke.
+    /// The request contains a user message where the record has none.
     #[error("a user speaks where none did")]
     UnexpectedMessage,
-    /// A tool is called in a way in which it never was.
+    /// A tool was called with an id, name and parameters that are not recorded.
     #[error("no call {call:?} of {tool:?} with these parameters is recorded")]
     UnknownCall {
         /// The id of the call.
@@ -60,7 +60,7 @@ pub enum DivergenceKind {
         /// The tool.
         tool: String,
     },
-    /// A tool is called more often than it was.
+    /// A tool was called more often than recorded.
     #[error("the call {call:?} of {tool:?} was made before, and is recorded no further time")]
     RepeatedCall {
         /// The id of the call.
@@ -68,13 +68,13 @@ pub enum DivergenceKind {
         /// The tool.
         tool: String,
     },
-    /// A call whose id is recorded has another tool or other parameters.
+    /// A call with a recorded id has a different tool or different parameters.
     #[error("the call {call:?} has another tool or other parameters")]
     OtherCall {
         /// The id of the call.
         call: String,
     },
-    /// A call that got no result then.
+    /// The recorded call has no result.
     #[error("the call {call:?} never got a result")]
     Unanswered {
         /// The id of the call.

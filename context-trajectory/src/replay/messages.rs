@@ -10,9 +10,9 @@ use super::calls::{call, is_answered, result};
 use super::steps::{Replay, Step};
 
 impl Replay {
-    /// The run as messages: questions, what the model said and called, results of tools. A call
-    /// without a result has none here either; [`normalize`](context_core::normalize()) knows what
-    /// providers take.
+    /// Returns the run as messages: questions, model messages with their calls, and tool results. A
+    /// call without a recorded result has none here either;
+    /// [`normalize`](context_core::normalize()) makes such a history valid for a provider.
     pub fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::with_capacity(self.steps().len() * 2);
         for step in self {
@@ -34,7 +34,7 @@ impl Replay {
         messages
     }
 
-    /// What the model said in a step, if it did.
+    /// Returns the model's message of a step, if the step has one.
     pub(super) fn said(&self, step: &Step) -> Option<Message> {
         let (spoken, text, calls): (Option<&Arc<Node>>, _, &[Arc<Node>]) = match step {
             Step::Query { .. } => return None,

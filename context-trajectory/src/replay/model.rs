@@ -1,4 +1,4 @@
-//! A model that answers as it did.
+//! A model that gives the recorded answers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,17 +15,17 @@ use super::calls::{is_answered, output_text};
 use super::divergence::{Divergence, DivergenceKind};
 use super::steps::{Replay, Step};
 
-/// The name of the model, and the provider of its errors.
+/// The name of the model, and the provider name in its errors.
 const NAME: &str = "recorded";
 
-/// Answers as the record says, one step of the model for each call.
+/// A language model that gives the recorded answers, one model step per call.
 ///
-/// Before it answers, it looks at what the request says since the model last spoke: the question,
-/// or the results of its calls, must be those of the record; what stands before that, system
-/// prompts, and messages that no person wrote may differ, so that histories may be cut and
-/// compacted. A request that differs gets an error ([`ModelErrorCode::InvalidRequest`]), and
-/// [`divergence`](Self::divergence) says what and where. The step stays the next one. For loops
-/// that ask one thing at a time: of branches that ran side by side, the steps stand one behind the
+/// Before answering, the model compares the part of the request after the last model message with
+/// the record: the question, or the results of the calls, must be the recorded ones. Everything
+/// before that, system prompts, and messages that no person wrote may differ, so histories may be
+/// cut and compacted. A request that differs fails with [`ModelErrorCode::InvalidRequest`], and
+/// [`divergence`](Self::divergence) tells what differs at which step. The step is not consumed.
+/// This is for loops that make one request at a time: parallel branches are replayed one after the
 /// other.
 pub struct RecordedModel {
     replay: Replay,
@@ -35,12 +35,12 @@ pub struct RecordedModel {
 
 #[derive(Default)]
 struct State {
-    /// The next step that is not passed.
+    /// The next step to give.
     next: usize,
     divergence: Option<Divergence>,
 }
 
-/// What a request must say since the model last spoke.
+/// The content that a request must have after the last model message.
 #[derive(Default)]
 struct Expected<'a> {
     queries: Vec<&'a Node>,
@@ -48,36 +48,36 @@ struct Expected<'a> {
 }
 
 impl RecordedModel {
-    /// The answers of a replay.
+    /// Creates a model that gives the answers of a replay.
     pub fn new(replay: &Replay) -> Self {
         Self { replay: replay.clone(), outputs: true, state: Mutex::default() }
     }
 
-    /// For a loop that writes results in a form of its own: that there is a result is checked, what
-    /// it says is not.
+    /// Checks only that a result exists, not its content. For loops that format results in their
+    /// own way.
     #[must_use]
     pub fn any_output(mut self) -> Self {
         self.outputs = false;
         self
     }
 
-    /// The first request that did not fit the record.
+    /// Returns the first divergence from the record.
     pub fn divergence(&self) -> Option<Divergence> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).divergence.clone()
     }
 
-    /// Whether every answer of the record was given.
+    /// Returns whether every recorded answer was given.
     pub fn is_done(&self) -> bool {
         let next = self.state.lock().unwrap_or_else(PoisonError::into_inner).next;
         let left = self.replay.steps().iter().skip(next);
         !left.into_iter().any(|step| !matches!(step, Step::Query { .. }))
     }
 
-    /// The answer to a request, and the step it is.
+    /// Returns the answer to a request, and its step.
     fn answer(&self, request: &ModelRequest, next: usize) -> Result<(Answer, usize), Divergence> {
         let steps = self.replay.steps();
         let mut expected = Expected::default();
-        // What the model last did is what now has results.
+        // The results that the request must contain are those of the last model step.
         if let Some(Step::Turn { calls, .. }) = next.checked_sub(1).and_then(|last| steps.get(last))
         {
             let answered = calls.iter().filter(|action| is_answered(action));
@@ -194,14 +194,14 @@ fn as_result(part: &Part) -> Option<&ToolResult> {
     }
 }
 
-/// What a person says in a message.
+/// Returns the text of a message that a person wrote.
 fn asks(message: &Arc<Message>) -> Option<String> {
     let person = message.role == Role::User && !message.is_synthetic();
     let text = if person { said_by(&message.parts) } else { String::new() };
     (!text.is_empty()).then_some(text)
 }
 
-/// The texts of parts, as they are.
+/// Returns the concatenated texts of parts.
 fn said_by(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),

@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use context_core::trajectory::{NodeId, Round};
 
-/// The nodes in the order of the flow: each behind all that lead to it, and of those that could be
-/// next, the one that was recorded first. So of branches that ran side by side, each step stands
-/// where it was made. Takes time in proportion to nodes and edges, but for a heap.
+/// Returns the nodes in topological order of the flow; of several possible next nodes, the one
+/// recorded first. Steps of parallel branches are thus ordered by their time. Linear in nodes and
+/// edges, apart from a heap.
 pub(super) fn as_recorded(round: &Round) -> Vec<NodeId> {
     let mut waiting: HashMap<NodeId, usize> = HashMap::with_capacity(round.len());
     let mut ready = BinaryHeap::new();

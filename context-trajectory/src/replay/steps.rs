@@ -12,19 +12,19 @@ use super::order::as_recorded;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Step {
-    /// The user asked.
+    /// A question of the user.
     Query {
         /// The question.
         query: Arc<Node>,
     },
-    /// The model concluded something, and called tools.
+    /// A conclusion of the model with tool calls.
     Turn {
-        /// The conclusion; none where actions were recorded without one.
+        /// The conclusion. `None` if actions were recorded without one.
         state: Option<Arc<Node>>,
         /// The actions with their results, in the order of the calls.
         calls: Vec<Arc<Node>>,
     },
-    /// The model answered.
+    /// An answer of the model.
     Response {
         /// The answer.
         response: Arc<Node>,
@@ -32,7 +32,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The node that the step begins with.
+    /// Returns the first node of the step.
     pub fn node(&self) -> Option<&Arc<Node>> {
         match self {
             Self::Query { query } => Some(query),
@@ -42,27 +42,29 @@ impl Step {
     }
 }
 
-/// A recorded run as a conversation: rounds in order, in each the steps as they happened. Data is
-/// passed over.
+/// A recorded run as a conversation: the rounds in order, and within each round the steps in the
+/// order in which they happened. Data nodes are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
     steps: Vec<Step>,
-    /// The ids of calls, where they are not the labels of their actions.
+    /// The ids of calls that are not the labels of their actions.
     ids: HashMap<NodeId, String>,
 }
 
 impl Replay {
-    /// All of a trajectory. For some of its rounds, lay only those [side by side](Trajectory::new).
+    /// Creates a replay of a whole trajectory. To replay some of its rounds, build a
+    /// [trajectory](Trajectory::new) of those rounds.
     pub fn new(trajectory: &Trajectory) -> Self {
         Self::of_rounds(trajectory.rounds().map(|round| &**round), |_| true)
     }
 
-    /// One round.
+    /// Creates a replay of one round.
     pub fn of_round(round: &Round) -> Self {
         Self::of_rounds([round], |_| true)
     }
 
-    /// What led to the active endpoints, as [`Trajectory::pruned`] says.
+    /// Creates a replay of the steps that led to the active endpoints, as in
+    /// [`Trajectory::pruned`].
     pub fn of_active(trajectory: &Trajectory) -> Self {
         let kept: BTreeSet<NodeId> = trajectory.pruned().nodes;
         Self::of_rounds(trajectory.rounds().map(|round| &**round), |id| kept.contains(&id))
@@ -80,8 +82,8 @@ impl Replay {
     }
 
     fn add(&mut self, round: &Round, kept: impl Fn(NodeId) -> bool) {
-        // By what calls of one turn have in common: the conclusion, or else whatever is in front of
-        // them.
+        // The index of each turn by the node that its calls share: the conclusion, or else their
+        // predecessor.
         let mut turns: BTreeMap<NodeId, usize> = BTreeMap::new();
         for id in as_recorded(round).into_iter().filter(|id| kept(*id)) {
             let Some(node) = round.node(id) else { continue };
@@ -117,13 +119,13 @@ impl Replay {
         }
     }
 
-    /// The steps, in order.
+    /// Returns the steps in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The id by which the call of an action was made. It is the label of the action, but for the
-    /// second call of one id in a round.
+    /// Returns the id with which the call of an action was made. The id equals the action's label,
+    /// except for repeated calls with one id in a round.
     pub fn call_id(&self, action: &Node) -> String {
         self.ids.get(&action.id).cloned().unwrap_or_else(|| call_id(None, action))
     }

@@ -1,4 +1,4 @@
-//! Tools that answer as they did.
+//! Tools that return the recorded results.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Write};
@@ -12,28 +12,28 @@ use super::calls::{is_answered, json, success};
 use super::divergence::{Divergence, DivergenceKind};
 use super::steps::{Replay, Step};
 
-/// The result of a call, as it is recorded.
+/// The recorded result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedResult {
     /// The action.
     pub node: NodeId,
-    /// What came out.
+    /// The output.
     pub output: Json,
-    /// Whether it went well.
+    /// Whether the call succeeded.
     pub success: bool,
 }
 
-/// Answers calls of tools from a record, each recorded call once.
+/// Answers tool calls from a record, each recorded call once.
 ///
-/// A call is known by its id, if tool and parameters are those of the record; of several with one
-/// id, the first that is left counts. Else by tool and equal parameters, in the order of the
-/// record: a loop that makes up ids of its own finds its results too. The order of keys and white
-/// space do not count.
+/// A call is matched by its id if tool and parameters equal the recorded ones; if several calls
+/// share an id, the first unused one. Otherwise it is matched by tool and equal parameters, in
+/// recorded order, so that loops with their own ids find their results too. Key order and white
+/// space are ignored.
 pub struct RecordedTools {
     calls: Vec<Call>,
     by_id: HashMap<String, Vec<usize>>,
-    /// Calls of one tool with equal parameters.
+    /// The calls by tool and equal parameters.
     alike: HashMap<(String, String), Vec<usize>>,
     left: Mutex<Left>,
 }
@@ -44,7 +44,7 @@ struct Call {
     kind: (String, String),
 }
 
-/// What was not asked for yet.
+/// The calls that were not requested yet.
 struct Left {
     by_id: HashMap<(String, String, String), VecDeque<usize>>,
     alike: HashMap<(String, String), VecDeque<usize>>,
@@ -52,7 +52,7 @@ struct Left {
 }
 
 impl RecordedTools {
-    /// The calls of a replay.
+    /// Creates tools with the calls of a replay.
     pub fn new(replay: &Replay) -> Self {
         let mut calls = Vec::new();
         let mut by_id: HashMap<String, Vec<usize>> = HashMap::new();
@@ -74,7 +74,7 @@ impl RecordedTools {
         Self { calls, by_id, alike, left: Mutex::new(left) }
     }
 
-    /// Answers a call.
+    /// Returns the recorded result of a call.
     pub fn answer(
         &self,
         call: &str,
@@ -114,7 +114,7 @@ impl RecordedTools {
         })
     }
 
-    /// The calls that were not made again, in the order of the record.
+    /// Returns the calls that were not repeated, in recorded order.
     pub fn unused(&self) -> Vec<Arc<Node>> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = self.calls.iter().zip(&left.used);
@@ -154,8 +154,8 @@ fn actions(replay: &Replay) -> impl Iterator<Item = (usize, &Arc<Node>)> {
     })
 }
 
-/// Equal for equal JSON, whatever the order of keys. What is too deep to be read counts as it is
-/// written.
+/// Returns a canonical text that is equal for equal JSON in any key order. JSON that is nested too
+/// deep for the parser is compared as written.
 fn canonical(json: &Json) -> String {
     let mut out = String::new();
     match json.parse::<Value>() {
@@ -165,7 +165,7 @@ fn canonical(json: &Json) -> String {
     out
 }
 
-/// As deep as the parser reads, which has a limit.
+/// The recursion is bounded by the depth limit of the parser.
 fn write_sorted(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
@@ -173,7 +173,7 @@ fn write_sorted(value: &Value, out: &mut String) {
             entries.sort_unstable_by_key(|(key, _)| key.as_str());
             out.push('{');
             for (key, value) in entries {
-                // A string cannot fail to be written to.
+                // Writing to a string cannot fail.
                 let _ = write!(out, "{key:?}:");
                 write_sorted(value, out);
                 out.push(',');

@@ -1,4 +1,4 @@
-//! From steps to rounds: one by one through a recorder, or all at once.
+//! Building rounds from steps, at once or step by step through a recorder.
 
 use context_core::trajectory::AgentRef;
 use context_core::trajectory::{Round, RoundState};
@@ -8,9 +8,9 @@ use crate::turn::{self, find_call};
 use crate::{OpenRound, RecordError, Turn};
 
 impl Transcript {
-    /// The rounds of an agent, from round 0, at the times of the messages. None is open, because
-    /// nobody works on a conversation that was had: one that was answered is closed, as is the last
-    /// one if all it called has results; any other is interrupted.
+    /// Builds the rounds of an agent from round 0 on, with the times of the messages. No round is
+    /// left open, since the conversation is over. A round that was answered is closed, and so is
+    /// the last one if all its calls have results. Any other round is interrupted.
     pub fn build(&self, agent: &AgentRef) -> Result<Vec<Round>, RecordError> {
         let mut rounds: Vec<Round> = Vec::with_capacity(self.rounds.len());
         for (number, source) in (0_u32..).zip(&self.rounds) {
@@ -50,7 +50,7 @@ impl TranscriptRound {
 }
 
 impl OpenRound {
-    /// Records a step of a transcript, now.
+    /// Records a step of a transcript with the current time.
     pub async fn record_step(&self, step: &TranscriptStep) -> Result<(), RecordError> {
         match &step.event {
             TranscriptEvent::Turn(turn) => self.turn(Turn::clone(turn)).await.map(drop),

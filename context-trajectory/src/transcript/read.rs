@@ -1,4 +1,4 @@
-//! From messages to steps.
+//! Reading messages into steps.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ impl Transcript {
         Self::read_measured(chat, nodes, |_| Measures::default())
     }
 
-    /// Reads the messages of one branch of a chat, in order, with what is known of what each answer
-    /// took, such as its model and tokens. Asks once for each answer that says something.
+    /// Reads the messages of one branch of a chat, in order, with measurements of each answer, such
+    /// as its model and token usage. Calls `measures` once for each answer that is not empty.
     pub fn read_measured<'a>(
         chat: &ChatId,
         nodes: impl IntoIterator<Item = &'a Arc<Node>>,
@@ -49,15 +49,15 @@ impl Transcript {
 struct Reader<'a> {
     chat: &'a ChatId,
     done: Transcript,
-    /// The round that is read.
+    /// The round that is being read.
     open: Option<Draft>,
-    /// When each call was made, and in which round; of several with one id, the newest.
+    /// The round and the time of each call. If several calls share an id, the newest one.
     calls: HashMap<Arc<str>, (usize, Timestamp)>,
-    /// What an answer took.
+    /// Returns the measurements of an answer.
     measures: &'a mut dyn FnMut(&Node) -> Measures,
 }
 
-/// A round whose question may get longer.
+/// A round whose question may still be extended.
 #[derive(Default)]
 struct Draft {
     asked_at: Timestamp,
@@ -65,7 +65,7 @@ struct Draft {
     links: Vec<MessageLink>,
     steps: Vec<TranscriptStep>,
     answered: bool,
-    /// The calls that have no result yet.
+    /// The calls without a result.
     waiting: HashSet<Arc<str>>,
 }
 
@@ -77,7 +77,7 @@ impl Draft {
 
 impl Reader<'_> {
     fn message(&mut self, node: &Node, message: &Message) {
-        // Providers that have no role for tools put results in front of what the user says.
+        // Providers without a tool role put tool results before the user's text.
         if message.role != Role::Assistant {
             self.results(node, message);
         }
@@ -165,9 +165,9 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a result is one of a call that went well. Many forms cannot say that it did not: there
-/// its text does, by how it begins, by being an object with an `error`, or by the exit code of a
-/// program, as tools that run one put it.
+/// Returns whether a result belongs to a successful call. Many formats cannot mark failures. For
+/// these the text decides: how it begins, an `error` key in a JSON object, or the exit code of a
+/// program as shell tools print it.
 fn succeeded(result: &ToolResult) -> bool {
     let told = result.output.iter().find_map(|part| match part {
         Part::Text(text) => Some(says_error(&text.text)),
@@ -184,7 +184,7 @@ fn says_error(text: &str) -> bool {
     if text.starts_with('{') {
         return serde_json::from_str(text).is_ok_and(|entries| object_says_error(&entries));
     }
-    // The exit code is said before the output, which may say anything.
+    // The exit code is printed before the output, which may contain anything.
     let code = text.lines().take(5).take_while(|line| *line != "Output:").find_map(|line| {
         CODES.iter().find_map(|begin| line.strip_prefix(begin)?.trim().parse::<i64>().ok())
     });
@@ -203,7 +203,7 @@ fn object_says_error(entries: &JsonMap) -> bool {
 fn changes(result: &ToolResult, called_at: Timestamp, at: Timestamp) -> Changes {
     let changes = Changes::new().set("output", output(result)).set("success", succeeded(result));
     if at <= called_at {
-        // Many forms have no times: all messages are of the moment they were read.
+        // Many formats have no times: then all messages carry the time at which they were read.
         return changes;
     }
     let mut measures = Measures::default();

@@ -1,4 +1,4 @@
-//! What tests share: a store that fails, waits and counts when told to.
+//! Shared fixtures: a store that fails, waits and counts on demand.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, OpenRound, Trajectories, TrajectoriesBuilder};
 use tokio::sync::Semaphore;
 
-/// A store of rounds in memory, with faults.
+/// An in-memory store of rounds with faults.
 #[derive(Default)]
 pub(crate) struct Desk {
     inner: InMemoryStore,
-    /// So many writes fail before they are made.
+    /// The number of writes that fail before they are made.
     pub(crate) fail_before: AtomicI64,
-    /// So many writes fail after they were made.
+    /// The number of writes that fail after they were made.
     pub(crate) fail_after: AtomicI64,
     /// Reads of rounds of this session wait for the gate.
     pub(crate) slow_session: std::sync::Mutex<Option<String>>,
-    /// Writes wait for the gate.
+    /// Whether writes wait for the gate.
     pub(crate) slow_writes: AtomicBool,
-    /// Reads of this round are damaged.
+    /// Reads of this round report damage.
     pub(crate) damaged: std::sync::Mutex<Option<u32>>,
     gate: std::sync::OnceLock<Semaphore>,
     pub(crate) writes: AtomicU64,
@@ -120,7 +120,7 @@ pub(crate) fn desk() -> Arc<Desk> {
     Arc::new(Desk::default())
 }
 
-/// A factory as of a process of its own.
+/// A recorder as in a process of its own.
 pub(crate) fn process(desk: &Arc<Desk>, name: &str) -> TrajectoriesBuilder {
     Trajectories::over(desk.clone())
         .clock(Arc::new(FixedClock::at(1_000_000)))

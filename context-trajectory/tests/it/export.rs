@@ -1,4 +1,4 @@
-//! Trajectories in the formats of other tools.
+//! Tests of the export formats.
 
 mod atif;
 mod browser;

@@ -1,4 +1,4 @@
-//! One context for a round in a process, built once, kept as long as it must be.
+//! One open round per round in a process, built once and kept as long as required.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -41,7 +41,7 @@ async fn many_who_open_one_round_at_once_build_one() {
             tokio::spawn(async move { open(&trajectories, 0).await })
         })
         .collect();
-    // A slow store delays its own session alone.
+    // A slow store delays only its own session.
     let other = trajectories
         .open(&AgentRef::main("ada", "work").round(0), OpenOptions::new())
         .await
@@ -160,8 +160,7 @@ async fn rounds_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
     assert_eq!(trajectories.open_rounds(), 11);
 }
 
-/// Whoever opens thousands of rounds and closes each holds the graphs of those that are kept, and
-/// of no others.
+/// After opening and closing thousands of rounds, only the graphs of the kept rounds are in memory.
 #[tokio::test]
 async fn ten_thousand_closed_rounds_leave_the_graphs_that_are_kept() {
     const KEPT: usize = 16;

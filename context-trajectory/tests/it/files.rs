@@ -1,4 +1,4 @@
-//! The channel of local files.
+//! Tests of the file channel.
 
 mod damage;
 mod model;
@@ -31,7 +31,7 @@ impl Diary {
         Self { round: Round::new(agent.round(round), at(1)), changes: Vec::new() }
     }
 
-    /// A round with its question.
+    /// Creates a round with its question.
     pub(crate) fn asked(agent: &AgentRef, round: u32) -> Self {
         let mut diary = Self::new(agent, round);
         let (_, changes) = diary.round.ask(NewQuery::new("why?"), at(10)).unwrap();
@@ -63,7 +63,7 @@ impl Diary {
         self.round.query().unwrap().id
     }
 
-    /// What was done since the last time, as a commit.
+    /// Returns the changes since the last call as a commit.
     pub(crate) fn commit(&mut self) -> RoundCommit {
         self.round.committed();
         let head = self.round.head();
@@ -111,7 +111,7 @@ async fn a_round_is_a_graph_file_and_a_head() {
     ];
     assert_eq!(names(&folder), expected);
 
-    // Only what the round itself has is written: bridges follow from the rounds.
+    // Only the round's own data is written: bridges follow from the rounds.
     let graph = std::fs::read_to_string(folder.join("agent-0.round-1.jsonl")).unwrap();
     assert!(!graph.contains("continues_to"));
     let lines: Vec<&str> =
@@ -132,7 +132,7 @@ async fn a_restart_finds_what_was_acknowledged() {
     let mut diary = Diary::asked(&agent, 7);
     let mut last = diary.query();
     for step in 0..20 {
-        // A channel of its own for each step: nothing is kept in the process.
+        // A new channel for each step, so that nothing is kept in the process.
         let files = FileChannel::new(root.path());
         last = diary.act(last, &format!("seen {step}"));
         record(&files, &mut diary).await;
@@ -170,7 +170,7 @@ async fn what_is_refused_leaves_no_files() {
     assert_eq!(outcome, RecordOutcome::Conflict { actual: 0 });
     assert_eq!(names(root.path()), [""; 0]);
 
-    // Nor does it touch those that are there.
+    // Existing rounds are not touched either.
     let mut diary = Diary::asked(&agent, 0);
     record(&files, &mut diary).await;
     let before = std::fs::read(graph_of(root.path())).unwrap();
@@ -202,7 +202,7 @@ async fn pruning_removes_files_and_empty_folders() {
         files.prune_rounds(&RoundPrune::of_user("ada").session(long.as_str())).await.unwrap();
     assert_eq!((pruned.rounds, pruned.nodes), (3, 3));
     assert_eq!(names(&root.path().join("ada")), ["s"]);
-    // A damaged round goes with all others, and not with those that are old.
+    // A damaged round is removed together with all rounds, but not by age.
     std::fs::write(root.path().join("ada/s/agent-0.round-1.jsonl"), "{\"check\":\"x\"}\n").unwrap();
     std::fs::remove_file(root.path().join("ada/s/agent-0.round-1.meta.json")).unwrap();
     assert!(files.prune_rounds(&RoundPrune::of_user("ada").updated_until(at(99))).await.is_err());

@@ -1,4 +1,4 @@
-//! Files that a question names, and their copies.
+//! Files that a question mentions, and their backup copies.
 
 use std::collections::HashSet;
 use std::sync::Arc;

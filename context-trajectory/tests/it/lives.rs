@@ -1,4 +1,4 @@
-//! Random lives of a round: one with restarts and faults is the same as one without.
+//! Random histories of a round: one with restarts and faults equals one without.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a step does to a context; a fault of the store is repaired by writing again.
+/// Applies a step to a round. A fault of the store is repaired by writing again.
 async fn play(context: &OpenRound, step: &Step) {
     let round = context.round();
     let ids: Vec<NodeId> = round.nodes().map(|node| node.id).collect();
@@ -50,7 +50,7 @@ async fn play(context: &OpenRound, step: &Step) {
     let endpoints: Vec<NodeId> = round.endpoints().collect();
     drop(round);
     let done: Result<(), RecordError> = match step {
-        // Its only node was removed: the round can begin again.
+        // The only node was removed, so the round can begin again.
         _ if ids.is_empty() => context.ask(NewQuery::new("Again?")).await.map(drop),
         Step::Act(at, false) if !endpoints.is_empty() => {
             let after = endpoints[usize::from(*at) % endpoints.len()];
@@ -144,7 +144,7 @@ proptest! {
             for step in &without {
                 play(&context, step).await;
             }
-            // Whichever of the two stands first.
+            // The order of the channels does not matter.
             let again = process(&away, "c").channel(always.clone()).build().unwrap();
             let again = open(&again, 1).await;
             prop_assert_eq!(again.round().to_record(), context.round().to_record());

@@ -1,4 +1,4 @@
-//! Messages: records, cleaning, texts, numbers, files.
+//! Tests of message records: cleaning, formatting, statistics, logs.
 
 mod any;
 mod clean;
@@ -11,7 +11,7 @@ mod statistics;
 use context_core::Json;
 use context_trajectory::messages::MessageRecord;
 
-/// A record of this JSON.
+/// Parses a record.
 fn record(text: &str) -> MessageRecord {
     MessageRecord::from_json(&Json::from_text(text).unwrap()).unwrap()
 }
@@ -30,7 +30,7 @@ fn result(id: &str, text: &str) -> MessageRecord {
     record(r#"{"type":"ToolMessage"}"#).with("content", text).with("tool_call_id", id)
 }
 
-/// Records as lines, for tests that show them.
+/// Returns records as lines, for snapshots.
 fn lines(records: &[MessageRecord]) -> String {
     let line = |record: &MessageRecord| {
         let calls =

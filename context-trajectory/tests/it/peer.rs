@@ -19,7 +19,7 @@ fn reference(round: u32) -> RoundRef {
     AgentRef::main("ada", "s").round(round)
 }
 
-/// What is imported of a graph, its pointers, and what is found, as lines.
+/// Imports a graph and its pointers. Returns the round and the findings as lines.
 fn import(graph: &str, pointers: Option<&str>) -> (RoundRecord, Vec<String>) {
     let import = import_round(&reference(0), graph, pointers, AT);
     let record = import.round.expect("a graph");
@@ -37,7 +37,7 @@ fn titles(record: &RoundRecord) -> Vec<String> {
     record.nodes.iter().map(|node| node.title().to_string()).collect()
 }
 
-/// As the first generation writes it, which has `links` and of a state the text alone.
+/// A file of the first version, with `links` and states that have only text.
 const FIRST: &str = r#"{
     "directed": true, "multigraph": false, "graph": {},
     "nodes": [
@@ -100,7 +100,7 @@ fn labels_with_parentheses_are_restored() {
     assert_eq!((read, found), (labels.to_vec(), Vec::new()));
 }
 
-/// What manual edges made there: a way back, and an end that nobody ever added.
+/// Typical results of manual edges: a cycle, and an end that was never added.
 #[test]
 fn cycles_and_lost_ends_go_and_are_told() {
     let node = |name: &str, fields: &str| {
@@ -175,7 +175,7 @@ fn what_is_left_out_is_in_the_findings_and_not_in_their_debug() {
 
 #[test]
 fn half_a_file_is_nothing_and_is_told() {
-    // As a kill while it was written leaves it.
+    // As a kill during a write leaves it.
     for cut in 0..FIRST.len() {
         let import = import_round(&reference(0), &FIRST[..cut], None, AT);
         assert!(import.round.is_none() && import.commits().is_empty());
@@ -348,7 +348,7 @@ async fn a_session_goes_there_and_back() {
     let files: Vec<&str> = import.findings.iter().map(|finding| finding.file.as_str()).collect();
     assert_eq!(files, ["Run6_Sub0.json", "Run5_Sub2.meta.json"]);
 
-    // Into a store, twice: it is there once.
+    // Storing twice has the effect of storing once.
     let root = tempfile::tempdir().unwrap();
     let store = FileChannel::new(root.path());
     assert_eq!(import.store(&store).await.unwrap(), []);
@@ -366,7 +366,7 @@ async fn a_session_goes_there_and_back() {
                 .all(|(new, old)| new.body == old.body && new.description == old.description)
         );
     }
-    // There, edges stand by where they begin.
+    // In an export, edges are ordered by source.
     let sorted = |record| {
         let mut edges = edges(record);
         edges.sort();
@@ -376,7 +376,7 @@ async fn a_session_goes_there_and_back() {
     let rounds = stored.into_iter().map(|record| Round::from_record(record).unwrap().into());
     let trajectory = Trajectory::new(rounds, BridgeFrom::Endpoints);
     assert_eq!(trajectory.bridges().len(), 1, "rounds are bridged as ever");
-    // What another round of the same number is, stays.
+    // A different round with the same number stays.
     let mut other = Round::new(reference(0), AT);
     other.ask(NewQuery::new("other"), AT).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -414,7 +414,7 @@ fn a_round_too_large_for_one_commit_is_several() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any vertices and edges, however mad, come to a sound round that a store takes.
+    /// Any vertices and edges, however malformed, give a sound round that a store accepts.
     #[test]
     fn whatever_is_in_a_file_comes_to_a_sound_round(
         nodes in prop::collection::vec(("(Query|State|Action|File|Ghost|x)?[(]?[a-c]?[)]{0,2}",
@@ -441,14 +441,14 @@ proptest! {
         }
         let record = import.round.unwrap();
         prop_assert!(Round::from_record(record.clone()).is_ok());
-        // And what it came to is taken as it is.
+        // The result can be exported and imported without change.
         let again = export_round(&record, Generation::Second);
         let again = import_round(&reference(0), &again.graph, Some(&again.pointers), AT);
         prop_assert_eq!(again.round.unwrap().nodes, record.nodes);
     }
 }
 
-/// The names of files say nothing of sessions, so a second session would replace the first.
+/// File names do not contain the session, so a second session would replace the first.
 #[test]
 fn an_export_never_overwrites_the_files_of_another_session() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Portraits: who is asked, what they see, what becomes of it.
+//! Tests of portraits: requests, their content, and outcomes.
 
 mod failures;
 mod painter;

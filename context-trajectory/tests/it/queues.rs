@@ -1,4 +1,4 @@
-//! Queues outlive the process, and a run goes on with the step it was at.
+//! Queues survive the process, and a run continues with its current step.
 
 use context_core::base::JsonMap;
 use context_core::trajectory::{NewQuery, Queue, QueueItem, QueueName, TrajectoryError};

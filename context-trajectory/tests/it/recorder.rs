@@ -1,4 +1,4 @@
-//! What is written when, and what becomes of it when a store fails.
+//! When changes are written, and what happens if a store fails.
 
 use std::sync::atomic::Ordering;
 
@@ -113,10 +113,10 @@ async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
     let (earlier, present) = (open(&one, 0).await, open(&one, 1).await);
     let [_, _, old] = small_round(&earlier).await;
     let [_, act, _] = small_round(&present).await;
-    // Open in this process: it shows there at once.
+    // The round is open in this process and shows the change at once.
     present.change(old, &Changes::new().describe("A map.")).await.unwrap();
     assert_eq!(&*earlier.round().node(old).unwrap().description, "A map.");
-    // Not open: in another process.
+    // The round is not open: another process changes it.
     let two = process(&desk, "b").build().unwrap();
     let later = open(&two, 2).await;
     small_round(&later).await;
@@ -126,7 +126,7 @@ async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
     assert_eq!(*desk.all(&ada()).await[0].nodes[2], *node);
     let nobody = later.change(NodeId::new(1, 77), &Changes::new().describe("?")).await;
     assert!(matches!(nobody, Err(RecordError::Refused(TrajectoryError::UnknownNode { .. }))));
-    // What follows never hangs below an earlier round; a reference may point there, and stays.
+    // A new node never follows a node of an earlier round. A reference to one is allowed and stays.
     let below = present.add(action(old)).await;
     assert!(matches!(
         below,
@@ -157,7 +157,7 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
     );
     let unknown = context.tool_result("c9", serde_json::json!("?"), true).await;
     assert!(matches!(unknown, Err(RecordError::UnknownCall { .. })));
-    // The same id again is another action, and its result is that one's.
+    // The same id again is another action, and the result belongs to it.
     let TurnNodes::Calls { actions: again, .. } =
         context.turn(Turn::new("On.").call(call("c2"))).await.unwrap()
     else {

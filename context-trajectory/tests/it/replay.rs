@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::desk::{ada, desk, open, process};
 
-/// A model whose answers are written down.
+/// A model with prepared answers.
 #[derive(Debug)]
 struct Scripted(Mutex<VecDeque<Message>>);
 
@@ -32,7 +32,8 @@ impl LanguageModel for Scripted {
 
 type Tools<'a> = &'a dyn Fn(&ToolCall) -> (serde_json::Value, bool);
 
-/// The loop of an agent: asks, records what is said, runs the tools, until there is an answer.
+/// The loop of an agent: asks the model, records its answers and runs the tools until there is a
+/// response.
 async fn run(
     context: &OpenRound,
     model: &dyn LanguageModel,
@@ -81,7 +82,7 @@ fn script() -> Scripted {
     let thought = Part::Reasoning(Reasoning { text: "Hm.".into(), ..Reasoning::default() });
     let said = [
         vec![thought, Part::text("Two ideas."), call("c1", "sea"), call("c2", "hills")],
-        // The same id again, and the same parameters.
+        // The same id again, with the same parameters.
         vec![Part::text("Once more."), call("c2", "hills")],
         vec![Part::text("To the hills.")],
         vec![call("c1", "rain")],
@@ -92,7 +93,7 @@ fn script() -> Scripted {
     ))
 }
 
-/// A search that gets better.
+/// A search whose results change with each call.
 fn search() -> impl Fn(&ToolCall) -> (serde_json::Value, bool) {
     let made = Mutex::new(0);
     move |call| {
@@ -109,7 +110,7 @@ fn search() -> impl Fn(&ToolCall) -> (serde_json::Value, bool) {
 
 const QUESTIONS: [&str; 2] = ["Where to?", "Will it rain?"];
 
-/// Both rounds, recorded by the loop.
+/// Records both rounds with the loop.
 async fn recorded() -> (Arc<crate::desk::Desk>, Replay, Vec<Message>) {
     record(&script(), &search()).await
 }
@@ -129,7 +130,7 @@ async fn record(
     (desk, replay, history)
 }
 
-/// Runs the loop over a record, and compares all that came of it.
+/// Runs the loop on a record, and compares the results.
 async fn check((original, replay, history): (Arc<crate::desk::Desk>, Replay, Vec<Message>)) {
     let (model, recorded) = (RecordedModel::new(&replay), RecordedTools::new(&replay));
     let tools = |call: &ToolCall| {
@@ -154,7 +155,7 @@ async fn the_same_loop_over_the_record_makes_an_equal_trajectory() {
     check(recorded().await).await;
 }
 
-/// What is said and called in a turn, each id at most once, and what comes out.
+/// The text and calls of a turn, with each id at most once, and the results.
 fn any_turn() -> impl Strategy<Value = (String, Vec<(usize, u8, String, bool)>)> {
     let call = (0..3_u8, "[a-c\"]{0,2}", any::<bool>());
     let calls = prop::collection::vec(prop::option::of(call), 3);
@@ -175,7 +176,7 @@ proptest! {
         0..5))) {
         let (mut said, mut outputs) = (VecDeque::new(), VecDeque::new());
         for (text, calls) in rounds.into_iter().flat_map(|turns| {
-            // A turn that calls nothing is the answer, which ends the round.
+            // A turn without calls is the response, which ends the round.
             let calling = turns.into_iter().filter(|(_, calls)| !calls.is_empty());
             calling.chain([("Done.".to_owned(), Vec::new())]).collect::<Vec<_>>()
         }) {
@@ -217,7 +218,8 @@ async fn steps_are_what_happened_in_order_and_messages_are_what_was_said() {
     State(state00002) calls Action(c1)
     Response(response00001) answers
     ");
-    // What the loop kept, but for names and failures of results, which it did not say.
+    // Equal to the loop's history except for names and failures of results, which the loop did not
+    // set.
     let mut messages = replay.messages();
     let results = messages.iter_mut().chain(&mut history).flat_map(|message| &mut message.parts);
     for result in results {
@@ -275,8 +277,8 @@ async fn whatever_the_loop_does_differently_is_said_with_its_step() {
         // The step is still the next one.
         ask(&model, &history[..answered * 2 + 1]).await.unwrap();
     }
-    // A history that was cut is the same run, and so is one with results in another form, if that
-    // is asked for.
+    // A shortened history is the same run. So is one with results in another form, if that is
+    // allowed.
     let model = RecordedModel::new(&replay).any_output();
     ask(&model, &history[..1]).await.unwrap();
     let cut = [Message::text(Role::User, "Summary.").with_role(Role::System), history[1].clone()];
@@ -297,7 +299,7 @@ async fn tools_answer_by_id_or_by_what_they_are_asked_and_each_call_once() {
     let (_, replay, _) = recorded().await;
     let tools = RecordedTools::new(&replay);
     let hills = json!({"most": 3, "q": "hills"}).into();
-    // Ids of its own: in the order of the record.
+    // Calls with unknown ids are answered in recorded order.
     let first = tools.answer("x", "search", &hills).unwrap();
     let second = tools.answer("c2", "search", &hills).unwrap();
     assert_eq!(
@@ -341,7 +343,7 @@ async fn branches_stand_as_they_were_made_and_the_active_ones_alone_if_asked_for
     let tools = RecordedTools::new(&replay);
     let none = tools.answer("", "walk", &json!({}).into()).unwrap_err();
     assert_eq!(none.kind, DivergenceKind::Unanswered { call: String::new() });
-    // Nobody answered it, so it has no message.
+    // The call has no result, so there is no message for it.
     assert_eq!(replay.messages().iter().filter(|message| message.role == Role::Tool).count(), 0);
     assert_eq!(context.round().node(act).unwrap().kind(), NodeKind::Action);
 }

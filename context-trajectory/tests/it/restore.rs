@@ -1,4 +1,4 @@
-//! Going on where it was, from one channel or two.
+//! Restoring from one channel or two.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,7 +48,7 @@ async fn numbers_go_on_and_order_of_restoring_does_not_matter() {
     let third = open(&process(&desk, "c").build().unwrap(), 1).await;
     assert_eq!(third.trajectory().await.unwrap().bridges(), early.bridges());
     assert_eq!(early.bridges().len(), 1);
-    // A sub-agent sees its own rounds alone.
+    // A sub-agent sees only its own rounds.
     let sub =
         two.open(&AgentRef::new("ada", "trip", 1).round(1), OpenOptions::new()).await.unwrap();
     sub.ask(NewQuery::new("Sub?")).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_damaged_past_is_named_and_the_present_goes_on() {
     let error = present.trajectory().await.unwrap_err();
     let RecordError::DamagedRound { round, .. } = &error else { panic!("{error}") };
     assert_eq!(**round, ada().round(1));
-    // A failure is not remembered.
+    // A failure is not cached.
     *desk.damaged.lock().unwrap() = None;
     assert_eq!(present.trajectory().await.unwrap().len(), 12);
 }
@@ -191,14 +191,14 @@ async fn local_files_beside_a_store_hold_the_same_and_are_enough() {
     let [_, act, _] = small_round(&context).await;
     context.change(act, &Changes::new().set("success", true)).await.unwrap();
     let record = context.round().to_record();
-    // The store has nothing, the files have.
+    // The store is empty, the files are complete.
     let empty = desk();
     let restored = open(&process(&empty, "b").channel(files()).build().unwrap(), 0).await;
     assert_eq!(restored.round().to_record(), record);
     assert_eq!(empty.all(&ada()).await, [record]);
 }
 
-/// In one folder, whoever comes next to a sub-agent or to another session sees nothing else.
+/// Within one folder, sub-agents and sessions see only their own rounds.
 #[tokio::test]
 async fn sub_agents_and_sessions_in_one_folder_see_their_own_rounds_alone() {
     let folder = tempfile::tempdir().unwrap();

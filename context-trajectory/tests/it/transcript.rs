@@ -1,4 +1,4 @@
-//! Conversations of elsewhere become rounds.
+//! Conversations of other systems as rounds.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn chat() -> ChatId {
     ChatId::from("trip")
 }
 
-/// Messages a second apart, named m1, m2, …
+/// Messages one second apart, with ids m1, m2, …
 fn nodes(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Node>> {
     let numbered = (1_i64..).zip(messages);
     numbered
@@ -218,14 +218,14 @@ async fn the_same_conversation_again_adds_nothing_and_one_that_grew_adds_what_is
     assert_eq!(import(&trajectories, &all).await, [Extended, New, New]);
     assert_eq!(import(&trajectories, &all).await, [Unchanged, Unchanged, Unchanged]);
     assert_eq!(records(&stored(&store).await), records(&build(&all)));
-    // What was recorded since stays, and is no reason to refuse.
+    // Later recordings stay, and the import still succeeds.
     let last = trajectories.open(&agent().round(2), OpenOptions::new()).await.unwrap();
     let answer = last.round().nodes().last().unwrap().id;
     last.change(answer, &context_core::trajectory::Changes::new().describe("booked"))
         .await
         .unwrap();
     assert_eq!(import(&trajectories, &all).await, [Unchanged, Unchanged, Unchanged]);
-    // Another conversation of this name is left alone.
+    // A different conversation of the same name is not imported.
     let other = nodes([Message::text(Role::User, "Something else.")]);
     assert_eq!(import(&trajectories, &other).await, [Taken]);
     let messages = store.trajectories().unwrap();
@@ -251,7 +251,7 @@ async fn recorded_step_by_step_it_is_the_same_graph() {
     assert_eq!(outline(&recorded), outline(&build(&all)));
 }
 
-/// A conversation in which anything may follow anything.
+/// A conversation of arbitrary messages in any order.
 fn anything() -> impl Strategy<Value = Vec<Message>> {
     let id = prop::sample::select(vec!["c1", "c2", ""]);
     let part = prop_oneof![
@@ -269,7 +269,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
         ..ProptestConfig::default() })]
 
-    /// Whatever was said, each round is sound, and reading is the same each time.
+    /// Any conversation gives sound rounds, and reading is deterministic.
     #[test]
     fn any_conversation_is_sound_rounds(messages in anything()) {
         let all = nodes(messages);
@@ -283,7 +283,7 @@ proptest! {
     }
 }
 
-/// A file of a run that is over: what is not known is not made up, and what is known is kept.
+/// A file of a finished run: unknown data is not invented, and known data is kept.
 #[test]
 fn a_run_that_is_over_is_not_open_and_what_reads_like_an_error_did_not_go_well() {
     let asked = Message::text(Role::User, "Submit it.");

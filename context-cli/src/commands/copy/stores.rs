@@ -1,5 +1,5 @@
-//! `copy` from store to store: chat by chat, each compared with what was sent, so that it may be
-//! stopped and repeated.
+//! `copy` from store to store: chat by chat, each verified against the original, so that the copy
+//! can be interrupted and repeated.
 
 use std::sync::Arc;
 
@@ -18,42 +18,42 @@ use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count};
 
-/// JSON record of `copy FROM TO` between stores: what became of one chat.
+/// JSON record of `copy FROM TO` between stores: the outcome for one chat.
 #[derive(Serialize)]
 struct MigratedRecord<'a> {
     v: u32,
     user: &'a str,
     chat: &'a str,
-    /// `copied`, `would_copy` with `--dry-run`, `unchanged` if it was there already, `different` if
-    /// something else of its name was there, `unfinished` if it is not complete in the store it
-    /// comes from.
+    /// `copied`, `would_copy` with `--dry-run`, `unchanged` if the chat was already there,
+    /// `different` if another chat of this name was there, `unfinished` if the chat is incomplete
+    /// in the source store.
     status: &'static str,
-    /// How many messages, if it was copied; else how many it has.
+    /// The number of messages copied, or in the chat if it was not copied.
     messages: u64,
-    /// How many branches, if it was copied; else how many it has.
+    /// The number of branches copied, or in the chat if it was not copied.
     branches: u64,
-    /// How many blobs were sent, if it was copied.
+    /// The number of blobs sent, if the chat was copied.
     blobs: Option<u64>,
-    /// A hash of all that was sent, if it was copied.
+    /// A hash of everything that was sent, if the chat was copied.
     digest: Option<String>,
-    /// Whether the copy was read back and is what was sent.
+    /// Whether the copy was read back and equals the original.
     verified: bool,
-    /// What differs first, if it is `different`.
+    /// The first difference, for `different`.
     part: Option<&'a str>,
-    /// What did not fit together and what was made of it.
+    /// Inconsistencies, and how they were resolved.
     diagnostics: &'a [Diagnostic],
 }
 
-/// A chat that is to be copied.
+/// A chat to copy.
 struct Waiting {
     chat: ChatRef,
-    /// What a person is told of it by; with its user, if there are several.
+    /// The display name, with the user if there are several.
     name: String,
     messages: u64,
     branches: u64,
 }
 
-/// What was done so far.
+/// The totals so far.
 #[derive(Default)]
 struct Tally {
     copied: usize,
@@ -61,7 +61,7 @@ struct Tally {
     blobs: u64,
     missing: usize,
     unchanged: usize,
-    /// Chats that were left as they are and should be looked at.
+    /// The number of chats that were left unchanged and should be inspected.
     odd: usize,
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
     args.may_stay.check(app, &left)?;
     let to = match args.dry_run {
         false => app.open(&args.to, OpenMode::Create).await?,
-        // Nothing is there yet, and nothing is made.
+        // The target does not exist, and a dry run does not create it.
         true => match app.open(&args.to, OpenMode::Read).await {
             Err(failure) if failure.is_not_found() => app.open("mem:", OpenMode::Create).await?,
             opened => opened?,
@@ -98,13 +98,13 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
     app.out.outlive_reader();
     let mut tally = Tally::default();
     let done = all(args, app, (&from, &to), &waiting, &mut tally, &interrupt).await;
-    // What was copied before something failed is there.
+    // Chats that were copied before a failure are reported.
     tally.print(args, &users, app)?;
     done?;
     Ok(if tally.odd == 0 { Done::Fine } else { Done::Found })
 }
 
-/// Whoever has a chat there.
+/// Returns all users that have chats.
 async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
     let named = |error: Error| error.with("store", from.info().name);
     let missing =
@@ -122,7 +122,7 @@ async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
     }
 }
 
-/// What is there to copy, the newest activity first.
+/// Returns the chats to copy, most recent activity first.
 async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     let shown = |chat: &ChatRef| {
@@ -173,7 +173,7 @@ async fn all(
     let bar = Progress::bar(&app.out, usize::try_from(total).unwrap_or(usize::MAX), "copying");
     let mut before = 0;
     for next in waiting {
-        // Only between two chats: what is sent of one by then would have to be sent again.
+        // Checked only between two chats: a partly sent chat would have to be sent again.
         interrupt.check("copy")?;
         let mut progress = |sent| bar.reach(before + sent);
         let migrated =
@@ -181,7 +181,7 @@ async fn all(
                 .await;
         match migrated {
             Ok(migrated) => bar.pausing(|| tell(args, app, next, &migrated, tally))?,
-            // It was deleted since it was listed.
+            // The chat was deleted after it was listed.
             Err(error)
                 if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
             Err(error) => return Err(about(error, &next.chat).into()),
@@ -193,7 +193,7 @@ async fn all(
     Ok(())
 }
 
-/// The error with the chat it is about.
+/// Adds the chat to an error.
 fn about(error: Error, chat: &ChatRef) -> Error {
     let named = error.get("chat").is_some() || error.kind() == ErrorKind::Cancelled;
     if named { error } else { error.with("chat", &chat.chat) }
@@ -250,7 +250,7 @@ fn tell(
 }
 
 impl Tally {
-    /// Counts a chat, and gives its status and what differs.
+    /// Counts a chat. Returns its status and the first difference.
     fn count<'a>(
         &mut self,
         copied: Option<(&ChatDigest, &WrittenChat)>,
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
     use crate::output::told;
 
-    /// A store that has chats and nobody who looks after it.
+    /// A store with chats but without the maintenance ability.
     #[derive(Debug)]
     struct Bare(Arc<dyn Store>);
 

@@ -1,4 +1,4 @@
-//! Files in the library's own form, which are read line by line and not as a whole.
+//! Files in the library's own form, which are read line by line instead of as a whole.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -15,19 +15,19 @@ use crate::progress::Progress;
 use crate::text::clean;
 use crate::transcript::{Broken, BrokenLines, Wire};
 
-/// The longest first line that is looked at to find out what a file is, in bytes: that of a chat
+/// The longest first line, in bytes, that is read to detect the form of a file. The line of a chat
 /// with the largest metadata is shorter.
 const FIRST_LINE: u64 = 4 << 20;
 
-/// The most that is read of standard input, or of a pipe, in bytes: chats are read twice, so it is
-/// put into a temporary file.
+/// The largest standard input or pipe that is read, in bytes. Chats are read twice, so the data is
+/// stored in a temporary file.
 const MAX_PIPED: u64 = 16 << 30;
 
-/// How what the export writes begins.
+/// The start of every exported file.
 const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
 
-/// Whether a file is of this form. A pipe is only if it is said, since it cannot be read twice; of
-/// standard input the beginning can be looked at without taking it.
+/// Returns whether a file is in this form. For a pipe the form must be given, since a pipe cannot
+/// be read twice. The start of standard input can be inspected without consuming it.
 pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
     if args.from == Wire::Auto && is_stdin(path) {
         return Ok(io::stdin().lock().fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINS)));
@@ -49,7 +49,7 @@ pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Reads a file without importing it; the first line that is broken is the error.
+/// Reads a file without importing it. The first broken line is the error.
 pub(super) fn check(path: &Path, interrupt: &CancelSignal) -> Result<(), Failure> {
     if !path.is_file() {
         return Ok(());
@@ -118,7 +118,7 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A file that can be read twice.
+/// Opens a file so that it can be read twice.
 fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     let failed = |source| failed(path, source);
     let file = if is_stdin(path) {
@@ -131,7 +131,7 @@ fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     Ok(BufReader::with_capacity(1 << 16, file))
 }
 
-/// The content of a pipe, in a temporary file without a name.
+/// Returns the content of a pipe in an anonymous temporary file.
 fn copied(from: impl Read, path: &Path) -> Result<File, Failure> {
     let failed = |source| failed(path, source);
     let mut file = tempfile::tempfile().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What an import says: records as it goes, or one line for people at the end.
+//! The report of an import: records as it proceeds, or one line for people at the end.
 
 use context_runtime::Diagnostic;
 use serde::Serialize;
@@ -10,10 +10,10 @@ use crate::output::Style;
 use crate::text::{clean, count};
 use crate::transcript::{Broken, BrokenLines};
 
-/// How many diagnostics of a chat people are shown.
+/// The number of diagnostics per chat that are shown to people.
 const SHOWN: usize = 5;
 
-/// JSON record of `import`: what became of one conversation.
+/// JSON record of `import`: the outcome for one conversation.
 #[derive(Serialize)]
 struct ImportRecord<'a> {
     v: u32,
@@ -21,11 +21,12 @@ struct ImportRecord<'a> {
     file: &'a str,
     messages: usize,
     branches: usize,
-    /// `imported`, `unchanged` if it was stored already, `refused` if a line of it is broken.
+    /// `imported`, `unchanged` if it was already stored, `refused` if it has a broken line.
     status: &'static str,
-    /// How many lines of the file could not be read; told once, with its first conversation.
+    /// The number of lines of the file that could not be read. Reported once, with the first
+    /// conversation of the file.
     broken: usize,
-    /// What was kept without being understood.
+    /// Content that was kept without being understood.
     diagnostics: &'a [Diagnostic],
 }
 
@@ -42,21 +43,21 @@ struct BrokenRecord<'a> {
 #[derive(Serialize)]
 struct FileRecord<'a> {
     v: u32,
-    /// As it was named, or found in a folder.
+    /// The file as named, or as found in a folder.
     file: &'a str,
-    /// `failed` if it cannot be read or written, `skipped` if it is no transcript.
+    /// `failed` if it cannot be read or written, `skipped` if it is not a transcript.
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
-/// What became of a chat.
+/// The outcome for a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Imported,
-    /// It was stored already.
+    /// The chat was already stored.
     Unchanged,
-    /// A line of it is broken.
+    /// The chat has a broken line.
     Refused,
 }
 
@@ -70,7 +71,7 @@ impl Status {
     }
 }
 
-/// A chat that was written, or was there.
+/// A chat that was written or already stored.
 pub(super) struct Told<'a> {
     pub(super) chat: &'a str,
     pub(super) messages: usize,
@@ -78,20 +79,20 @@ pub(super) struct Told<'a> {
     pub(super) diagnostics: &'a [Diagnostic],
 }
 
-/// What was done so far.
+/// The totals so far.
 pub(super) struct Report {
     list_broken: bool,
     list_skipped: bool,
     imported: usize,
     unchanged: usize,
     refused: usize,
-    /// Files that could not be imported.
+    /// The number of files that could not be imported.
     failed: usize,
-    /// Files of folders that are no transcripts.
+    /// The number of files in folders that are not transcripts.
     skipped: usize,
     messages: usize,
     branches: usize,
-    /// Broken lines, and those of them that people are shown at the end.
+    /// The number of broken lines, and those that are shown at the end.
     broken: usize,
     listed: Vec<(String, BrokenLines)>,
     files: Vec<String>,
@@ -117,17 +118,17 @@ impl Report {
         }
     }
 
-    /// The chats that were imported or stored before.
+    /// Returns the chats that were imported or already stored.
     pub(super) fn chats(&self) -> impl Iterator<Item = &str> {
         self.chats.iter().map(String::as_str)
     }
 
-    /// Whether a file or a chat was not imported that should have been.
+    /// Returns whether a file or chat failed.
     pub(super) fn has_failed(&self) -> bool {
         self.failed + self.refused > 0
     }
 
-    /// A file could not be imported.
+    /// Reports a file that could not be imported.
     pub(super) fn failed(
         &mut self,
         app: &mut App,
@@ -148,7 +149,7 @@ impl Report {
         Ok(())
     }
 
-    /// A file of a folder is no transcript.
+    /// Reports a file in a folder that is not a transcript.
     pub(super) fn skipped(&mut self, app: &mut App, file: &str) -> Result<(), Failure> {
         self.skipped += 1;
         if app.out.is_json() {
@@ -160,7 +161,7 @@ impl Report {
         Ok(())
     }
 
-    /// A file is about to be written, without these lines.
+    /// Reports a file that is about to be written without its broken lines.
     pub(super) fn file(
         &mut self,
         app: &mut App,
@@ -190,12 +191,13 @@ impl Report {
         Ok(())
     }
 
-    /// A file had broken lines and not one chat.
+    /// Counts a file that had broken lines and no chat.
     pub(super) fn unread(&mut self, broken: usize) {
         self.failed += usize::from(broken > 0);
     }
 
-    /// A chat was written, or was there. `broken` lines of the file are told with it.
+    /// Reports a chat that was written or already stored, with the number of `broken` lines of its
+    /// file.
     pub(super) fn chat(
         &mut self,
         app: &mut App,
@@ -247,7 +249,7 @@ impl Report {
         })
     }
 
-    /// The end, for people.
+    /// Prints the summary for people.
     pub(super) fn print(&self, app: &mut App) -> Result<(), Failure> {
         let nothing = self.chats.is_empty() && self.failed + self.refused + self.skipped == 0;
         if app.out.is_json() || nothing {

@@ -1,34 +1,34 @@
-//! The files that an import was given: those that are named, and those in folders that are named.
+//! The files to import: those named on the command line, and those in named folders.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How files of transcripts end.
+/// The file extensions of transcripts.
 const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
 
-/// A file that is to be read.
+/// A file to read.
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    /// What its chat is called, if it lies in a folder that was named: its path from there, without
-    /// its ending.
+    /// The default chat name of a file in a named folder: its path within the folder, without
+    /// extension.
     pub(super) name: Option<String>,
 }
 
-/// What is to be read, and what is not.
+/// The files to read, and those that are skipped.
 #[derive(Default)]
 pub(super) struct Walk {
     pub(super) found: Vec<Found>,
-    /// Files in folders that are no transcripts by their names.
+    /// Files in folders whose names are not those of transcripts.
     pub(super) skipped: Vec<PathBuf>,
     /// Folders that cannot be read.
     pub(super) failed: Vec<(PathBuf, io::Error)>,
 }
 
 impl Walk {
-    /// Looks at what was named. Folders are gone through in the order of names, files before what
-    /// lies deeper. What begins with a dot is passed over, as are links to folders, so that no walk
-    /// goes in a circle, and what is neither a file nor a folder.
+    /// Finds the files. Folders are walked in name order, files before subfolders. Hidden entries,
+    /// links to folders (which could form a cycle), and entries that are neither files nor folders
+    /// are skipped.
     pub(super) fn of(named: &[PathBuf]) -> Self {
         let mut walk = Self::default();
         for path in named {
@@ -63,8 +63,7 @@ impl Walk {
                 match () {
                     () if hidden => self.skipped.push(path),
                     () if is_folder => deeper.push(path),
-                    // A file, or a link to one; and what cannot be looked at, which reading will
-                    // tell.
+                    // A file or a link to one. If it cannot be inspected, reading it reports why.
                     () if known && fs::metadata(&path).map_or(true, |found| found.is_file()) => {
                         let name = path.strip_prefix(root).unwrap_or(&path).with_extension("");
                         let parts =

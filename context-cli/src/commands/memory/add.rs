@@ -1,4 +1,4 @@
-//! `memory add`: a text, a fact, a note, a file of texts or a chat is remembered.
+//! `memory add`: adds a text, a fact, a block, a file of texts or a chat to the memories.
 
 mod note;
 
@@ -26,7 +26,7 @@ use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count, parse_time};
 
-/// The session of what was said in none.
+/// The session of texts that belong to none.
 const NO_SESSION: &str = "cli";
 
 /// Remember a text, a fact, a note, a file of texts or a chat.
@@ -91,34 +91,34 @@ pub(super) struct Args {
     branch: Option<String>,
 }
 
-/// JSON record of `memory add` of a text, a fact or a note.
+/// JSON record of `memory add` for a text, a fact or a block.
 #[derive(Serialize)]
 struct MemoryAddRecord<'a> {
     v: u32,
     kind: &'a str,
-    /// The names of its memories: a long text is several. None if it was forgotten before.
+    /// The ids of its memories; a long text has several. Empty if it was forgotten before.
     ids: &'a [MemoryId],
     /// The scope of the memory.
     scope: &'a MemoryScope,
-    /// Where it was said.
+    /// The source.
     source: Option<&'a MemorySource>,
-    /// `added`, `there` if it was remembered before, or `left_out` if it was forgotten before.
+    /// `added`, `there` if it was already remembered, or `left_out` if it was forgotten before.
     status: &'static str,
 }
 
-/// JSON record of `memory add` of a file or a chat.
+/// JSON record of `memory add` for a file or a chat.
 #[derive(Serialize)]
 struct MemoryAddAllRecord<'a> {
     v: u32,
     /// The file or the chat.
     from: &'a str,
     scope: &'a MemoryScope,
-    /// Messages that are remembered now.
+    /// The number of messages added.
     added: usize,
-    /// Messages that were remembered before.
+    /// The number of messages that were already remembered.
     there: usize,
-    /// Messages that are not: they say nothing, neither a person nor a model says them, or they
-    /// were forgotten.
+    /// The number of messages left out: they are empty, come from neither a person nor a model, or
+    /// were forgotten before.
     left_out: usize,
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     text(args, &scope, app).await
 }
 
-/// The session in which it was said.
+/// Returns the session of the texts.
 fn session(args: &Args, scope: &MemoryScope, other: &str) -> SessionId {
     let named = args.in_session.as_deref().map(SessionId::from);
     named.or_else(|| scope.session.clone()).unwrap_or_else(|| SessionId::from(other))
@@ -211,7 +211,7 @@ async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Res
     all(app, &store, name, &scope, said).await
 }
 
-/// Remembers messages and shows how far it is.
+/// Adds messages and shows the progress.
 async fn remember(
     app: &App,
     store: &Arc<dyn Store>,
@@ -229,8 +229,7 @@ async fn remember(
     Ok(done)
 }
 
-/// Remembers all that a file or a chat says, and tells how much that was, also if it was
-/// interrupted.
+/// Adds everything of a file or a chat, and reports the numbers, also after an interrupt.
 async fn all(
     app: &mut App,
     store: &Arc<dyn Store>,
@@ -260,7 +259,7 @@ async fn all(
     done.map(|()| Done::Fine)
 }
 
-/// Tells what became of one thing.
+/// Reports the outcome for one item.
 fn told(
     app: &mut App,
     kind: &str,

@@ -1,5 +1,5 @@
-//! Remembering many messages, session by session: each once, in batches that are whole when it is
-//! interrupted.
+//! Capturing many messages, session by session: each once, in atomic batches that stay complete
+//! after an interrupt.
 
 use std::collections::HashSet;
 
@@ -15,16 +15,16 @@ use super::known::known;
 use crate::error::Failure;
 use crate::progress::Progress;
 
-/// How many messages are told at once.
+/// The number of messages per batch.
 const BATCH: usize = 200;
 
-/// What was said in a session, in its order.
+/// The messages of a session, in order.
 pub(super) struct Said {
     pub(super) session: SessionId,
     pub(super) messages: Vec<CapturedMessage>,
 }
 
-/// Where it goes.
+/// The target of the memories.
 pub(super) struct Target<'a> {
     pub(super) memory: Episodic,
     pub(super) records: &'a dyn MemoryRecordStore,
@@ -32,19 +32,19 @@ pub(super) struct Target<'a> {
     pub(super) now: Timestamp,
 }
 
-/// What became of messages.
+/// The outcome in numbers.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Remembered now.
+    /// Messages added.
     pub(super) added: usize,
-    /// Remembered before.
+    /// Messages that were already remembered.
     pub(super) there: usize,
-    /// Not remembered: they say nothing, neither a person nor a model says them, or they were
-    /// forgotten before.
+    /// Messages left out: they are empty, come from neither a person nor a model, or were forgotten
+    /// before.
     pub(super) left_out: usize,
 }
 
-/// Remembers what was said; counts what is certain to be there, also when it fails.
+/// Captures messages. Counts those that are certainly stored, also after a failure.
 pub(super) async fn capture(
     target: &Target<'_>,
     said: Vec<Said>,
@@ -72,7 +72,7 @@ async fn session(
     let Target { records, scope, .. } = target;
     let all = messages.len();
     let source = match messages.as_slice() {
-        // Of a long session not all is read for a single message.
+        // For a single message there is no need to read a whole, possibly long, session.
         [only] => MemorySource::message(session.clone(), only.id.clone()),
         _ => MemorySource::session(session.clone()),
     };
@@ -93,7 +93,8 @@ async fn session(
         told += batch.len();
         bar.advance(batch.len());
     }
-    // What was interrupted half way is there in part: what is there now tells how much.
+    // After an interrupt the batch may be partly stored, so the memories are read again and
+    // counted.
     let after = known(*records, scope, source).await?;
     let added = messages.iter().filter(|said| after.contains_key(&said.id)).count();
     counts.added += added;

@@ -1,4 +1,4 @@
-//! `memory forget`: what is remembered goes, and what is left is counted.
+//! `memory forget`: removes memories and counts what is left.
 
 use std::sync::Arc;
 
@@ -62,13 +62,13 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct MemoryForgetRecord<'a> {
     v: u32,
-    /// Within which scope.
+    /// The scope.
     scope: &'a MemoryScope,
-    /// How many records would go, if nothing was done.
+    /// The number of records that would be removed, in a dry run.
     would_go: Option<u64>,
-    /// How many records are gone.
+    /// The number of records removed.
     removed: u64,
-    /// How many of what was to go were found afterwards.
+    /// The number of matching records that were found afterwards.
     remaining: u64,
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         app.confirm(&format!("forget {} of {named}", memories(would_go)))?;
     }
     app.out.outlive_reader();
-    // Facts know which records say the same one, and of names forget only their own.
+    // Facts know which records belong to the same fact, and forget only their own ids.
     let facts = Facts::new(Arc::clone(&store), Arc::new(app.world.clone()))?;
     let mut forgotten = facts.forget(&forget).await?;
     if !args.id.is_empty() {
@@ -147,7 +147,7 @@ fn memories(n: u64) -> String {
     count(usize::try_from(n).unwrap_or(usize::MAX), "memory")
 }
 
-/// How many records would go.
+/// Returns the number of records that would be removed.
 async fn would_go(records: &dyn MemoryRecordStore, forget: &MemoryForget) -> Result<u64, Failure> {
     let within = stats_within(records, forget.scope()).await?;
     let MemoryForget::Source { source, .. } = forget else {

@@ -1,4 +1,4 @@
-//! What is remembered of a session: what an addition finds there, and what it leaves there.
+//! The memories of a session, before and after an addition.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use context_runtime::{
 
 use crate::error::Failure;
 
-/// The messages from there of which something is filed under exactly this scope, each with the
-/// names of its memories, first part first.
+/// Returns the messages of a source that have memories under exactly this scope, each with the ids
+/// of its memories, in the order of their parts.
 pub(super) async fn known(
     records: &dyn MemoryRecordStore,
     scope: &MemoryScope,
@@ -35,7 +35,7 @@ pub(super) async fn known(
             None => break,
         }
     }
-    // Listings begin with the newest.
+    // Listings are newest first.
     known.values_mut().for_each(|ids| ids.reverse());
     Ok(known)
 }

@@ -1,5 +1,4 @@
-//! Texts to remember, read from JSON Lines. A file is read as a whole before anything of it is
-//! written.
+//! Texts to remember, from JSON Lines. A file is read completely before any of it is written.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use crate::error::Failure;
 use crate::input::Input;
 use crate::text::parse_time;
 
-/// A line.
+/// A line of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -29,8 +28,8 @@ struct Line {
     message: Option<String>,
 }
 
-/// What the lines of a file say, session by session. Lines without a session are of `session`; if
-/// it is `only`, there may be no other.
+/// Reads the texts of a file, grouped by session. Lines without a session get `session`; with
+/// `only`, no other session is allowed.
 pub(super) fn read(
     input: &Input,
     session: &SessionId,
@@ -68,11 +67,12 @@ pub(super) fn read(
     Ok(said)
 }
 
-/// How often the same was said in a session.
+/// The number of equal texts in a session.
 type Names = HashMap<(SessionId, MessageHash), u32>;
 
-/// A text as a message. One without a name is named after what it says, and after how many before
-/// it in its session say the same, as turns name theirs: so it has the same name each time.
+/// Returns a text as a message. Without an id, the id is derived from the text and from the number
+/// of equal texts before it in its session, as for the messages of turns. The id is therefore the
+/// same each time.
 pub(super) fn message(
     session: &SessionId,
     text: String,
@@ -89,7 +89,7 @@ pub(super) fn message(
     CapturedMessage::new(name, message)
 }
 
-/// Who said it, and when.
+/// Sets the speaker and the time.
 pub(super) fn said_by(
     mut message: CapturedMessage,
     speaker: Option<String>,
@@ -101,7 +101,7 @@ pub(super) fn said_by(
     Ok(message)
 }
 
-/// What is wrong with a line, without where: that is told apart.
+/// Returns the problem of a line without the position, which is reported separately.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]).to_owned()

@@ -1,4 +1,4 @@
-//! `memory list`: what is remembered, the newest first, page by page.
+//! `memory list`: lists memories page by page, newest first.
 
 use context_runtime::{
     memory::MemoryScope,

@@ -1,4 +1,4 @@
-//! `memory recall`: what is remembered about something, as a model would get it.
+//! `memory recall`: recalls memories as a model would get them.
 
 use std::sync::Arc;
 
@@ -53,9 +53,9 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct MemoryPromptRecord<'a> {
     v: u32,
-    /// How many memories it has.
+    /// The number of memories.
     memories: usize,
-    /// The text; empty if there are none.
+    /// The text. Empty without memories.
     text: &'a str,
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     query.at = Some(args.at.unwrap_or_else(|| app.now()));
     let mut recalled = chain.recall(&query, &app.interrupt()).await?;
     recalled.memories.truncate(args.limit.unwrap_or(usize::MAX));
-    // A turn goes on without a memory that fails. Here it is what was asked for.
+    // A turn continues without a provider that fails. For this command, its failure is an error.
     let is_failure = |said: &Diagnostic| said.code == DiagnosticCode::MemoryProviderError;
     let (failed, notes): (Vec<_>, Vec<_>) = recalled.diagnostics.drain(..).partition(is_failure);
     app.out.diagnostics("memory", &notes);
@@ -105,7 +105,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     Ok(Done::Fine)
 }
 
-/// The fragment as turns show it.
+/// Renders the fragment as turns do.
 fn prompt(fragment: &context_runtime::Fragment) -> Result<String, Failure> {
     let renderer = renderer("xml", RenderOptions::new())
         .ok_or_else(|| Failure::Usage("nothing renders xml".to_owned()))?;

@@ -1,4 +1,4 @@
-//! A memory as people and scripts see it, wherever it is listed.
+//! The display form of a memory in all listings.
 
 use context_runtime::{
     Timestamp,
@@ -11,40 +11,40 @@ use crate::error::Failure;
 use crate::output::{Output, Style};
 use crate::text::{clean, preview, short_time, time};
 
-/// How many characters of a memory people are shown.
+/// The number of characters of a memory that are shown to people.
 const SHOWN: usize = 240;
 
 /// JSON record of `memory recall` and `memory list`: memories, then the end of the page.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum MemoryLine<'a> {
-    /// Something that is remembered.
+    /// A memory.
     Memory {
         v: u32,
-        /// `episode`, `fact`, `block`, or what a program calls its own.
+        /// `episode`, `fact`, `block`, or a kind defined by an application.
         kind: &'a str,
-        /// Its name in its scope, for `memory forget --id`.
+        /// The id within the scope, for `memory forget --id`.
         id: Option<&'a str>,
         /// The scope of the memory.
         scope: Option<&'a MemoryScope>,
-        /// Where it was said.
+        /// The source.
         source: Option<&'a MemorySource>,
         speaker: Option<&'a str>,
-        /// When it was said.
+        /// The time of the memory.
         at: Option<String>,
-        /// How well it fits; only good for comparing memories of one recall. Null in lists.
+        /// The score, comparable only within one recall. Null in lists.
         score: Option<f64>,
         text: &'a str,
     },
     /// The end of the page.
     Page {
         v: u32,
-        /// What `--after` takes to go on; null if this was all.
+        /// The cursor for `--after`. Null on the last page.
         next: Option<&'a str>,
     },
 }
 
-/// What is shown of a memory.
+/// The shown fields of a memory.
 pub(super) struct Shown<'a> {
     kind: &'a str,
     id: Option<&'a MemoryId>,
@@ -88,7 +88,7 @@ impl<'a> From<&'a StoredMemory> for Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Writes it as a record, or on two lines for people.
+    /// Writes the memory as a record, or as two lines for people.
     pub(super) fn write(&self, out: &mut Output) -> Result<(), Failure> {
         if out.is_json() {
             return out.record(&MemoryLine::Memory {
@@ -120,7 +120,7 @@ impl Shown<'_> {
     }
 }
 
-/// What a scope names beside the user, who is the same for all.
+/// Describes a scope without its user, who is the same for all.
 fn within(scope: &MemoryScope) -> Option<String> {
     let named = [
         ("project", scope.project.as_deref()),

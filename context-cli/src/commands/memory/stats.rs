@@ -1,4 +1,4 @@
-//! `memory stats`: how much is remembered, scope by scope.
+//! `memory stats`: counts memories, scope by scope.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +24,11 @@ Bytes are those of the texts, without indexes and vectors. With --json: one reco
 then one of all together.")]
 pub(super) struct Args {}
 
-/// JSON record of `memory stats`: scopes, then all of them together.
+/// JSON record of `memory stats`: scopes, then the total.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum MemoryStatsRecord<'a> {
-    /// A scope, exactly.
+    /// One exact scope.
     Scope {
         v: u32,
         scope: &'a MemoryScope,
@@ -37,7 +37,7 @@ enum MemoryStatsRecord<'a> {
         vectors: u64,
         bytes: u64,
     },
-    /// All of them.
+    /// The total.
     Total {
         v: u32,
         scopes: usize,
@@ -97,7 +97,7 @@ pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Res
     Ok(Done::Fine)
 }
 
-/// Such as `12 episodes, 3 facts · 2 vectors · 4.5 kB`.
+/// Returns a summary, for example `12 episodes, 3 facts · 2 vectors · 4.5 kB`.
 fn words(kinds: &BTreeMap<String, u64>, vectors: u64, bytes: u64) -> String {
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let kinds: Vec<_> = kinds.iter().map(|(kind, n)| count(number(*n), &clean(kind))).collect();

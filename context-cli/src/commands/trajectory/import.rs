@@ -1,4 +1,4 @@
-//! `trajectory import`: rounds that other programs recorded.
+//! `trajectory import`: imports rounds that other programs recorded.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -41,11 +41,11 @@ pub(super) struct Args {
 struct TrajectoryImportRecord<'a> {
     v: u32,
     session: &'a str,
-    /// Rounds that were written.
+    /// The number of rounds written.
     imported: usize,
-    /// Rounds that were there.
+    /// The number of rounds that already existed.
     there: usize,
-    /// What could not be taken as it was.
+    /// The parts that could not be imported unchanged.
     findings: Vec<String>,
 }
 
@@ -82,8 +82,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 
 type Imported = (usize, usize, Vec<String>);
 
-/// A round is written as a whole, so that what is interrupted goes on where it was when it is begun
-/// again.
+/// Rounds are written as a whole, so an interrupted import can be resumed by starting it again.
 fn begin(app: &mut App, path: &Path, rounds: usize) -> (CancelSignal, Progress) {
     app.out.outlive_reader();
     let shown = clean(&path.display().to_string()).into_owned();
@@ -105,8 +104,7 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
     let (mut imported, mut there) = (0, 0);
     for record in &read.rounds {
         interrupt.check("import")?;
-        // The files have no times, so a round that was imported before is another one at each
-        // import.
+        // The files have no times, so a repeated import would give a different round.
         if known.contains(&record.head.round) {
             there += 1;
         } else {

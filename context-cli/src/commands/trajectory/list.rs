@@ -1,4 +1,4 @@
-//! `trajectory list`: sessions and their rounds.
+//! `trajectory list`: lists sessions and their rounds.
 
 use context_runtime::trajectory::{RoundHead, RoundState};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, preview, short_time, time};
 
-/// How many characters of a question are shown.
+/// The number of characters of a question that are shown.
 const QUESTION: usize = 60;
 
 /// List sessions and their rounds.
@@ -39,7 +39,7 @@ struct RoundHeadRecord<'a> {
     /// The beginning of the question.
     question: &'a str,
     nodes: u32,
-    /// How many commits it has had.
+    /// The number of commits.
     revision: u64,
     created_at: String,
     updated_at: String,

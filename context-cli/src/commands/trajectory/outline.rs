@@ -1,4 +1,4 @@
-//! A session as lines, and as records: what `show` and `graph` share.
+//! A session as lines or records, shared by `show` and `graph`.
 
 use context_runtime::trajectory::export::{AgentGraph, AgentNode, RoundGraph, SessionGraph};
 use context_runtime::trajectory::{Node, NodeKind, Relation, Round};
@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, one_line, preview, short_time};
 
-/// How many characters of a node are shown on one line.
+/// The number of characters of a node that are shown on one line.
 const SHOWN: usize = 72;
 
 /// JSON record of `trajectory show` and `trajectory graph --format json`: one node.
@@ -19,25 +19,25 @@ struct NodeRecord<'a> {
     session: &'a str,
     /// The calling agent, 0 for the main one.
     agent: u32,
-    /// Whether it is an end of its round that is worked on.
+    /// Whether the node is an active endpoint of its round.
     endpoint: bool,
-    /// Whether it is on a branch that is alive, or hangs on one.
+    /// Whether the node is on an active branch, or is data of one.
     active: bool,
-    /// What leads to it, bridges from earlier rounds among them.
+    /// The incoming edges, including bridges from earlier rounds.
     after: Vec<EdgeRecord>,
-    /// What it read that was on record already.
+    /// The nodes that it refers to.
     refers_to: Vec<String>,
     node: &'a Node,
 }
 
-/// What leads to a node.
+/// An incoming edge.
 #[derive(Serialize)]
 struct EdgeRecord {
     from: String,
     name: String,
 }
 
-/// Writes the rounds that are shown, of one agent or of all, as lines or as records.
+/// Writes the selected rounds of one agent or of all, as lines or as records.
 pub(super) fn write(
     app: &mut App,
     graph: &SessionGraph,
@@ -98,7 +98,7 @@ fn line(
     app.out.line(format_args!("{end} {id} {kind:9} {}{beside}", preview(&said(node), SHOWN)))
 }
 
-/// A node in words.
+/// Describes a node in words.
 fn said(node: &Node) -> String {
     let headline = node.body.headline();
     if node.kind() != NodeKind::Action {
@@ -147,7 +147,7 @@ pub(super) fn record(
     })
 }
 
-/// A node's name on a line of another.
+/// Returns the name of a node for use in another node's line.
 pub(super) fn named(node: &Node) -> String {
     format!("{} {}", node.id, clean(&node.title().to_string()))
 }

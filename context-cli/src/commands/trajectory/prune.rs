@@ -1,4 +1,4 @@
-//! `trajectory prune`: old rounds go, or branches that led nowhere.
+//! `trajectory prune`: removes old rounds, or inactive branches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,24 +49,24 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-/// JSON record of `trajectory prune`: a round, or dead nodes of one.
+/// JSON record of `trajectory prune`: a round, or inactive nodes of one.
 #[derive(Serialize)]
 struct TrajectoryPruneRecord<'a> {
     v: u32,
     session: &'a str,
     agent: u32,
     round: u32,
-    /// How many nodes go.
+    /// The number of nodes removed.
     nodes: usize,
     updated_at: String,
     /// `idle`, `count` or `dead_branch`.
     reason: &'static str,
-    /// `would_go`, `removed`, `kept`: it was last written to no earlier than a round that stays, or
-    /// `in_use`: somebody wrote to it after it was listed.
+    /// `would_go`, `removed`, `kept` if a round that stays was last written to no later, or
+    /// `in_use` if the round was written to after it was listed.
     status: &'static str,
 }
 
-/// What goes of an agent.
+/// A round to remove.
 struct Going<'a> {
     head: &'a RoundHead,
     reason: &'static str,
@@ -94,7 +94,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             let prune = RoundPrune::of_user(user).session(agent.session.clone()).agent(agent.agent);
             let pruned = rounds_of(&*store)?.prune_rounds(&prune.updated_until(until)).await?;
             if pruned.rounds < going.iter().filter(|going| goes(going.head)).count() as u64 {
-                // Somebody wrote to one after it was listed, or removed it first.
+                // A round was written to after it was listed, or another process removed it first.
                 let left = all_rounds(app, &*store, Some(agent.session.as_str())).await?;
                 let left = left.into_iter().filter(|head| head.round.agent == *agent);
                 stayed.extend(left.map(|head| head.round.round));
@@ -136,8 +136,8 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(Done::Fine)
 }
 
-/// Which rounds of an agent are to go, and up to which time they can: stores remove by time, and no
-/// round that is to stay goes.
+/// Returns the rounds of an agent to remove, and the time up to which they can be removed: stores
+/// remove rounds by time, and no round that stays may be removed.
 fn plan<'a>(
     args: &Args,
     now: Timestamp,
@@ -164,7 +164,7 @@ fn plan<'a>(
     (going, until)
 }
 
-/// Removes the dead nodes of a round, the newest first, and counts them.
+/// Removes the inactive nodes of a round, newest first, and returns their number.
 async fn prune_dead(
     app: &App,
     store: &Arc<dyn Store>,
@@ -190,7 +190,7 @@ async fn prune_dead(
     Ok(before - context.round().len())
 }
 
-/// The nodes of no active branch, what follows before what leads to it.
+/// Returns the nodes that are on no active branch, successors before predecessors.
 fn dead(round: Round) -> Vec<NodeId> {
     let order = round.order();
     let alone = context_runtime::trajectory::Trajectory::new([Arc::new(round)], Default::default());

@@ -1,4 +1,4 @@
-//! `import --trajectory`: rounds of a chat that was imported.
+//! `import --trajectory`: records the rounds of an imported chat.
 
 use std::sync::Arc;
 
@@ -18,30 +18,29 @@ use crate::output::Style;
 use crate::text::{clean, count};
 use crate::transcript;
 
-/// JSON record of `import --trajectory`: what became of a chat's rounds.
+/// JSON record of `import --trajectory`: the outcome for the rounds of one chat.
 #[derive(Serialize)]
 struct RecordedRecord<'a> {
     v: u32,
-    /// The session, named as the chat.
+    /// The session, named like the chat.
     session: &'a str,
     rounds: usize,
-    /// Rounds that were written, or added to.
+    /// The number of rounds written or extended.
     recorded: usize,
-    /// Rounds whose number another round has; they were not written.
+    /// The number of rounds not written because a different round has their number.
     taken: usize,
-    /// Messages that have no place in a round.
+    /// The number of messages that belong to no round.
     skipped: usize,
 }
 
-/// Records the main branch of a chat as a session of its name. Again, it adds what is new.
+/// Records the main branch of a chat as a session of its name. A repeated call adds new rounds.
 pub(in crate::commands) async fn record(
     app: &mut App,
     store: &Arc<dyn Store>,
     chat: &str,
 ) -> Result<(), Failure> {
     let reference = app.chat(chat);
-    // What somebody did since is on other branches, and the beginning of a session stays what it
-    // is.
+    // Later work is on other branches, and the start of a session must not change.
     let (branches, main) = (store.history().branches(&reference).await?, BranchName::main());
     let active = branches.iter().find(|branch| branch.active);
     let end = match branches.iter().find(|branch| branch.name == main).or(active) {

@@ -1,4 +1,4 @@
-//! `trajectory show`: rounds step by step, or one node in full.
+//! `trajectory show`: shows rounds step by step, or one node in full.
 
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ fn side(graph: &SessionGraph, agent: u32) -> Result<AgentGraph<'_>, Failure> {
         .ok_or_else(|| Error::not_found("find", "agent", agent).with("session", graph.session()))?)
 }
 
-/// A session of one round of one agent, told as what it is in the whole.
+/// Returns a session that contains only one round of one agent, with its state in the whole
+/// session.
 fn of_round(
     app: &App,
     graph: &SessionGraph,
@@ -72,7 +73,7 @@ fn of_round(
     })?;
     let mut round = Arc::clone(round);
     let state = side.rounds().find(|shown| shown.number() == number).map(|shown| shown.state());
-    // Alone, it would not be known that a later one has begun.
+    // A round on its own does not show that a later one has begun.
     if let Some(state) = state.filter(|state| *state != round.state()) {
         let at = round.head().updated_at;
         Arc::make_mut(&mut round).set_state(state, at);

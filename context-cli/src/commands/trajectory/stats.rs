@@ -1,4 +1,4 @@
-//! `trajectory stats`: what each round took.
+//! `trajectory stats`: counts tokens, times, calls and errors by round.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -36,26 +36,26 @@ struct RoundStatsRecord<'a> {
     /// Returns the number of nodes of each kind that occurs.
     nodes: BTreeMap<&'static str, usize>,
     calls: usize,
-    /// Calls whose result says that they failed.
+    /// The number of calls whose result reports a failure.
     failed_calls: usize,
-    /// Calls without a result.
+    /// The number of calls without a result.
     waiting_calls: usize,
-    /// Calls of the same tool with the same params as an earlier one.
+    /// The number of calls of the same tool with the same parameters as an earlier one.
     repeated_calls: usize,
-    /// Nodes whose measures name an error.
+    /// The number of nodes whose measures contain an error.
     errors: usize,
     input_tokens: u64,
     output_tokens: u64,
     cache_read_tokens: u64,
-    /// Which part of the input came from the provider's cache, from 0 to 1; null if no input was
+    /// The share of the input read from the provider's cache, from 0 to 1. Null if no input was
     /// counted.
     cache_hit_rate: Option<f64>,
     cost_usd: f64,
-    /// From the beginning of the round to the last node or result, in seconds; null if that is not
-    /// known, because all of it was recorded at one time.
+    /// The time from the start of the round to the last node or result, in seconds. Null if unknown
+    /// because everything was recorded at one time.
     seconds: Option<f64>,
-    /// Spent in calls, in seconds; calls that ran side by side count each. Null if it is not known
-    /// of any.
+    /// The time spent in calls, in seconds. Concurrent calls are added up. Null if it is known of
+    /// no call.
     call_seconds: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! `trajectory graph` and `trajectory export`: a session as a drawing, or in the format of another
-//! tool.
+//! `trajectory graph` and `trajectory export`: write a session as a drawing or in the format of
+//! another tool.
 
 use std::fs;
 use std::io;
@@ -143,10 +143,10 @@ struct WrittenRecord<'a> {
     v: u32,
     session: &'a str,
     output: String,
-    /// How many rounds are in the folder; none for a file.
+    /// The number of rounds in the folder. Not set for a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     rounds: Option<usize>,
-    /// What the format cannot hold.
+    /// The parts that the format cannot hold.
     left_out: Vec<String>,
 }
 
@@ -235,7 +235,7 @@ fn drawn(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<Vec<u8>, 
     Ok(text)
 }
 
-/// Writes to a file that must not exist, or to standard output.
+/// Writes to a new file, or to standard output.
 fn put(app: &mut App, session: &str, output: Option<&Path>, text: &[u8]) -> Result<Done, Failure> {
     let Some(path) = output else {
         app.out.bytes(text)?;

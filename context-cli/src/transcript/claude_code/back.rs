@@ -1,4 +1,4 @@
-//! From a chat back to the lines it came from.
+//! Export of a chat to lines.
 
 use context_runtime::{
     Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, Part, Role,
@@ -10,11 +10,11 @@ use super::{KEY, Mark};
 use crate::error::Failure;
 use crate::text::time;
 
-/// Lines and where they stood.
+/// Lines with their numbers.
 type Lines = Vec<(usize, Json)>;
 
-/// The lines of a session with their numbers, in order. What was added since follows; what was
-/// amended by somebody who knows nothing of lines stands behind what was stored before it.
+/// Returns the lines of a session with their numbers, in order. Later additions follow at the end.
+/// A message that was amended without its line metadata comes after the message stored before it.
 pub(in super::super) fn back(
     source: &Source,
     nodes: &[Placed],
@@ -57,7 +57,7 @@ pub(in super::super) fn back(
     Ok((lines, diagnostics))
 }
 
-/// The line of a message that holds all of it.
+/// Returns the line of a message that holds the whole line.
 fn whole(message: &Message, mark: Option<&Mark>) -> Option<(usize, Json)> {
     match (mark, message.parts.as_slice()) {
         (Some(Mark { line, rest: None }), [Part::Data(data)]) => Some((*line, data.value.clone())),
@@ -65,7 +65,7 @@ fn whole(message: &Message, mark: Option<&Mark>) -> Option<(usize, Json)> {
     }
 }
 
-/// What stands around a message that was in no file.
+/// Returns the line fields for a message that was in no file.
 fn added(placed: &Placed, message: &Message, session: Option<&Json>) -> JsonMap {
     let text = |text: &str| Json::from(text);
     let kind = match message.role {

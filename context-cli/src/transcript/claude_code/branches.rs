@@ -1,21 +1,21 @@
 //! The branches of a session.
 //!
-//! The main thread is what is no side chain; a side chain, the thread of a sub-agent, begins where
-//! a line is marked so and what it follows is not. Every line that nothing follows is the end of a
-//! branch. `main` ends at the last message of the main thread and what was noted behind it; the
-//! other ends of the main thread are `main-v2`, `main-v3` and so on, in the order of the file. Side
-//! chains are `agent-1`, `agent-2` and so on by their first lines, each with versions like `main`.
+//! The main thread consists of the lines that are not in a side chain. A side chain is the thread
+//! of a sub-agent and starts at a marked line whose predecessor is not marked. Every line without a
+//! successor is the end of a branch. `main` ends at the last message of the main thread, including
+//! the notes after it. Other ends of the main thread are `main-v2`, `main-v3` and so on, in file
+//! order. Side chains are `agent-1`, `agent-2` and so on by their first lines, each with versions
+//! like `main`.
 //!
-//! The tree is what `parentUuid` says: also where a session begins anew without a parent, as it
-//! does behind a compaction.
+//! The tree follows `parentUuid` exactly, also where a session starts again without a parent, as
+//! after a compaction.
 
 use std::collections::BTreeMap;
 
 use super::Item;
 
-/// Puts each line behind the one before it, those of side chains behind each other: for a session
-/// in which no line says what it follows. Read by the letter it would be as many conversations as
-/// lines.
+/// Makes each line follow the one before it, with side chains as a separate sequence. For sessions
+/// in which no line names its predecessor, which would otherwise give one conversation per line.
 pub(super) fn chain(items: &mut [Item]) {
     let mut last = [None; 2];
     for (index, item) in items.iter_mut().enumerate() {
@@ -23,7 +23,7 @@ pub(super) fn chain(items: &mut [Item]) {
     }
 }
 
-/// Cuts every circle, in which no line would come first, and gives back where.
+/// Cuts every cycle, since none of its lines would come first. Returns the positions of the cuts.
 pub(super) fn cut_cycles(items: &mut [Item]) -> Vec<usize> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -54,7 +54,8 @@ pub(super) fn cut_cycles(items: &mut [Item]) -> Vec<usize> {
     cuts
 }
 
-/// The items in an order in which each comes behind what it follows, and else as in the file.
+/// Returns the items in an order in which each comes after its predecessor, otherwise in file
+/// order.
 pub(super) fn parents_first(items: &[Item]) -> Vec<usize> {
     let (mut order, mut done) = (Vec::with_capacity(items.len()), vec![false; items.len()]);
     for start in 0..items.len() {
@@ -69,12 +70,12 @@ pub(super) fn parents_first(items: &[Item]) -> Vec<usize> {
     order
 }
 
-/// The branches and where they end, `main` first.
+/// Returns the branches with their ends, `main` first.
 pub(super) fn named(items: &[Item]) -> Vec<(String, usize)> {
-    // A file of a sub-agent alone is a conversation like any other.
+    // A file with only a sub-agent's lines is an ordinary conversation.
     let all_side = items.iter().all(|item| item.is_side);
     let is_side = |index: usize| items[index].is_side && !all_side;
-    // The item a side chain begins with, for every item of it.
+    // For each item of a side chain, the first item of that side chain.
     let mut thread: Vec<Option<usize>> = vec![None; items.len()];
     let mut is_leaf = vec![true; items.len()];
     for index in parents_first(items) {
@@ -107,7 +108,7 @@ pub(super) fn named(items: &[Item]) -> Vec<(String, usize)> {
     branches
 }
 
-/// Where the first branch of a thread ends: at its last message, or what was noted behind it.
+/// Returns the end of a thread's first branch: its last message, including the notes after it.
 fn head(items: &[Item], members: &[usize], thread: &[Option<usize>]) -> usize {
     let last = members.iter().copied().rfind(|index| items[*index].is_message);
     let mut head = last.or(members.last().copied()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The lines of a session: what they say of themselves, and which session they belong to.
+//! The lines of a session: their fields, and the session they belong to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::transcript::timestamp;
 
 /// A line that is an object.
 pub(super) struct Entry {
-    /// Which, from 1.
+    /// The line number, from 1.
     pub(super) line: usize,
     map: JsonMap,
 }
@@ -28,12 +28,12 @@ impl Entry {
         self.map.get(key).is_some_and(|value| value.as_str() == "true")
     }
 
-    /// What kind of line it is.
+    /// Returns the type of the line.
     pub(super) fn kind(&self) -> String {
         self.text("type").unwrap_or_else(|| "line".to_owned())
     }
 
-    /// What it holds in Anthropic's form, or would if it could be read.
+    /// Returns the value that should hold an Anthropic message.
     pub(super) fn message(&self) -> Option<&Json> {
         self.map.get("message").filter(|value| value.as_str().starts_with('{'))
     }
@@ -42,27 +42,27 @@ impl Entry {
         self.message().is_some()
     }
 
-    /// The id of the message it becomes; none if it becomes none.
+    /// Returns the id of the line's message, or `None` if it does not become one.
     pub(super) fn id(&self) -> Option<String> {
         match self.text("uuid") {
             Some(uuid) if (1..=limits::MAX_ID_BYTES).contains(&uuid.len()) => Some(uuid),
-            // Nothing can follow it, but it was said.
+            // No line can follow this one, but its message is kept.
             _ => self.has_message().then(|| numbered(self.line)),
         }
     }
 
-    /// When it was written.
+    /// Returns the time at which the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         timestamp(&self.text("timestamp")?)
     }
 
-    /// The summary it is, if it is one of these messages.
+    /// Returns the summary if the line is a summary of one of these messages.
     pub(super) fn summary_of<T>(&self, ids: &HashMap<String, T>) -> Option<String> {
         ids.get(&self.text("leafUuid")?)?;
         self.text("summary")
     }
 
-    /// Everything but the message, with null in its place.
+    /// Returns the line with null in place of the message.
     pub(super) fn rest(&self) -> JsonMap {
         let value = |(key, value): (&String, &Json)| {
             let value =
@@ -81,7 +81,7 @@ impl Entry {
     }
 }
 
-/// What kind of line a kept one is.
+/// Returns the type of a kept line.
 pub(super) fn kind(line: &Json) -> String {
     let map: JsonMap = line.parse().unwrap_or_default();
     map.get("type").and_then(Json::to_text).unwrap_or_else(|| "line".to_owned())
@@ -91,7 +91,7 @@ fn numbered(line: usize) -> String {
     format!("line-{line}")
 }
 
-/// An id for a line without one.
+/// Returns an unused id for a line without one.
 pub(super) fn free_id(line: usize, taken: &HashSet<String>) -> String {
     let mut id = numbered(line);
     while taken.contains(&id) {
@@ -100,9 +100,9 @@ pub(super) fn free_id(line: usize, taken: &HashSet<String>) -> String {
     id
 }
 
-/// The lines by session, sessions and lines in the order of the file. A line that names no session
-/// goes with the line it is about (a summary names one), else with the line before it, else with
-/// the first session.
+/// Returns the lines by session, in file order. A line without a session belongs to that of the
+/// line it refers to (as a summary does), else to that of the line before it, else to the first
+/// session.
 pub(super) fn by_session(all: Vec<Entry>) -> Vec<Vec<Entry>> {
     let own: Vec<Option<String>> = all.iter().map(|entry| entry.text("sessionId")).collect();
     let mut numbers: HashMap<&str, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! From a chat back to its records.
+//! Export of a chat to records.
 
 use context_runtime::wire::{outdated, says_the_same};
 use context_runtime::{
@@ -11,7 +11,7 @@ use super::{KEY, MESSAGES, Mark, record};
 use crate::error::Failure;
 use crate::text::time;
 
-/// The session; what was added since follows.
+/// Returns the session, with later additions at the end.
 pub(in super::super) fn back(
     source: &Source,
     nodes: &[Placed],
@@ -25,7 +25,7 @@ pub(in super::super) fn back(
         let (first, mark) = message(nodes[from])?;
         at += 1;
         let mut group = vec![first];
-        // Results are in the record of their calls.
+        // Results belong to the record of their calls.
         while let Some(placed) = nodes.get(at).filter(|_| first.role == Role::Assistant) {
             let (next, mark) = message(placed)?;
             if next.role != Role::Tool && !mark.is_some_and(|mark| mark.continues) {
@@ -51,7 +51,7 @@ pub(in super::super) fn back(
             diagnostics.push(said);
         }
         if was_read {
-            // It says all of its record, or what is left of it.
+            // The messages express all of the record, or all that is left of it.
             records.push(plain);
             continue;
         }
@@ -76,7 +76,7 @@ fn message(placed: &Placed) -> Result<(&Message, Option<Mark>), Failure> {
     Ok((message, Mark::of(message)))
 }
 
-/// The record, if the difference to it still fits what is said.
+/// Returns the original record if its patch still applies to the messages.
 fn restored(group: &[&Message], plain: &Json, patch: Json) -> Option<Json> {
     let source = JsonPatch::from(patch).apply(plain)?;
     let (again, _) = record::read(
@@ -87,7 +87,7 @@ fn restored(group: &[&Message], plain: &Json, patch: Json) -> Option<Json> {
     same.then_some(source)
 }
 
-/// A record that was in no file, or is not as it was there.
+/// Returns a record that was in no file, or that was changed.
 fn added(placed: &Placed, plain: &Json) -> Json {
     let entries = [("id", placed.node.id.to_string()), ("timestamp", time(placed.node.created_at))];
     let mut record: JsonMap = entries

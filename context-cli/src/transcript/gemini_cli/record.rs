@@ -1,4 +1,4 @@
-//! One record as messages, and messages as a record.
+//! Converting one record to messages and back.
 
 use context_runtime::gemini::generate;
 use context_runtime::{
@@ -11,8 +11,8 @@ use serde_json::{Value as Tree, json};
 use super::super::{entries, first, text_of, value_of};
 use super::Mark;
 
-/// The messages of a record, and how its content is written; nothing if it is none of a
-/// conversation, or not as we know it.
+/// Returns the messages of a record, and the form of its content. Returns `None` if the record is
+/// not part of the conversation or has an unknown form.
 pub(super) fn read(raw: &RawValue) -> Option<(Vec<Message>, Mark)> {
     let record = entries(raw)?;
     let content = record.get("content").copied().filter(|content| content.get() != "null");
@@ -71,7 +71,7 @@ pub(super) fn read(raw: &RawValue) -> Option<(Vec<Message>, Mark)> {
     }
 }
 
-/// The items of a list that may be missing; nothing if it is something else.
+/// Returns the items of an optional list, or `None` for any other value.
 fn list(raw: Option<&RawValue>) -> Option<Vec<&RawValue>> {
     match raw.filter(|raw| raw.get() != "null") {
         Some(raw) => serde_json::from_str(raw.get()).ok(),
@@ -79,20 +79,20 @@ fn list(raw: Option<&RawValue>) -> Option<Vec<&RawValue>> {
     }
 }
 
-/// A message of a content, which is a text or parts of Gemini.
+/// Returns the message of a content value, which is a string or a list of Gemini parts.
 fn said(content: &RawValue, role: Role) -> Option<Message> {
     if let Some(text) = text_of(content) {
         return Some(Message::text(role, text));
     }
     let whole = format!(r#"{{"role":"user","parts":{}}}"#, content.get());
     let message = generate::lift(&Json::from_text(whole).ok()?).ok()?.message;
-    // Calls and results stand elsewhere in a record.
+    // Calls and results are in other fields of a record.
     let is_plain =
         message.parts.iter().all(|part| !matches!(part, Part::ToolCall(_) | Part::ToolResult(_)));
     (is_plain && first(content) == '[').then(|| message.with_role(role))
 }
 
-/// What a tool answered: the text of its response, and media beside it.
+/// Returns the output of a tool: the text of its response, followed by media.
 fn output(result: &RawValue) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     for item in list(Some(result))? {
@@ -123,7 +123,7 @@ fn output(result: &RawValue) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// The record that messages say by themselves: without id, times and the like.
+/// Returns the record that messages express, without id and times.
 pub(super) fn written(messages: &[&Message], as_parts: bool) -> Json {
     let Some(message) = messages.first() else { return Tree::Null.into() };
     let kind = match message.role {
@@ -161,7 +161,7 @@ fn content(message: &Message, as_parts: bool) -> Json {
     if !as_parts && spoken.iter().all(|part| matches!(part, Part::Text(_))) {
         return message.plain_text().as_ref().into();
     }
-    // Written as what a user says, so that nothing of it is taken for the model's own.
+    // Written as user content, so that no part of it is mistaken for model output.
     let content =
         generate::lower_source(&Message::new(Role::User, spoken)).messages.into_iter().next();
     let parts = content.and_then(|content| content.parse::<JsonMap>().ok()?.shift_remove("parts"));

@@ -1,5 +1,4 @@
-//! Answer trees of ToolBench: which messages and branches they become, and that the file comes
-//! back.
+//! Answer trees of ToolBench: their messages and branches, and exact export.
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,7 @@ fn node(kind: &str, description: &str, children: Vec<Value>) -> Value {
            "children": children})
 }
 
-/// An input with the answer it got.
+/// An input node with its observation.
 fn answered(description: &str, children: Vec<Value>) -> Value {
     let mut node = node("Action Input", description, children);
     node["observation"] = json!("seen");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Parsed, json};
 
 use super::*;
 
-/// What the messages of a file are taken for.
+/// Returns the detected codec of a file.
 #[track_caller]
 fn codec(name: &str, file: &Parsed) -> Codec {
     same(name, &file.to_string(), 1).remove(0)
@@ -60,13 +60,13 @@ fn the_messages_of_each_provider_are_told_apart() {
     let body = json!({"systemInstruction": {"parts": [{"text": "s"}]}, "contents": contents()});
     assert_eq!(codec("a.json", &body), Codec::Gemini);
     assert_eq!(codec("a.json", &json!({"contents": [{"parts": [{"text": "hi"}]}]})), Codec::Gemini);
-    // What the Gemini CLI saves on request.
+    // The form that the Gemini CLI saves on request.
     assert_eq!(codec("a.json", &json!({"history": contents(), "authType": "x"})), Codec::Gemini);
     assert_eq!(codec("a.json", &ui()), Codec::Uimessage);
     assert_eq!(codec("a.json", &json!({"id": "chat", "messages": ui()})), Codec::Uimessage);
     let old = json!([{"id": "a", "role": "assistant", "content": "x", "toolInvocations": []}]);
     assert_eq!(codec("a.json", &old), Codec::Uimessage);
-    // What could be of several is read as ever.
+    // Ambiguous messages are read as OpenAI messages.
     for plain in [
         json!([{"role": "user", "content": "about input_text and \"parts\""}]),
         json!([{"role": "user", "parts": []}]),

@@ -60,7 +60,7 @@ fn a_rollout_comes_back_and_is_a_chat_of_its_items() {
     let stored = &passed.chats[0];
     let roles: Vec<_> = stored.nodes.iter().filter_map(|placed| placed.node.role()).collect();
     let (user, model, tool) = (Role::User, Role::Assistant, Role::Tool);
-    // The thought and the call it led to are one message.
+    // The reasoning and the call after it are one message.
     assert_eq!(roles[..6], [user, user, model, tool, model, tool]);
     assert_eq!(stored.nodes[2].node.message().unwrap().parts.len(), 2);
     assert_eq!(stored.chain("main").first().map(String::as_str), Some("line-4"));
@@ -96,7 +96,7 @@ fn older_rollouts_are_items_on_lines() {
     lines.push(json!({"record_type": "state"}));
     lines.extend(items());
     assert_eq!(same("rollout.jsonl", &text(&lines), 1), [Codec::Codex]);
-    // Without the line about the session they are items of a conversation.
+    // Without the line about the session, the items are an ordinary conversation.
     assert_eq!(same("items.jsonl", &text(&items()), 1), [Codec::OpenaiResponses]);
 }
 

@@ -1,10 +1,10 @@
-//! Sessions of Claude Code: which chats and branches they become, and that every line comes back.
+//! Sessions of Claude Code: their chats and branches, and exact export of every line.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A line of a session; `more` is set over it.
+/// A line of a session, with the fields of `more` set.
 fn line(uuid: &str, parent: Option<&str>, more: Value) -> Value {
     let mut line = json!({
         "type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "isSidechain": false,
@@ -28,7 +28,7 @@ fn text(lines: &[Value]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The chats of these lines, all of which come back.
+/// Imports lines and checks that all are exported again.
 #[track_caller]
 fn chats(lines: &[Value]) -> Vec<Stored> {
     let passed = pass(&input("a.jsonl", text(lines)), Wire::Auto).unwrap();
@@ -37,7 +37,7 @@ fn chats(lines: &[Value]) -> Vec<Stored> {
     passed.chats
 }
 
-/// Each branch and its messages.
+/// Checks each branch and its messages.
 #[track_caller]
 fn check(lines: &[Value], expected: &[(&str, &str)]) -> Stored {
     let chat = chats(lines).remove(0);
@@ -77,7 +77,7 @@ fn side_chains_are_branches_of_their_own_name() {
         ],
         &[("main", "a b c"), ("agent-1", "x z"), ("agent-1-v2", "x y"), ("agent-2", "a b p")],
     );
-    // What follows the last line is a side chain: main ends at it all the same.
+    // A side chain follows the last line, and main still ends there.
     check(&[said("a", None), side("x", Some("a"))], &[("main", "a"), ("agent-1", "a x")]);
     check(&[side("x", None), side("y", Some("x"))], &[("main", "x y")]);
 }
@@ -139,7 +139,7 @@ fn a_summary_is_the_title_of_the_session_it_is_about() {
     let chats = chats(&lines);
     let titles: Vec<_> = chats.iter().map(|chat| chat.title.as_deref()).collect();
     assert_eq!(titles, [Some("last"), Some("of the second")]);
-    // Nothing but summaries is a chat without messages.
+    // A file of summaries alone gives a chat without messages.
     let alone = pass(&input("a.jsonl", text(&lines[..1])), Wire::Auto).unwrap();
     assert_eq!((alone.chats.len(), values(&alone.text)), (1, lines[..1].to_vec()));
 }
@@ -190,7 +190,7 @@ fn sessions_of_one_file_are_chats_and_their_lines_stay_mixed() {
     );
 }
 
-/// More than the metadata of a chat takes, and than is read with every listing.
+/// More data than the metadata of a chat may hold.
 #[test]
 fn many_snapshots_go_to_a_branch() {
     let snapshot =
@@ -246,7 +246,7 @@ fn what_was_added_and_amended_since_follows() {
     assert_eq!(values(&back), expected);
 }
 
-/// Lines of every kind that follow anything, with broken ones between them.
+/// Lines of every kind with arbitrary predecessors, and broken lines between them.
 fn any_lines() -> impl Strategy<Value = Vec<Result<Value, String>>> {
     let name = || proptest::option::weighted(0.9, (0usize..12).prop_map(|n| format!("u{n}")));
     let session = proptest::option::weighted(0.9, prop_oneof![3 => Just("s"), 1 => Just("t")]);
@@ -293,7 +293,7 @@ proptest! {
                 prop_assert_eq!(passed.broken.iter().map(|(line, _)| *line).collect::<Vec<_>>(),
                     bad);
                 for chat in &passed.chats {
-                    // Every message that nothing follows is the end of a branch.
+                    // Every message without a successor is the end of a branch.
                     let parents: Vec<_> =
                         chat.nodes.iter().filter_map(|placed| placed.parent.as_ref()).collect();
                     for placed in &chat.nodes {

@@ -1,4 +1,4 @@
-//! From a chat back to its answer tree.
+//! Export of a chat to an answer tree.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::nodes::plain;
 use super::{FILE, KEY, Mark};
 use crate::error::Failure;
 
-/// A node and where it stood among its siblings.
+/// A node with its position among its siblings.
 struct Grown {
     map: JsonMap,
     parent: Option<usize>,
@@ -21,14 +21,14 @@ struct Grown {
     children: Vec<usize>,
 }
 
-/// The file of an answer tree.
+/// Returns the file of an answer tree.
 pub(in super::super) fn back(
     source: &Source,
     nodes: &[Placed],
 ) -> Result<(Json, Vec<Diagnostic>), Failure> {
     let mut kept: Vec<_> = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
     let (mut grown, mut diagnostics): (Vec<Grown>, _) = (Vec::new(), Vec::new());
-    // The node each message ends with; none for what comes before the root.
+    // The last node of each message. `None` before the root.
     let mut ends: HashMap<&MessageId, Option<usize>> = HashMap::new();
     for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
         let message = placed.node.message().map_err(Error::from)?;
@@ -76,7 +76,7 @@ pub(in super::super) fn back(
     Ok((file(kept, root(grown)), diagnostics))
 }
 
-/// The part of the file that a message holds, beside the tree.
+/// Returns the part of the file that a message holds besides the tree.
 fn of_file(message: &Message) -> Option<Json> {
     match message.parts.as_slice() {
         [Part::Data(data)] if data.name == FILE => Some(data.value.clone()),
@@ -84,13 +84,13 @@ fn of_file(message: &Message) -> Option<Json> {
     }
 }
 
-/// The nodes of a message, or the keys of its answer, with what they were beside what it says.
+/// Returns the original nodes of a message, or the original keys of its observation.
 fn original(message: &Message, patch: Option<Json>) -> Json {
     let plain = plain(message);
     patch.and_then(|patch| JsonPatch::from(patch).apply(&plain)).unwrap_or(plain)
 }
 
-/// The root with everything below it, put together from the leaves up.
+/// Returns the root with its subtree, built from the leaves up.
 fn root(mut grown: Vec<Grown>) -> Json {
     let mut written: Vec<Option<Json>> = vec![None; grown.len()];
     for index in (0..grown.len()).rev() {
@@ -107,7 +107,7 @@ fn root(mut grown: Vec<Grown>) -> Json {
     root.and_then(|root| written[root].take()).unwrap_or_else(null)
 }
 
-/// The file with its tree.
+/// Returns the file with its tree.
 fn file(mut kept: Vec<(usize, Json)>, root: Json) -> Json {
     kept.sort_by_key(|(at, _)| *at);
     let mut file = JsonMap::default();

@@ -1,14 +1,14 @@
-//! The nodes of an answer tree, and what a message says of them by itself.
+//! The nodes of an answer tree, and the nodes that a message expresses.
 
 use context_runtime::wire::{array, from_map, null, object};
 use context_runtime::{Json, JsonMap, Message, Part, Role, ToolCall};
 
 use super::KEY;
 
-/// How deep a tree may be. Each level is read for itself, so a deeper one would take long.
+/// The largest depth of a tree. Parsing is quadratic in the depth, so deeper trees would be slow.
 const MAX_DEPTH: usize = 1000;
 
-/// The keys of a node that belong to the answer of a tool.
+/// The keys of a node that belong to an observation.
 const ANSWER: [&str; 2] = ["observation", "observation_code"];
 
 /// A node without its children.
@@ -19,16 +19,16 @@ pub(super) struct TreeNode {
     pub(super) parent: Option<usize>,
     children: Vec<usize>,
     finished: bool,
-    /// Its keys; `children` is empty.
+    /// The keys of the node, with empty `children`.
     map: JsonMap,
 }
 
-/// All nodes, the root first, from left to right, each behind its parent.
+/// All nodes in depth-first order, from left to right.
 pub(super) struct Arena {
     pub(super) nodes: Vec<TreeNode>,
 }
 
-/// Nodes that become one message, each the only child of the one before it.
+/// Nodes that become one message. Each is the only child of the one before it.
 pub(super) struct Group {
     pub(super) nodes: Vec<usize>,
 }
@@ -78,7 +78,7 @@ impl Arena {
         Ok(Self { nodes })
     }
 
-    /// The nodes in groups, each behind the one it follows.
+    /// Returns the groups of nodes, each after its predecessor.
     pub(super) fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
@@ -90,7 +90,7 @@ impl Arena {
         groups
     }
 
-    /// Whether a node says more of what the one before it began.
+    /// Returns whether a node continues the message of the one before it.
     fn joins(&self, before: usize, index: usize, node: &TreeNode) -> bool {
         let previous = &self.nodes[before];
         let goes_on = matches!(
@@ -100,14 +100,14 @@ impl Arena {
         goes_on && previous.parent.is_some() && previous.children == [index]
     }
 
-    /// The tool that an input is for.
+    /// Returns the tool of an input node.
     pub(super) fn action_of(&self, input: usize) -> &str {
         let parent = self.nodes[input].parent.map(|parent| &self.nodes[parent]);
         parent.filter(|parent| parent.kind == "Action").map_or("", |parent| &parent.description)
     }
 
-    /// The nodes of a group as they were, without children; the answer of the last one may be
-    /// elsewhere.
+    /// Returns the original nodes of a group, without children. With `without_answer`, the last one
+    /// has no observation.
     pub(super) fn originals(&self, group: &Group, without_answer: bool) -> Json {
         let nodes: Vec<_> = group
             .nodes
@@ -122,9 +122,9 @@ impl Arena {
         array(&nodes)
     }
 
-    /// The nodes nothing follows, from left to right, but the one with the final answer first: one
-    /// that is finished and says it, else one that is finished, else one that says it, else the
-    /// last one.
+    /// Returns the leaves from left to right, but the one with the final answer first. That is a
+    /// finished leaf with the answer's text, else a finished leaf, else a leaf with the text, else
+    /// the last one.
     pub(super) fn leaves(&self, answer: Option<&str>) -> Vec<usize> {
         let mut leaves: Vec<_> =
             (0..self.nodes.len()).filter(|i| self.nodes[*i].children.is_empty()).collect();
@@ -138,7 +138,7 @@ impl Arena {
 }
 
 impl TreeNode {
-    /// What it says of the answer of a tool.
+    /// Returns the keys of the observation.
     pub(super) fn answer(&self) -> Json {
         let mut map = self.map.clone();
         map.retain(|key, _| ANSWER.contains(&key.as_str()));
@@ -146,12 +146,11 @@ impl TreeNode {
     }
 }
 
-/// What a message says of its nodes by itself: a list of them, or for the answer of a tool some
-/// keys of one.
+/// Returns the nodes that a message expresses: a list of nodes, or the keys of an observation.
 pub(super) fn plain(message: &Message) -> Json {
     match message.role {
         Role::Tool => object([("observation", Json::from(answer_text(message).as_str()))]),
-        // The root, whose text is from elsewhere in the file.
+        // The root node, whose text comes from another part of the file.
         Role::User => array(&[node("Action Input", "")]),
         _ => array(&message.parts.iter().flat_map(nodes_of).collect::<Vec<_>>()),
     }

@@ -1,4 +1,4 @@
-//! Servers that lie, break off and hang: nothing of what they say is shown.
+//! Servers that lie, disconnect and hang: none of their content is shown.
 
 use std::error::Error as _;
 
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::{ada, never, turn};
 
-/// Reads a request and says what it was told to; without a text it says nothing and holds on.
+/// Reads a request and sends the prepared reply. Without a reply it keeps the connection open.
 struct Says {
     address: String,
     task: JoinHandle<()>,
@@ -124,7 +124,7 @@ async fn an_answer_for_another_scope_is_refused() {
         assert_eq!((refused.kind(), refused.retry()), (ErrorKind::Corrupt, Retry::Never));
         assert!(matches!(cause(&refused), RemoteError::OtherScope));
     }
-    // A scope with a name that is not known here may be any.
+    // A scope with an unknown field may be any scope.
     let refused =
         recall(ok(json!({"user": "ada", "project": "p", "session": "s", "team": "x"}), Vec::new()))
             .await;

@@ -1,4 +1,4 @@
-//! What the service refuses.
+//! Requests that the service refuses.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ async fn a_request_that_might_mean_less_is_refused() {
     assert!(!format!("{service:?}").contains("key-of-one"));
 }
 
-/// Gives everybody what is Bob's.
+/// A provider that gives every user the memories of Bob.
 #[derive(Debug)]
 struct Mixed;
 

@@ -1,30 +1,30 @@
-//! What can be wrong with a document.
+//! Errors in ATIF documents.
 
 use context_core::trajectory::TrajectoryError;
 use thiserror::Error;
 
-/// Why a document in ATIF cannot be read. Says where, never what stands there.
+/// The reason why an ATIF document cannot be read. The error gives positions, but no content.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum AtifError {
-    /// It is no JSON, or not of the form.
+    /// The text is not JSON or not in ATIF form.
     #[error("no trajectory in ATIF: line {line}, column {column}")]
     Form {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// From 1.
+        /// The column, from 1.
         column: usize,
     },
-    /// It is of a version that nobody here knows.
+    /// The version is unknown.
     #[error("a trajectory of an unknown version of ATIF")]
     UnknownVersion,
-    /// What it keeps for us is not as we write it.
+    /// The data that this crate stored in the document is damaged.
     #[error("what the trajectory keeps in `extra.context` is damaged: {what}")]
     Damaged {
-        /// Which part.
+        /// The part.
         what: &'static str,
     },
-    /// It is no graph that could have been recorded.
+    /// The document does not describe a graph that could have been recorded.
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
 }

@@ -1,4 +1,4 @@
-//! Steps of other programs, recorded as if they had happened here.
+//! Import of ATIF steps of other programs as if they had been recorded here.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use serde::Deserialize;
 use super::error::AtifError;
 use super::form::{Call, CallResult, Document, Metrics, Source, Step};
 
-/// Reads documents one behind the other, with all that is embedded in them.
+/// Reads documents one after another, with their embedded trajectories.
 pub(super) struct Importer {
     session: AgentRef,
     rounds: Vec<Round>,
-    /// Who called the trajectory of this id.
+    /// The calling node of each trajectory, by trajectory id.
     callers: HashMap<String, ParentNode>,
 }
 
@@ -65,10 +65,10 @@ struct Reading<'a> {
     importer: &'a mut Importer,
     round: Option<Round>,
     next: u32,
-    /// What the next step follows.
+    /// The nodes that the next step follows.
     tails: Vec<NodeId>,
     now: Timestamp,
-    /// What the system said before there was a question.
+    /// System messages that came before the first question.
     waiting: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Reading<'a> {
         self.said()
     }
 
-    /// The round that runs; one without words if nobody asked.
+    /// Returns the current round. Starts one with an empty question if there is none.
     fn round(&mut self) -> Result<&mut Round, AtifError> {
         if self.round.is_none() {
             self.ask("")?;
@@ -116,7 +116,7 @@ impl<'a> Reading<'a> {
         Ok(self.round.as_mut().expect("one was just begun"))
     }
 
-    /// What the system said, as knowledge beside what is at the end.
+    /// Records system messages as knowledge nodes after the current end.
     fn said(&mut self) -> Result<(), AtifError> {
         let (after, now) = (self.tails.clone(), self.now);
         for text in std::mem::take(&mut self.waiting) {
@@ -193,7 +193,7 @@ impl<'a> Reading<'a> {
         let round = self.round()?;
         let title = NodeTitle { kind: NodeKind::Action, label: call.tool_call_id.as_str().into() };
         let mut new = NewNode::new(body, [state]);
-        // Some programs count calls from one again in each step.
+        // Some programs restart call ids in each step.
         if !title.label.is_empty() && round.find(&title).is_none() {
             new = new.label(title.label);
         }
@@ -218,7 +218,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A message as text; of parts that are no text, of which type they are.
+/// Returns a message as text. Parts that are not text are shown by their type.
 fn shown(content: &Json) -> String {
     #[derive(Deserialize)]
     struct Part {
@@ -257,7 +257,7 @@ fn measures(step: &Step, at: Timestamp) -> Measures {
     known
 }
 
-/// A time in ISO 8601; one without an offset is in UTC.
+/// Parses an ISO 8601 time. A time without an offset is in UTC.
 fn time(text: &str) -> Option<Timestamp> {
     let time: Result<jiff::Timestamp, _> = text.parse();
     let naive = || {

@@ -1,4 +1,4 @@
-//! The JSON of ATIF, and what we keep in its places for what has none.
+//! The JSON of ATIF, and the extensions for data that ATIF has no place for.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AtifError;
 
-/// The key of ours in every `extra`.
+/// The key of this crate's data in every `extra`.
 pub(super) const CONTEXT: &str = "context";
-/// The version of what stands there.
+/// The version of that data.
 pub(super) const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub(super) struct Step {
     pub(super) source: Source,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model_name: Option<String>,
-    /// Text, or parts.
+    /// Text, or a list of parts.
     pub(super) message: Json,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_content: Option<String>,
@@ -106,7 +106,7 @@ pub(super) struct Observation {
 pub(super) struct CallResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source_call_id: Option<String>,
-    /// Text, or parts.
+    /// Text, or a list of parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ pub(super) struct FinalMetrics {
     pub(super) total_steps: Option<u64>,
 }
 
-/// Ours, of a trajectory.
+/// The extension of a trajectory.
 #[derive(Serialize, Deserialize)]
 pub(super) struct AgentExtra {
     pub(super) version: u32,
@@ -153,7 +153,8 @@ pub(super) struct AgentExtra {
     pub(super) rounds: Vec<RoundExtra>,
 }
 
-/// Ours, of a round: its head without what the caller of the import says, and what has no step.
+/// The extension of a round: its head without the ids that the importing caller supplies, and the
+/// nodes that are not steps.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RoundExtra {
     pub(super) round: u32,
@@ -190,7 +191,7 @@ impl RoundExtra {
         }
     }
 
-    /// The head of a round that nobody has stored yet.
+    /// Returns the head of a round that is not stored yet.
     pub(super) fn head(&self, round: RoundRef) -> RoundHead {
         let mut head = RoundHead::new(round, self.created_at);
         head.state = self.state;
@@ -205,17 +206,17 @@ impl RoundExtra {
     }
 }
 
-/// Ours, of a step or a call: the node without what stands in places of the format.
+/// The extension of a step or a call: the node without the fields that ATIF has a place for.
 #[derive(Serialize, Deserialize)]
 pub(super) struct NodeExtra {
     pub(super) node: Json,
-    /// Whether the result stands as JSON, not as text.
+    /// Whether the result is JSON rather than text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) json: bool,
 }
 
 impl NodeExtra {
-    /// A node without these fields.
+    /// Returns the extension for a node without the `placed` fields.
     pub(super) fn of(node: &Node, placed: &[&str], json: bool) -> serde_json::Result<Self> {
         let mut map: JsonMap = Json::from_serialize(node)?.parse()?;
         let mut fields: JsonMap =
@@ -225,7 +226,8 @@ impl NodeExtra {
         Ok(Self { node: Json::from_serialize(&map)?, json })
     }
 
-    /// The node with the fields that stood elsewhere. Those it has itself count.
+    /// Returns the node with the fields that were stored in other places. The node's own fields
+    /// take precedence.
     pub(super) fn node<const N: usize>(
         &self,
         placed: [(&str, Option<Json>); N],
@@ -257,12 +259,12 @@ impl NodeExtra {
     }
 }
 
-/// What is ours in an `extra`.
+/// Returns this crate's data in an `extra`.
 pub(super) fn ours<T: serde::de::DeserializeOwned>(extra: Option<&JsonMap>) -> Option<T> {
     extra?.get(CONTEXT)?.parse().ok()
 }
 
-/// An `extra` of ours.
+/// Returns an `extra` with this crate's data.
 pub(super) fn extra(value: &impl Serialize) -> serde_json::Result<Option<JsonMap>> {
     let mut map = JsonMap::new();
     map.insert(CONTEXT.into(), Json::from_serialize(value)?);

@@ -1,4 +1,4 @@
-//! ATIF into rounds.
+//! Reading ATIF into rounds.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use super::error::AtifError;
 use super::foreign::Importer;
 use super::form::{AgentExtra, Call, Document, NodeExtra, Step, VERSION, ours};
 
-/// Reads a document in ATIF: the rounds of all its agents, by agent and number, as those of this
-/// user and session. Nobody has stored them yet: their revision is 0.
+/// Reads an ATIF document: the rounds of all its agents, by agent and number, with the given user
+/// and session. The rounds are not stored yet, so their revision is 0.
 ///
-/// What [`write_atif`](super::write_atif) wrote becomes the same rounds again. Of other documents
-/// the steps are read: a user step begins a round, an agent step becomes a conclusion and its
-/// actions, the last one without calls an answer; what the system says becomes knowledge.
-/// Sub-agents are numbered in the order in which they are embedded. Lost are token ids, log
-/// probabilities, effort, tool definitions and whatever others keep in `extra`; of parts that are
-/// no text, it is said that they were there.
+/// A document of [`write_atif`](super::write_atif) gives the same rounds again. In other documents
+/// a user step starts a round, an agent step becomes a conclusion with its actions, the last agent
+/// step without calls becomes the answer, and system messages become knowledge. Sub-agents are
+/// numbered in the order in which they are embedded. Token ids, log probabilities, effort, tool
+/// definitions and `extra` data of other programs are lost. Parts that are not text are replaced by
+/// a note.
 ///
-/// Refuses what is not of the form, versions other than 1, and what could not have been recorded.
+/// Fails for other formats, for versions other than 1, and for graphs that could not have been
+/// recorded.
 pub fn read_atif(
     text: &str,
     user: impl Into<UserId>,
@@ -50,7 +51,7 @@ pub fn read_atif(
     }
 }
 
-/// How what was written here is known.
+/// The mark of documents written by this crate.
 #[derive(Deserialize)]
 struct Mark {
     version: u32,

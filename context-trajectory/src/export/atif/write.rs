@@ -1,4 +1,4 @@
-//! Trajectories into ATIF.
+//! Writing trajectories as ATIF.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,39 +14,39 @@ use super::form::{
     Source, Step, SubagentRef, VERSION, extra,
 };
 
-/// What the format asks for and a trajectory does not know.
+/// Values that ATIF requires and a trajectory does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AtifOptions {
     /// The name of the agent system.
     pub name: String,
-    /// Its version.
+    /// The version of the agent system.
     pub version: String,
 }
 
 impl AtifOptions {
-    /// An agent system of this name and version.
+    /// Creates options for an agent system of this name and version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into() }
     }
 }
 
-/// Writes a graph in ATIF 1.7: one document, with the main agent as the root and the others
-/// embedded. Errors are those of the writer.
+/// Writes a graph in ATIF 1.7: one document, with the main agent as the root and the other agents
+/// embedded. Returns the errors of the writer.
 ///
-/// Active branches are steps, all else stands in `extra`. The total cost of the root has that of
-/// every node of every agent, the totals of tokens are those of the steps.
+/// Active branches become steps; everything else goes into `extra`. The total cost of the root
+/// includes every node of every agent, while token totals are those of the steps.
 ///
-/// | of ours | in ATIF |
+/// | trajectory | ATIF |
 /// |---|---|
 /// | question | user step |
-/// | conclusion and the actions that it triggered | agent step with tool calls and their observation |
-/// | actions that something else triggered | agent step without a message |
-/// | answer | agent step, the last ones of the round |
-/// | what a conclusion or an answer took | metrics of the step |
-/// | sub-agent | embedded trajectory, all of them in the root; a reference on the result of the call |
+/// | conclusion with the actions it triggered | agent step with tool calls and their observation |
+/// | actions with another trigger | agent step without a message |
+/// | answer | agent step, at the end of the round |
+/// | measures of a conclusion or an answer | metrics of the step |
+/// | sub-agent | embedded trajectory, always in the root, with a reference in the result of the call |
 /// | labels, versions, measures, other fields | `extra.context` of the step or the call |
-/// | data, dead branches, edges, heads of rounds | `extra.context` of the trajectory |
+/// | data, inactive branches, edges, heads of rounds | `extra.context` of the trajectory |
 pub fn write_atif(
     graph: &SessionGraph,
     options: &AtifOptions,
@@ -95,7 +95,7 @@ impl Writer<'_> {
             rounds.push(self.round(number, &round, &mut steps)?);
         }
         if steps.is_empty() {
-            // The format wants one step at least.
+            // ATIF requires at least one step.
             steps.push(Step::new(Source::System, "Nothing is recorded."));
         }
         let mut total =
@@ -170,7 +170,7 @@ impl Writer<'_> {
         Ok(RoundExtra::of(head, rest, round.edges().filter(stays).cloned().collect()))
     }
 
-    /// The step of a node whose text is this field.
+    /// Returns the step of a node whose text is in the field `text`.
     fn step(&self, id: AgentNode, node: &Node, source: Source, text: &str) -> io::Result<Step> {
         let mut step = Step::new(source, node.body.text(text));
         step.timestamp = iso_time(started(node));

@@ -1,4 +1,4 @@
-//! What the page knows, as JSON that stands in a script element.
+//! The data of the page, as JSON in a script element.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::super::session::{AgentNode, Link, LinkKind, SessionGraph};
 use super::super::text::{agent_name, failed, headline, iso_time, round_caption};
 use super::layout::{Band, Layout, Place};
 
-/// How many characters of what a node holds stand in the drawing.
+/// The number of characters of a node's content shown in the drawing.
 const HEADLINE: usize = 110;
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ struct Shown<'a> {
     versions: Vec<Was<'a>>,
 }
 
-/// JSON as text: numbers are shown as they were written.
+/// A field value. JSON is passed as text, so that numbers are shown as they were written.
 #[derive(Serialize)]
 struct Value<'a> {
     name: &'a str,
@@ -172,7 +172,7 @@ impl<'a> Was<'a> {
     }
 }
 
-/// Writes what the page knows so that no text in it ends the script element that it stands in.
+/// Writes the data of the page. No text in it can close the surrounding script element.
 pub(super) fn write_data(graph: &SessionGraph, out: &mut impl Write) -> io::Result<()> {
     let layout = Layout::of(graph);
     let (mut nodes, mut numbers) = (Vec::new(), HashMap::new());
@@ -215,8 +215,8 @@ fn line(link: Link, numbers: &HashMap<AgentNode, usize>) -> Option<Line> {
     Some(Line { from: from?, to: to?, name: link.name, kind, missing })
 }
 
-/// JSON without anything that a script element, or older scripts, read otherwise than JSON does,
-/// and without anything hidden.
+/// A JSON formatter that escapes everything that a script element or older JavaScript reads
+/// differently from JSON, and hidden characters.
 struct InScript;
 
 impl Formatter for InScript {

@@ -1,10 +1,10 @@
-//! Where everything stands on the page: agents side by side, their rounds one below the other, in a
-//! round what follows below what it follows.
+//! The layout of the page: agents side by side, their rounds one below the other, and within a
+//! round each node below its predecessors.
 //!
-//! Computations are boxes in lines by their distance from the question; data stands beside the
-//! computation that brought it, below the data that it is part of. Whole units of the drawing, so
-//! that the same graph gives the same page. Time in proportion to nodes and edges, but for sorting
-//! within a line.
+//! Computations are boxes in lines by their distance from the question. Data stands next to the
+//! computation that produced it, below the data that it is part of. All coordinates are integers,
+//! so that the same graph gives the same page. Linear in nodes and edges, apart from sorting within
+//! a line.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,17 +17,17 @@ const BOX_HEIGHT: i64 = 76;
 const CHIP_WIDTH: i64 = 190;
 const CHIP_HEIGHT: i64 = 26;
 const CHIP_GAP: i64 = 6;
-/// From a box to its data, and between columns of data.
+/// The distance from a box to its data, and between columns of data.
 const BESIDE: i64 = 34;
-/// How much further in data stands that is part of other data.
+/// The indentation of data that is part of other data.
 const INDENT: i64 = 14;
-/// How deep such data is shown at most.
+/// The largest indentation depth.
 const DEEPEST: usize = 3;
-/// From one column of data to the next one.
+/// The distance between two columns of data.
 const ACROSS: i64 = BESIDE + CHIP_WIDTH + INDENT * DEEPEST as i64;
-/// How much data stands in a column.
+/// The largest number of data nodes in a column.
 const COLUMN: usize = 9;
-/// How many boxes stand in a line.
+/// The largest number of boxes in a line.
 const LINE: usize = 8;
 const ITEM_GAP: i64 = 34;
 const LINE_GAP: i64 = 52;
@@ -36,18 +36,18 @@ const CAPTION: i64 = 40;
 const BAND_GAP: i64 = 56;
 const AGENT_GAP: i64 = 120;
 
-/// Where something stands.
+/// The position and size of a node or round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) x: i64,
     pub(super) y: i64,
     pub(super) width: i64,
     pub(super) height: i64,
-    /// Whether it is data beside a computation.
+    /// Whether the node is data next to a computation.
     pub(super) chip: bool,
 }
 
-/// Where a round stands.
+/// The position of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Band<'a> {
     pub(super) agent: u32,
@@ -55,7 +55,7 @@ pub(super) struct Band<'a> {
     pub(super) place: Place,
 }
 
-/// Where everything stands.
+/// The complete layout.
 pub(super) struct Layout<'a> {
     pub(super) bands: Vec<Band<'a>>,
     pub(super) places: HashMap<AgentNode, Place>,
@@ -72,7 +72,7 @@ impl<'a> Layout<'a> {
             let to = drawn.iter().map(|drawn| drawn.to).max().unwrap_or_default() + PADDING;
             let mut top = 0;
             for Drawn { round, places, height, .. } in drawn {
-                // Beside who called it, unless what was before is in the way.
+                // Next to its caller, unless an earlier round is in the way.
                 let caller = round.parent().and_then(|parent| layout.places.get(&parent));
                 top = caller.map_or(top, |caller| top.max(caller.y - CAPTION));
                 for (node, place) in places {
@@ -92,10 +92,10 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// What stands in a line, and the data beside it.
+/// A box in a line, with its data.
 struct Item {
     node: NodeId,
-    /// Each with its depth.
+    /// The data nodes with their depths.
     data: Vec<(NodeId, usize)>,
 }
 
@@ -104,7 +104,7 @@ impl Item {
         self.data.len().div_ceil(COLUMN) as i64
     }
 
-    /// From the middle of the box to the right end of its data.
+    /// Returns the distance from the middle of the box to the right edge of its data.
     fn right(&self) -> i64 {
         BOX_WIDTH / 2 + self.columns() * ACROSS
     }
@@ -115,14 +115,14 @@ impl Item {
     }
 }
 
-/// The middle of a box, and where it would be if it were alone.
+/// The middle of a box, and the middle it would have without neighbours.
 #[derive(Clone, Copy)]
 struct Stand {
     middle: i64,
     wish: i64,
 }
 
-/// A round, drawn around the axis that its question stands on.
+/// A laid-out round, relative to the axis through its question.
 struct Drawn<'a> {
     round: RoundGraph<'a>,
     places: Vec<(NodeId, Place)>,
@@ -144,9 +144,9 @@ impl<'a> Drawn<'a> {
         drawn
     }
 
-    /// Puts a line below those before: each box as near below what it follows as the others let it.
-    /// Where branches come together again, that is below where they parted, so that a long round
-    /// does not drift to one side.
+    /// Adds a line below the previous ones, with each box as close below its predecessors as its
+    /// neighbours allow. A box that joins several branches is placed below the point where they
+    /// parted, so that a long round does not drift to one side.
     fn line(
         &mut self,
         items: &[Item],
@@ -200,7 +200,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// The nodes of a round in lines, data beside what brought it.
+/// Returns the nodes of a round in lines, with data attached to the computation that produced it.
 fn lines(round: &RoundGraph<'_>, shown: impl Fn(NodeId) -> bool) -> Vec<Vec<Item>> {
     let whole = round.round();
     let mut met: HashMap<NodeId, usize> = HashMap::new();
@@ -209,7 +209,7 @@ fn lines(round: &RoundGraph<'_>, shown: impl Fn(NodeId) -> bool) -> Vec<Vec<Item
     let ordered = whole.order();
     let mut left: Vec<NodeId> = Vec::new();
     if ordered.len() < whole.len() {
-        // A damaged round has cycles; what is on them is shown all the same.
+        // The edges of a damaged round have cycles; the nodes on them are shown nevertheless.
         let known: HashSet<_> = ordered.iter().copied().collect();
         left.extend(whole.nodes().map(|node| node.id).filter(|node| !known.contains(node)));
     }

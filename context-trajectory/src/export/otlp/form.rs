@@ -1,5 +1,5 @@
-//! OTLP as JSON: ids in hexadecimal, names with humps, enums as numbers, numbers of 64 bits as
-//! text.
+//! OTLP in JSON: ids in hexadecimal, names in camel case, enums as numbers, 64-bit numbers as
+//! strings.
 
 use context_core::Timestamp;
 use serde::{Serialize, Serializer};
@@ -34,7 +34,7 @@ pub(super) struct Scope {
     pub(super) version: &'static str,
 }
 
-/// What a program did from here to there.
+/// A span.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Span {
@@ -70,7 +70,7 @@ pub(super) struct SpanLink {
     pub(super) attributes: Attributes,
 }
 
-/// Code 2 is an error; without a code nothing is said.
+/// The status of a span. Code 2 is an error; no code means unset.
 #[derive(Default, Serialize)]
 pub(super) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ impl Serialize for SpanKind {
     }
 }
 
-/// Since 1970; what was before is 1970.
+/// Nanoseconds since 1970. Earlier times become 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Nanos(u64);
 
@@ -109,11 +109,11 @@ impl Serialize for Nanos {
     }
 }
 
-/// Which trace.
+/// The id of a trace.
 #[derive(Clone, Copy)]
 pub(super) struct TraceId(pub(super) [u8; 16]);
 
-/// Which span.
+/// The id of a span.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct SpanId(pub(super) [u8; 8]);
 
@@ -154,7 +154,7 @@ enum Value {
     Fraction(f64),
 }
 
-/// Names and values, in the order in which they were set.
+/// Attributes in the order in which they were set.
 #[derive(Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct Attributes(Vec<Attribute>);
@@ -169,7 +169,7 @@ impl Attributes {
         self.with(key, Value::Text(value.into()))
     }
 
-    /// A text, unless there is none.
+    /// Adds a text unless it is missing or empty.
     pub(super) fn some_text(self, key: &'static str, value: Option<&str>) -> Self {
         match value.filter(|value| !value.is_empty()) {
             Some(value) => self.text(key, value),
@@ -181,7 +181,7 @@ impl Attributes {
         self.with(key, Value::Flag(value))
     }
 
-    /// A number, unless there is none.
+    /// Adds a number if there is one.
     pub(super) fn number(self, key: &'static str, value: Option<u64>) -> Self {
         match value {
             Some(value) => {
@@ -191,7 +191,7 @@ impl Attributes {
         }
     }
 
-    /// A number with a fraction, unless there is none or it is none that JSON has.
+    /// Adds a fractional number if there is one and it is finite.
     pub(super) fn fraction(self, key: &'static str, value: Option<f64>) -> Self {
         match value.filter(|value| value.is_finite()) {
             Some(value) => self.with(key, Value::Fraction(value)),

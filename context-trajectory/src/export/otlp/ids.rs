@@ -1,17 +1,17 @@
-//! Ids of traces and spans: the same for the same rounds and nodes, whenever they are written.
+//! Ids of traces and spans, derived deterministically from rounds and nodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::session::{AgentNode, SessionGraph};
 use super::form::{SpanId, TraceId};
 
-/// A round of an agent.
+/// An agent and the number of one of its rounds.
 pub(super) type AgentRound = (u32, u32);
 
 /// The ids of a session.
 pub(super) struct Ids {
     session: blake3::Hasher,
-    /// In which round of which agent the trace of a round begins.
+    /// For each round, the round with which its trace starts.
     roots: HashMap<AgentRound, AgentRound>,
 }
 
@@ -24,23 +24,23 @@ impl Ids {
         Self { session, roots: roots(graph) }
     }
 
-    /// The trace of a round: that of the round that called it, if there is one.
+    /// Returns the trace of a round: that of the round that called it, if there is one.
     pub(super) fn trace(&self, round: AgentRound) -> TraceId {
         let (agent, round) = self.roots.get(&round).copied().unwrap_or(round);
         TraceId(self.id(b"trace", &[agent, round]))
     }
 
-    /// Whether nobody who is shown called a round.
+    /// Returns whether a round starts a trace, because no selected node called it.
     pub(super) fn begins_trace(&self, round: AgentRound) -> bool {
         self.roots.get(&round).is_none_or(|root| *root == round)
     }
 
-    /// The span of a whole round.
+    /// Returns the span of a whole round.
     pub(super) fn round(&self, (agent, round): AgentRound) -> SpanId {
         SpanId(self.id(b"round", &[agent, round]))
     }
 
-    /// The span of a node.
+    /// Returns the span of a node.
     pub(super) fn node(&self, node: AgentNode) -> SpanId {
         SpanId(self.id(b"node", &[node.agent, node.node.round, node.node.ordinal]))
     }
@@ -57,8 +57,8 @@ impl Ids {
     }
 }
 
-/// Goes from each round up to the one that nobody who is shown called. Rounds that call each other
-/// in a circle, which only damaged heads say, are traces of their own.
+/// Follows the callers of each round up to a round without a selected caller. Rounds that call each
+/// other in a cycle, which only happens with damaged heads, get traces of their own.
 fn roots(graph: &SessionGraph) -> HashMap<AgentRound, AgentRound> {
     let callers: BTreeMap<AgentRound, AgentRound> = graph
         .agents()

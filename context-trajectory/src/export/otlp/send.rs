@@ -1,4 +1,4 @@
-//! Sends traces to a collector over HTTP.
+//! Sending traces to a collector over HTTP.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,29 +12,30 @@ use super::super::session::SessionGraph;
 use super::spans::spans;
 use super::{OtlpOptions, write_spans};
 
-/// Where traces are taken, below the address of a collector.
+/// The path for traces below a collector's address.
 const PATH: &str = "/v1/traces";
-/// How many spans are sent at a time.
+/// The number of spans per request.
 const BATCH: usize = 512;
-/// How long one of these takes at most.
+/// The default time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of an answer is read, in bytes.
+/// The largest number of bytes of an answer that are read.
 const ANSWER: usize = 64 * 1024;
 
-/// What keeps traces from a collector. Shows neither address nor headers, which may hold keys.
+/// The reason why traces could not be sent. Shows neither the address nor headers, which may
+/// contain keys.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The address is none of HTTP.
+    /// The address is not an HTTP URL.
     #[error("the address of the collector is none of http or https")]
     BadEndpoint,
-    /// A header has a name or a value that HTTP does not have.
+    /// A header has an invalid name or value.
     #[error("header number {number} is none of HTTP")]
     BadHeader {
-        /// Which one, from 0, in the order in which they were given.
+        /// The position of the header in the order in which headers were added, from 0.
         number: usize,
     },
-    /// The client cannot be made, for example since there are no certificates to trust.
+    /// The HTTP client cannot be created, for example because there are no trusted certificates.
     #[error("the client of HTTP cannot be made")]
     Client(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The graph could not be written.
@@ -46,12 +47,12 @@ pub enum SendError {
     /// The collector did not answer in time.
     #[error("the collector did not answer in time")]
     Timeout,
-    /// The collector refused.
+    /// The collector refused the request.
     #[error("the collector answered with status {status}")]
     Refused {
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// How long it asks to wait.
+        /// The delay that the collector asks for.
         retry_after: Option<Duration>,
     },
 }
@@ -59,8 +60,8 @@ pub enum SendError {
 context_core::readable_debug!(SendError);
 
 impl SendError {
-    /// Whether the same may be sent again: spans have the same ids then. What OTLP says of each
-    /// status.
+    /// Returns whether the request may be retried, by the status codes that OTLP defines as
+    /// retryable. Span ids stay the same in a retry.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Unreachable(_)
@@ -71,19 +72,20 @@ impl SendError {
     }
 }
 
-/// What a collector took.
+/// The outcome of sending traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// How many spans were sent.
+    /// The number of spans sent.
     pub spans: usize,
-    /// How many of them the collector rejected. They would be rejected again.
+    /// The number of spans that the collector rejected. They would be rejected again.
     pub rejected: u64,
-    /// What it said, if it rejected or warned: the last of it.
+    /// The last message of the collector, if it rejected spans or sent a warning.
     pub message: Option<String>,
 }
 
-/// A collector of OpenTelemetry: where it is, and who one is to it. `Debug` shows neither.
+/// The address of an OpenTelemetry collector, and the headers that authenticate the sender. `Debug`
+/// shows neither.
 #[derive(Clone)]
 #[must_use]
 pub struct Collector {
@@ -103,8 +105,8 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// A collector at an address such as `http://localhost:4318`: what is below it for traces is
-    /// added, unless it is there.
+    /// Creates a collector from an address such as `http://localhost:4318`. The path for traces is
+    /// appended unless the address has it already.
     pub fn new(endpoint: &str) -> Result<Self, SendError> {
         let mut address = Url::parse(endpoint).map_err(|_| SendError::BadEndpoint)?;
         if !["http", "https"].contains(&address.scheme()) {
@@ -118,23 +120,23 @@ impl Collector {
         Ok(Self { address, headers: Vec::new(), timeout: TIMEOUT })
     }
 
-    /// With one more header, such as one that holds a key.
+    /// Adds a header, such as one with an API key.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Waits so long for each answer; ten seconds if nothing is said.
+    /// Sets the time limit of each request. Default: ten seconds.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Sends a graph, some hundred spans at a time. What fails has been sent up to there; all of it
-    /// may be sent again, since the ids stay.
+    /// Sends a graph in batches of several hundred spans. After an error the earlier batches have
+    /// been sent. The whole graph may be sent again, since the ids are deterministic.
     ///
-    /// Nothing is sent again here: [`SendError::retry`] says whether to. Redirections are not
-    /// followed, since headers may hold keys.
+    /// Requests are not retried here; [`SendError::retry`] tells whether a retry makes sense.
+    /// Redirects are not followed, since headers may contain keys.
     pub async fn send(
         &self,
         graph: &SessionGraph,
@@ -172,10 +174,10 @@ impl Collector {
             value.set_sensitive(true);
             headers.append(name, value);
         }
-        // Does nothing where the program has chosen already.
+        // Has no effect if the application has chosen a provider already.
         rustls::crypto::ring::default_provider().install_default().ok();
         let client = Client::builder().default_headers(headers).timeout(self.timeout);
-        // Without TLS there is nobody to trust, and no certificates need be there.
+        // Plain HTTP needs no trusted certificates, so none are loaded.
         let plain = self.address.scheme() == "http";
         let client = if plain { client.tls_certs_only([]) } else { client };
         let client = client.redirect(redirect::Policy::none()).build();
@@ -183,7 +185,7 @@ impl Collector {
     }
 }
 
-/// The address goes: it may hold a key.
+/// The URL is removed because it may contain a key.
 fn failed(error: reqwest::Error) -> SendError {
     if error.is_timeout() {
         SendError::Timeout
@@ -201,7 +203,7 @@ fn refused(answer: &Response) -> SendError {
     SendError::Refused { status: status.as_u16(), retry_after: seconds.map(Duration::from_secs) }
 }
 
-/// What a collector says that took not all.
+/// The collector's report about rejected spans.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Partial {
@@ -209,7 +211,7 @@ struct Partial {
     error_message: Option<String>,
 }
 
-/// Numbers of 64 bits are text in OTLP; some collectors write them as numbers.
+/// A 64-bit number. OTLP writes it as a string; some collectors write a number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -238,7 +240,7 @@ struct Answer {
     partial_success: Option<Partial>,
 }
 
-/// Answers that are not JSON are those of collectors that have nothing to say.
+/// Reads the answer of the collector. An answer that is not JSON counts as an empty one.
 async fn partial(mut answer: Response) -> Result<Partial, SendError> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(failed)? {

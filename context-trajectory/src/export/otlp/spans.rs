@@ -1,4 +1,4 @@
-//! Which spans a session has, and which of them are linked.
+//! The spans of a session, and the links between them.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,11 @@ use super::form::{Attributes, Event, Span, SpanId, SpanKind, SpanLink, Status};
 use super::ids::{AgentRound, Ids};
 use super::names::{attribute, operation};
 
-/// What went wrong where nobody said what.
+/// The error type of failures without a known one.
 const OTHER: &str = "_OTHER";
 
-/// The spans of what is shown of a session: for each round its own, and then those of its nodes.
+/// Returns the spans of the selected part of a session: for each round its own span, and then those
+/// of its nodes.
 pub(super) fn spans(graph: &SessionGraph, content: bool) -> Vec<Span> {
     let mut spans = Spans {
         graph,
@@ -30,7 +31,7 @@ pub(super) fn spans(graph: &SessionGraph, content: bool) -> Vec<Span> {
             spans.round(agent.number(), &round);
         }
     }
-    // Who called a round may stand behind it.
+    // The caller of a round may come after the round.
     for agent in graph.agents() {
         for round in agent.rounds() {
             spans.hang((agent.number(), round.number()), &round);
@@ -47,7 +48,7 @@ struct Spans<'a> {
     content: bool,
     ids: Ids,
     spans: Vec<Span>,
-    /// In which span a node is.
+    /// The index of the span that contains each node.
     of: HashMap<AgentNode, usize>,
     rounds: HashMap<AgentRound, usize>,
 }
@@ -75,7 +76,7 @@ impl Spans<'_> {
         self.place(agent, round, at);
     }
 
-    /// Puts what has no span of its own into that of what it hangs on.
+    /// Assigns nodes without a span of their own to the span of the node that they belong to.
     fn place(&mut self, agent: u32, round: &RoundGraph<'_>, whole: usize) {
         for id in round.round().order() {
             let id = AgentNode::new(agent, id);
@@ -244,7 +245,7 @@ impl Spans<'_> {
     }
 
     fn link(&mut self, link: &Link) {
-        // A reference stands with whoever reads; everything else with what came later.
+        // A reference is attached to the reading node, every other link to the later node.
         let (here, other, missing) = match link.kind {
             LinkKind::Reference => (link.from, link.to, 0),
             LinkKind::Flow => (link.to, link.from, 0),
@@ -269,7 +270,8 @@ impl Spans<'_> {
         self.spans[here].links.push(SpanLink { trace_id, span_id, attributes });
     }
 
-    /// Below the node that called the round, if both are in one trace.
+    /// Makes the round's span a child of the span of the node that called the round, if both are in
+    /// one trace.
     fn hang(&mut self, id: AgentRound, round: &RoundGraph<'_>) {
         let caller = round.parent().filter(|_| !self.ids.begins_trace(id));
         let Some(caller) = caller.and_then(|caller| self.of.get(&caller)) else { return };
@@ -280,9 +282,9 @@ impl Spans<'_> {
     }
 }
 
-/// Whether a node is a call of a model or of a tool. An answer is the call that gave it, if
-/// anything is known of that; else a conclusion or a call in front of it may have been the same
-/// call.
+/// Returns whether a node is a call of a model or of a tool. An answer is a call of its own only if
+/// it has a model or token counts; otherwise the preceding conclusion or action may have been the
+/// same call.
 fn has_span(node: &Node) -> bool {
     match node.kind() {
         NodeKind::State | NodeKind::Action => true,
@@ -296,7 +298,8 @@ fn has_span(node: &Node) -> bool {
     }
 }
 
-/// As it was measured; else with its last change, if it is an action; else when something followed.
+/// Returns the end time of a node: the measured one, else the time of an action's last change, else
+/// the start of the next node.
 fn ended(node: &Node, next: Timestamp) -> Timestamp {
     let measured = node.measures.as_ref().and_then(|measures| measures.ended_at);
     let changed =
@@ -304,7 +307,7 @@ fn ended(node: &Node, next: Timestamp) -> Timestamp {
     measured.or(changed).unwrap_or(next).max(started(node))
 }
 
-/// A message as OpenTelemetry writes it.
+/// A message in the form of OpenTelemetry.
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
@@ -339,7 +342,7 @@ fn said<'a>(node: &'a Node, field: &str, why: &'static str) -> Message<'a> {
     Message { finish_reason: Some(why), ..message }
 }
 
-/// None of no messages.
+/// Returns the messages as JSON, or `None` if there are none.
 fn as_json(messages: &[Message<'_>]) -> Option<String> {
     let some = (!messages.is_empty()).then_some(messages)?;
     serde_json::to_string(some).ok()

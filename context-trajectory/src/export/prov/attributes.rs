@@ -1,4 +1,4 @@
-//! What is said of entities, activities and agents.
+//! The attributes of entities, activities and agents.
 
 use context_core::Timestamp;
 use context_core::trajectory::{FieldValue, Measures, Node, Version};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::text::{iso_time, started};
 
-/// Attributes by name; numbers carry their type.
+/// Attributes by name. Numbers carry their type.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct Attributes(IndexMap<String, Value>);
@@ -18,14 +18,14 @@ impl Attributes {
         Self(IndexMap::new())
     }
 
-    /// Something of a type of ours.
+    /// Returns attributes with a type of this crate's namespace.
     pub(super) fn of_type(name: &str) -> Self {
         let mut known = Self::new();
         known.put("prov:type", qualified(&format!("context:{name}")));
         known
     }
 
-    /// An agent of a type of the standard.
+    /// Returns attributes of an agent with a type of the standard.
     pub(super) fn agent(kind: &str, label: &str) -> Self {
         let mut known = Self::new();
         known.put("prov:type", qualified(&format!("prov:{kind}")));
@@ -79,7 +79,7 @@ impl Attributes {
     }
 }
 
-/// What is said of a node.
+/// Returns the attributes of a node.
 pub(super) fn node_attributes(node: &Node, active: bool) -> Attributes {
     let mut known = Attributes::of_type(node.kind().as_str());
     known.text("prov:label", &node.title().to_string());
@@ -88,7 +88,7 @@ pub(super) fn node_attributes(node: &Node, active: bool) -> Attributes {
     known.put("context:active", literal(&active.to_string(), "xsd:boolean"));
     let measures = node.measures.as_deref();
     if node.kind().is_computation() {
-        // These two are plain text in the format.
+        // These two are plain strings in the format.
         for (name, at) in [
             ("prov:startTime", Some(started(node))),
             ("prov:endTime", measures.and_then(|measures| measures.ended_at)),
@@ -107,7 +107,7 @@ pub(super) fn node_attributes(node: &Node, active: bool) -> Attributes {
     known
 }
 
-/// What is said of a version: what the fields were that were changed.
+/// Returns the attributes of a version: the earlier values of the changed fields.
 pub(super) fn version_attributes(version: &Version) -> Attributes {
     let mut known = Attributes::of_type("Version");
     known.count("context:number", Some(version.number.into()));

@@ -1,8 +1,8 @@
-//! What things are called in a document.
+//! Identifiers in a PROV document.
 
 use super::super::session::{AgentNode, SessionGraph};
 
-/// The name space of a session.
+/// Returns the namespace of a session.
 pub(super) fn space(graph: &SessionGraph) -> String {
     format!("urn:context:{}:{}:", escaped(graph.user().as_str()), escaped(graph.session().as_str()))
 }
@@ -21,12 +21,12 @@ pub(super) fn version_name(id: AgentNode, number: u32) -> String {
     format!("{}.v{number}", name(id))
 }
 
-/// What an activity that was changed is now: an activity itself is no revision of anything.
+/// Returns the name of a changed activity's current state. An activity itself cannot be a revision.
 pub(super) fn now_name(id: AgentNode) -> String {
     format!("{}.now", name(id))
 }
 
-/// A text that can stand between the colons of a name space.
+/// Escapes a text for use between the colons of a namespace.
 fn escaped(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for byte in text.bytes() {

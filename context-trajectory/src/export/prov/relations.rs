@@ -1,4 +1,4 @@
-//! What is said of how they hang together.
+//! The relations between entities, activities and agents.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::session::{AgentGraph, AgentNode, Link, LinkKind, SessionGraph};
 use super::names::{USER, agent_id, name, now_name, version_name};
 
-/// A relation: its roles, and how it came about.
+/// A relation: its roles and attributes.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct Relation(IndexMap<String, Value>);
@@ -47,7 +47,7 @@ fn used(activity: String, entity: String) -> Relation {
     Relation::of([("prov:activity", activity), ("prov:entity", entity)])
 }
 
-/// On whose behalf an agent acts.
+/// Writes on whose behalf an agent acts.
 pub(super) fn agent_relations(
     graph: &SessionGraph,
     agent: &AgentGraph<'_>,
@@ -74,7 +74,7 @@ pub(super) fn agent_relations(
     Ok(())
 }
 
-/// Who did it, and what it was before.
+/// Writes a node's agent, and the revisions of the node.
 pub(super) fn node_relations(id: AgentNode, node: &Node, put: Put<'_>) -> io::Result<()> {
     if node.kind().is_computation() {
         let by_user = id.agent == 0 && node.kind() == NodeKind::Query;
@@ -99,7 +99,7 @@ pub(super) fn node_relations(id: AgentNode, node: &Node, put: Put<'_>) -> io::Re
     put("wasDerivedFrom", &derived(now, version_name(id, last.number)).revision())
 }
 
-/// What the edges say.
+/// Writes the relations of the edges.
 pub(super) fn link_relations(graph: &SessionGraph, put: Put<'_>) -> io::Result<()> {
     let mut makers: HashMap<AgentNode, AgentNode> = HashMap::new();
     for link in graph.links() {

@@ -1,4 +1,4 @@
-//! Cleaning by leaving out.
+//! Cleaning by removal.
 
 use std::collections::HashMap;
 
@@ -66,15 +66,15 @@ impl Walk {
     }
 }
 
-/// A message of the model whose results may still come.
+/// A model message whose results may still follow.
 struct Open {
     index: usize,
     results: Vec<usize>,
-    /// How many results are still needed.
+    /// The number of results that are still missing.
     missing: usize,
-    /// How many results of an id are waited for.
+    /// The number of expected results by call id.
     awaited: HashMap<String, usize>,
-    /// How many results of an id may come besides.
+    /// The number of optional results by call id, for invalid calls.
     optional: HashMap<String, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Cleaning by filling in.
+//! Cleaning by completion.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -17,7 +17,7 @@ const MISSING: &str = "a call has no result: a marked stub was put in its place"
 const MOVED: &str = "somebody else spoke before it: it was moved to its call";
 const ORPHANED: &str = "no call waits for it: a marked one was put in front";
 const NAMED: &str = "a call or result without an id was given one";
-/// What a tool is called that nobody names.
+/// The tool name used if no record states one.
 const TOOL: &str = "tool";
 
 pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
@@ -39,7 +39,7 @@ pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
     Cleaned { records: settled(kept, &sizes), diagnostics }
 }
 
-/// All ids, so that none is given twice.
+/// Returns all ids in use, so that new ids are unique.
 fn ids(records: &[MessageRecord]) -> HashSet<String> {
     let of = |record: &MessageRecord| -> Vec<String> {
         let calls = record.calls().into_iter().chain(record.invalid_calls());
@@ -53,14 +53,15 @@ fn is_stub(record: &MessageRecord) -> bool {
     record.is_synthetic() && record.text() == MISSING_RESULT
 }
 
-/// A record and the results behind it.
+/// A record and its results.
 struct Turn {
     head: Kept,
     results: Vec<Kept>,
     slots: Vec<Slot>,
-    /// Slots whose call had no id.
+    /// The slots of calls without an id.
     nameless: VecDeque<usize>,
-    /// Results without a call that came before the turn was over, each behind its own.
+    /// Results without a call that arrived before the end of the turn, each after a generated call
+    /// message.
     behind: Vec<Kept>,
 }
 
@@ -77,7 +78,7 @@ impl Turn {
     }
 }
 
-/// The place of a call's result.
+/// The slot of a call's result.
 struct Slot {
     id: String,
     name: Option<String>,
@@ -85,8 +86,8 @@ struct Slot {
     stub: Option<Kept>,
 }
 
-/// Slots by id, those of the newest turn that calls by it, in order. An older call is not given
-/// what is too much for a newer one: a wrong result is worse than a missing one.
+/// Unfilled slots by id: those of the newest turn that uses the id, in order. A surplus result for
+/// a newer call is not given to an older one, since a wrong result is worse than a missing one.
 #[derive(Default)]
 struct Waiting(HashMap<String, (usize, VecDeque<usize>)>);
 
@@ -109,7 +110,7 @@ impl Waiting {
 #[derive(Default)]
 struct Repair {
     turns: Vec<Turn>,
-    /// The turn whose results come.
+    /// The turn whose results are being read.
     open: Option<usize>,
     for_results: Waiting,
     for_stubs: Waiting,
@@ -122,7 +123,7 @@ impl Repair {
         self.diagnostics.push(note(code, index, message));
     }
 
-    /// An id by position that nobody has.
+    /// Returns an unused id, derived from `id`.
     fn fresh(&mut self, mut id: String) -> String {
         while !self.ids.insert(id.clone()) {
             id.push('_');
@@ -148,7 +149,7 @@ impl Repair {
         self.turns.push(new);
     }
 
-    /// Gives ids to calls that have none, and says which.
+    /// Gives ids to calls without one, and returns the new ids.
     fn name_calls(&mut self, index: usize, record: &mut MessageRecord) -> HashSet<String> {
         let mut named = HashSet::new();
         for (key, calls) in [(CALLS, record.calls()), (INVALID_CALLS, record.invalid_calls())] {
@@ -182,8 +183,8 @@ impl Repair {
         self.turns[turn].results.push((Some(index), record));
     }
 
-    /// The place of a result without an id: at the first call of the open turn that had none
-    /// either.
+    /// Returns the slot of a result without an id: that of the first call in the open turn that
+    /// also has none.
     fn nameless_place(
         &mut self,
         index: usize,
@@ -224,8 +225,8 @@ impl Repair {
         }
     }
 
-    /// A stub of an earlier repair stays as long as nothing better came. One without a place says
-    /// nothing.
+    /// Keeps a stub of an earlier repair until a real result arrives. A stub without a slot is
+    /// dropped.
     fn stub(&mut self, index: usize, record: MessageRecord) {
         let place = answered(&record).and_then(|id| self.for_stubs.take(&id));
         if let Some((turn, slot)) = place {
@@ -261,7 +262,7 @@ fn stub(id: &str, name: Option<&str>) -> MessageRecord {
         .with(Message::SYNTHETIC, wire::truth())
 }
 
-/// Sets the ids of those calls, wherever in the record they are listed.
+/// Sets the ids of calls, in every list of the record that contains them.
 fn set_ids(
     record: &mut MessageRecord,
     key: &'static str,

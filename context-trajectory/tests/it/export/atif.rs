@@ -1,4 +1,4 @@
-//! ATIF out and in.
+//! Writing and reading ATIF.
 
 use context_core::trajectory::{BridgeFrom, NodeKind, Round, RoundRecord, Trajectory};
 use context_trajectory::export::{
@@ -17,7 +17,7 @@ fn read(text: &str) -> Result<Vec<Round>, AtifError> {
     read_atif(text, "anna: \"ü\"", "s 1/#")
 }
 
-/// The rounds again as a session.
+/// Returns rounds as a session again.
 fn graph(rounds: Vec<Round>) -> SessionGraph {
     let mut agents: std::collections::BTreeMap<u32, Vec<_>> = std::collections::BTreeMap::new();
     for round in rounds {
@@ -29,7 +29,7 @@ fn graph(rounds: Vec<Round>) -> SessionGraph {
     SessionGraph::new("anna: \"ü\"", "s 1/#", agents)
 }
 
-/// What the format's own validators ask.
+/// Checks the rules of the format's own validators.
 pub(crate) fn check(document: &Value) -> Result<(), String> {
     let steps = document["steps"].as_array().ok_or("no steps")?;
     if steps.is_empty() {
@@ -77,7 +77,8 @@ fn atif_of_a_session() {
     insta::with_settings!({ sort_maps => true }, { insta::assert_json_snapshot!(document) });
 }
 
-/// Revisions and titles aside, which are the store's and the question's.
+/// Returns the records of a session. Revisions and titles are not compared, as they belong to the
+/// store and the question.
 fn records(graph: &SessionGraph) -> Vec<RoundRecord> {
     let rounds =
         graph.agents().flat_map(|agent| agent.trajectory().rounds().cloned().collect::<Vec<_>>());
@@ -184,7 +185,7 @@ fn what_is_no_document_is_refused_without_its_content() {
     let mut damaged: Value = serde_json::from_str(&atif(&session())).unwrap();
     damaged["steps"].as_array_mut().unwrap().remove(0);
     assert!(refused(&damaged.to_string()).contains("damaged"));
-    // A document of ours is never taken for one of another program because a part of it is wrong.
+    // A document of this crate is never taken for a foreign one because a part of it is damaged.
     damaged["extra"]["context"]["rounds"] = json!("none");
     assert!(refused(&damaged.to_string()).contains("damaged: an agent"));
 }

@@ -1,8 +1,8 @@
-//! A browser opens the page from a file and works with it.
+//! Opens the page from a file in a browser and operates it.
 //!
-//! `CONTEXT_TEST_CHROMIUM` names the browser; without it, those that are usual are looked for. One
-//! that is not there is said to be not there, and nothing is proved then.
-//! `CONTEXT_TEST_SCREENSHOTS` names a folder for pictures of what was seen.
+//! `CONTEXT_TEST_CHROMIUM` names the browser. Without it, common names are tried. If there is no
+//! browser, the test reports that and proves nothing. `CONTEXT_TEST_SCREENSHOTS` names a folder for
+//! screenshots.
 
 #![allow(clippy::print_stdout, reason = "a test that is not run says so")]
 
@@ -14,7 +14,7 @@ use context_trajectory::export::AgentNode;
 use super::html::{large, page};
 use super::scene::session;
 
-/// Works with the page as a person would, and writes what it saw into the title.
+/// Operates the page like a person, and writes the results into the title.
 const PERSON: &str = r##"
 <script>
 const errors = [];
@@ -71,7 +71,7 @@ addEventListener("load", async () => {
 </script>
 "##;
 
-/// Chooses an action and searches, for a picture.
+/// Selects an action and searches, for a screenshot.
 const CHOICE: &str = r#"
 <script>
 addEventListener("load", () => {

@@ -1,4 +1,4 @@
-//! Traces go to a collector over HTTP.
+//! Sending traces to a collector over HTTP.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use super::html::large;
 use super::scene::session;
 
-/// What came in a request: its head, and how many spans.
+/// The head of a request, and its number of spans.
 type Request = (String, usize);
 
-/// Gives each connection one answer, in order, and returns what was asked.
+/// Starts a server that gives each connection one answer, in order, and returns the requests.
 async fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<Request>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -119,7 +119,7 @@ async fn a_long_session_goes_in_parts() {
     assert_eq!(result.rejected, 2);
 }
 
-/// Addresses and headers hold keys. Neither is in an error, nor in what caused it, nor in `Debug`.
+/// Addresses and headers contain keys. Neither appears in an error, its source, or `Debug`.
 #[tokio::test]
 async fn no_error_shows_a_secret() {
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -148,7 +148,7 @@ async fn no_error_shows_a_secret() {
     assert!(matches!(error, SendError::BadHeader { number: 1 }), "{error:?}");
 }
 
-/// A collector that takes the connection and says nothing.
+/// A collector that accepts the connection and never answers.
 #[tokio::test]
 async fn a_silent_collector_is_given_up() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

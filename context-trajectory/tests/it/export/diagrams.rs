@@ -1,4 +1,4 @@
-//! Mermaid and DOT.
+//! Tests of Mermaid and DOT.
 
 use context_trajectory::export::{DiagramOptions, Selection, write_dot, write_mermaid};
 use proptest::prelude::*;
@@ -30,7 +30,8 @@ fn names_alone_if_that_is_asked_for() {
     insta::assert_snapshot!(written(|out| write_dot(&graph, &options, out)));
 }
 
-/// Labels hold nothing that means something to the format but whole entities and line breaks.
+/// Checks that labels contain no character with a meaning in the format except complete entities
+/// and line breaks.
 fn check_mermaid(text: &str) -> Result<(), String> {
     for line in text.lines() {
         let Some((head, rest)) = line.split_once('"') else { continue };
@@ -55,8 +56,8 @@ fn check_mermaid(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Strings of DOT are closed, braces and brackets pair outside of them, and no entity is begun
-/// inside but our own.
+/// Checks that DOT strings are closed, braces and brackets match outside of strings, and strings
+/// contain no entities but our own.
 fn check_dot(text: &str) -> Result<(), String> {
     let (mut open, mut inside) = (Vec::new(), false);
     let mut chars = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! PROV-JSON and trace events.
+//! Tests of PROV-JSON and trace events.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,7 +26,7 @@ fn trace_of_a_session() {
     insta::assert_snapshot!(trace(&session()));
 }
 
-/// Every name that a relation uses is that of something that is there, of the right sort.
+/// Checks that every name in a relation is declared with the right type.
 fn check_prov(text: &str) -> Result<(), String> {
     let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let names = |section: &str| -> HashSet<String> {
@@ -60,7 +60,7 @@ fn check_prov(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Pairs are pairs, and no arrow leads nowhere.
+/// Checks that begin and end events match, and that arrows have both ends.
 fn check_trace(text: &str) -> Result<(), String> {
     let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut open: BTreeMap<(String, String), i64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The page that draws a session.
+//! Tests of the HTML page.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(crate) fn page(graph: &SessionGraph) -> String {
     written(|out| write_html(graph, out))
 }
 
-/// The text of the element that holds what the page knows, as a browser finds its end.
+/// Returns the content of the data element, up to the end that a browser finds.
 fn data(page: &str) -> Result<Value, String> {
     let (_, after) = page.split_once("id=\"data\">").ok_or("no data")?;
     let (data, _) = after.split_once("</script").ok_or("no end")?;
@@ -75,8 +75,8 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
     }
 }
 
-/// A session as large as they get: rounds of fans that come together again, data at each action, a
-/// dead end now and then.
+/// A large session: rounds of branches that fan out and join again, data at each action, an
+/// occasional inactive branch.
 pub(crate) fn large(nodes: usize) -> SessionGraph {
     let agent = AgentRef::new("anna", "a long session", 0);
     let (mut rounds, mut count, mut time) = (Vec::<Round>::new(), 0, 0);
@@ -128,7 +128,7 @@ fn everything_is_drawn_and_nothing_covers_another() {
     assert_eq!(check(&large(2000)), Ok(()));
 }
 
-/// What a browser would fetch, it finds in elements and styles; the policy refuses the rest.
+/// Elements and styles name everything a browser would fetch; the policy refuses the rest.
 #[test]
 fn the_page_asks_for_nothing() {
     let page = page(&session());

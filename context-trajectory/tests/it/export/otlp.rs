@@ -1,5 +1,5 @@
-//! Traces of OpenTelemetry, read back with the types that the project makes from its own
-//! description of the format.
+//! OpenTelemetry traces, read back with the types that the project generates from its own
+//! specification.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -49,8 +49,7 @@ fn get(span: &Span, name: &str) -> String {
     value(&span.attributes, name).unwrap_or_default()
 }
 
-/// One line for each span: below what it stands, its name, its time in milliseconds, its events and
-/// links.
+/// Returns one line per span: its parent, name, time in milliseconds, events and links.
 fn shown(spans: &[Span]) -> String {
     let names: HashMap<&[u8], &str> =
         spans.iter().map(|span| (&*span.span_id, &*span.name)).collect();
@@ -87,9 +86,9 @@ fn traces_of_a_session() {
     insta::assert_snapshot!(shown(&spans(&session())));
 }
 
-/// The names that OpenTelemetry gives are in the making; ours are those of the release that we
-/// build with. It calls those for generative AI deprecated, since their list is kept elsewhere now:
-/// they are called the same there.
+/// The OpenTelemetry names are not stable yet; ours are those of the release that the tests use. It
+/// marks the names for generative AI as deprecated because their list has moved. The names are the
+/// same there.
 #[test]
 #[expect(deprecated, reason = "the list has moved, the names have not")]
 fn attributes_are_called_as_opentelemetry_calls_them() {
@@ -203,8 +202,8 @@ fn what_failed_says_why() {
     );
 }
 
-/// Heads that were damaged may say that two agents called each other: each is a trace of its own
-/// then, and nothing goes round for ever.
+/// Damaged heads may state that two agents called each other. Each then gets its own trace, and no
+/// loop is endless.
 #[test]
 fn agents_that_call_each_other_are_traces_of_their_own() {
     let round = |agent: u32, parent: u32| {
@@ -220,7 +219,7 @@ fn agents_that_call_each_other_are_traces_of_their_own() {
     assert!(spans.iter().all(|span| span.parent_span_id.is_empty()));
 }
 
-/// A time before 1970 is none that OTLP has.
+/// OTLP has no times before 1970.
 #[test]
 fn times_before_1970_are_1970() {
     let early = Timestamp::from_micros(-5);
@@ -228,8 +227,8 @@ fn times_before_1970_are_1970() {
     assert_eq!(spans(&of_rounds([vec![round]]))[0].start_time_unix_nano, 0);
 }
 
-/// Ids are there and unique, spans end after they began, what they point to is there, and no span
-/// is its own forebear.
+/// Checks that ids exist and are unique, spans end after they start, referenced spans exist, and no
+/// span is its own ancestor.
 fn check(graph: &SessionGraph) -> Result<(), String> {
     let spans = spans(graph);
     let by_id: BTreeMap<&[u8], &Span> = spans.iter().map(|span| (&*span.span_id, span)).collect();
@@ -261,7 +260,7 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
         }
     }
     let computed = graph.agents().flat_map(|agent| agent.nodes());
-    // An answer of which it is known who gave it, or what it took, is a call.
+    // An answer with a known model or token counts is a call.
     let took = |node: &Node| {
         let took = node.measures.as_deref();
         took.is_some_and(|took| {

@@ -1,9 +1,9 @@
-//! The tools that the formats are for read what was written: Graphviz, the Python package `prov`,
-//! the models of Harbor (or those that NVIDIA publishes), the parser of Mermaid.
+//! Reads the output with the tools that the formats are for: Graphviz, the Python package `prov`,
+//! the models of Harbor (or those that NVIDIA publishes), and the parser of Mermaid.
 //!
-//! `CONTEXT_TEST_PYTHON` names a Python that has the packages, `CONTEXT_TEST_NODE_MODULES` a folder
-//! beside whose `node_modules` there are `mermaid` and `jsdom`. A tool that is not there is said to
-//! be not there, and nothing is proved then.
+//! `CONTEXT_TEST_PYTHON` names a Python with the packages. `CONTEXT_TEST_NODE_MODULES` names a
+//! folder whose `node_modules` contains `mermaid` and `jsdom`. If a tool is missing, the test
+//! reports that and proves nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,7 +48,7 @@ for (const path of process.argv.filter((path) => path.endsWith('.mmd'))) {
 }
 ";
 
-/// The session by hand and random ones, each in a file.
+/// Writes the hand-made session and random ones to files.
 fn files(folder: &Path, ending: &str, write: impl Fn(&SessionGraph) -> String) -> Vec<PathBuf> {
     let mut runner = TestRunner::deterministic();
     let random = (0..RANDOM).map(|_| sessions().new_tree(&mut runner).unwrap().current());
@@ -61,7 +61,7 @@ fn files(folder: &Path, ending: &str, write: impl Fn(&SessionGraph) -> String) -
     files.collect()
 }
 
-/// Whether a tool is there, said loudly if it is not.
+/// Returns whether a tool is installed, and reports it if not.
 fn is_there(what: &str, probe: &mut Command) -> bool {
     let there = probe
         .stdout(Stdio::null())

@@ -1,4 +1,4 @@
-//! One small session by hand, and random ones.
+//! A small hand-made session, and random ones.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use context_core::trajectory::{
 use context_trajectory::export::SessionGraph;
 use proptest::prelude::*;
 
-/// What formats trip over.
+/// Characters with a special meaning in some format.
 pub(crate) const HOSTILE: &str =
     "say \"hi\"; #1 %%{init}%% `x` ]]> </script> \\N \\\" 1. $$a$$ &quot; {{}} |b| 😀\r\n\tend";
 
@@ -118,8 +118,8 @@ fn sub_agent(parent: NodeId) -> Round {
     round
 }
 
-/// Two rounds with a gap between them, a fan-out, a dead branch, data, references, versions, a
-/// sub-agent.
+/// Two rounds with a gap between them, several branches, an inactive branch, data, references,
+/// versions, and a sub-agent.
 pub(crate) fn session() -> SessionGraph {
     let first = round_0();
     let caller = first.nodes().find(|node| node.body.text("action") == "research").unwrap().id;
@@ -141,12 +141,12 @@ pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -
     String::from_utf8(out).unwrap()
 }
 
-/// Whether a text shows what a reader would not see, or a terminal obey.
+/// Returns whether a text contains hidden or control characters.
 pub(crate) fn hides(text: &str) -> bool {
     text.chars().any(|c| c != '\n' && context_core::base::shown::is_hidden(c))
 }
 
-/// One thing that is done to a round: which, behind which nodes, with which text.
+/// One random change of a round: its kind, its predecessors, and its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     what: u8,
@@ -154,7 +154,7 @@ pub(crate) struct Step {
     text: String,
 }
 
-/// Texts with what formats trip over.
+/// Texts with special characters.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -240,7 +240,7 @@ fn built(mut round: Round, steps: &[Step], earlier: Option<&Round>, start: i64) 
     round
 }
 
-/// Sessions of two rounds and a sub-agent that any node of theirs called.
+/// Sessions of two rounds and a sub-agent that any node of the first round called.
 pub(crate) fn sessions() -> impl Strategy<Value = SessionGraph> {
     (steps(), steps(), steps(), any::<prop::sample::Index>()).prop_map(
         |(first, second, sub, caller)| {

@@ -1,4 +1,4 @@
-//! Which part of a session is looked at.
+//! Tests of selections.
 
 use context_core::trajectory::{NodeId, TrajectoryError};
 use context_trajectory::export::{AgentNode, LinkKind, Selection, SessionGraph};

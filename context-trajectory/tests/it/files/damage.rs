@@ -1,4 +1,4 @@
-//! Crashes at every byte, damage at every byte, and crashes while a file is written anew.
+//! Crashes at every byte, damage at every byte, and crashes during compaction of a file.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use context_trajectory::FileChannel;
 
 use super::{Diary, at, graph_of, load, record};
 
-/// What a round was after each commit, the graph's file then, and the diary.
+/// Returns the round's state and file size after each commit, the graph file, and the fixtures.
 async fn small_journal() -> (Vec<(RoundRecord, usize)>, Vec<u8>, Vec<Diary>) {
     let root = tempfile::tempdir().unwrap();
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
@@ -38,7 +38,7 @@ async fn a_crash_at_any_byte_leaves_the_last_commit_that_is_whole() {
     let root = tempfile::tempdir().unwrap();
     for cut in 0..=graph.len() {
         put(root.path(), &graph[..cut]);
-        // The line feed is not what makes a line whole.
+        // A line is complete without its line feed.
         let whole = states.iter().filter(|(_, bytes)| *bytes <= cut + 1).count();
         let expected: Vec<RoundRecord> =
             states[..whole].last().map(|(record, _)| record.clone()).into_iter().collect();
@@ -46,7 +46,7 @@ async fn a_crash_at_any_byte_leaves_the_last_commit_that_is_whole() {
         assert_eq!(load(&files, &agent).await, expected, "cut at {cut}");
         let heads = files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items;
         assert_eq!(heads, expected.iter().map(|record| record.head.clone()).collect::<Vec<_>>());
-        // And it goes on from there.
+        // Recording continues from there.
         let mut next = match whole.checked_sub(1) {
             Some(last) => Diary { round: diaries[last].round.clone(), changes: Vec::new() },
             None => Diary::asked(&agent, 0),
@@ -70,15 +70,14 @@ async fn damage_at_any_byte_is_told_and_never_written_over() {
         let files = FileChannel::new(root.path());
         let loaded = files.load_rounds(&agent, 0..=0).await;
         let line = 1 + graph[..place].iter().filter(|byte| **byte == b'\n').count();
-        // The end of the last line may look as if the line was not finished, which is the same as a
-        // crash.
+        // Damage at the end of the last line may look like an unfinished line, as after a crash.
         if let Ok(records) = &loaded {
             assert!(place >= last_line, "byte {place} of line {line}");
             assert!(states.iter().any(|(state, _)| [state.clone()] == records[..]));
             continue;
         }
         let error = loaded.unwrap_err();
-        // A header that is none makes it another program's file.
+        // With a damaged header the file looks like one of another program.
         assert!(
             matches!(
                 error.kind(),
@@ -113,7 +112,7 @@ async fn a_line_that_stands_twice_or_is_missing_is_damage() {
             let loaded = FileChannel::new(root.path()).load_rounds(&agent, 0..=0).await;
             match loaded {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
-                // Whether the last line is missing, nobody can see.
+                // A missing last line cannot be detected.
                 Ok(records) => assert_eq!((place, records.len()), (lines.len() - 1, 1)),
             }
         }
@@ -132,8 +131,8 @@ async fn a_file_under_another_name_is_not_believed() {
     assert!(files.rounds(&RoundQuery::of_user("eve")).await.is_err());
 }
 
-/// The end of a round writes its file anew: the new head, then the new graph beside the old one,
-/// which takes its place. A second name for the old file shows what it was just before.
+/// The end of a round compacts its file: the new head is written first, then the new graph next to
+/// the old one, which it replaces. A hard link to the old file shows its last state.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
@@ -192,7 +191,7 @@ async fn a_head_that_is_missing_or_damaged_costs_nothing_but_time() {
         record(&files, &mut diary).await;
         files.close().await.unwrap();
         heads.push(std::fs::read(&head).unwrap());
-        // Whichever of the heads that were ever there a loss of power brings back.
+        // A power failure may bring back any earlier head.
         for old in &heads {
             std::fs::write(&head, old).unwrap();
             let listed = files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items;

@@ -1,4 +1,4 @@
-//! Whatever is done, files are what the store in memory is.
+//! Model test: the file channel behaves like the in-memory store.
 
 use context_core::Store;
 use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};

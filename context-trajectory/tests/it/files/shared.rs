@@ -19,7 +19,7 @@ async fn channels_see_each_other_also_when_files_are_written_anew() {
     record(&channels[0], &mut diary).await;
     let text = "x".repeat(4000);
     let mut largest = 0;
-    // 100 times 4 kB replaced each time: files are written anew under whoever has them open.
+    // 100 times 4 kB, replaced each time: files are compacted while other channels have them open.
     for step in 0..100_usize {
         let stale = RoundCommit::new("stale", Vec::new(), diary.round.head());
         diary.note(action, &format!("{step} {text}"));

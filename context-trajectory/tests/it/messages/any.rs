@@ -1,4 +1,4 @@
-//! Any messages and any records.
+//! Arbitrary messages and records.
 
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput};
 use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
@@ -98,7 +98,7 @@ pub(super) fn message() -> impl Strategy<Value = Message> {
         .prop_map(|(role, parts, metadata)| Message::new(role, parts).with_metadata(metadata))
 }
 
-/// A record of any type whose known keys may hold anything, as files of strangers do.
+/// A record of any type whose known keys may have any value, as in foreign files.
 pub(super) fn record() -> impl Strategy<Value = MessageRecord> {
     let kinds = ["HumanMessage", "AIMessage", "ToolMessage", "SystemMessage"];
     let kind = proptest::sample::select(kinds.to_vec());

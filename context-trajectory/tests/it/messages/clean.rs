@@ -61,7 +61,7 @@ fn a_result_that_comes_late_goes_or_moves_to_its_call() {
     Tool: r <-1
     Human: v
     "#);
-    // It takes the place of the stub of an earlier repair.
+    // A late result replaces the stub of an earlier repair.
     let mut early = clean(run[..3].to_vec(), Cleaning::Repair).records;
     early.push(run[3].clone());
     assert_eq!(shown(&early, Cleaning::Repair), shown(&run, Cleaning::Repair));

@@ -29,7 +29,7 @@ proptest! {
     fn messages_come_back_equal(messages in proptest::collection::vec(any::message(), 0..4)) {
         let records = to_records(&messages);
         prop_assert_eq!(&to_messages(&through_text(&records)).unwrap(), &messages);
-        // Stored, loaded and stored, records are equal.
+        // After storing and loading, the records are equal.
         prop_assert_eq!(to_records(&to_messages(&records).unwrap()), records);
     }
 
@@ -56,7 +56,7 @@ fn an_answer_is_stored_as_frameworks_store_it() {
     let back = to_messages(&records).unwrap();
     assert_eq!(back[0].parts, message.parts);
     assert_eq!(to_records(&back)[0].usage(), Some(usage));
-    // What no usage was said of does not get zeros on the way.
+    // A message without usage does not get zeros.
     assert_eq!(to_records([&message])[0].usage(), None);
 }
 
@@ -84,7 +84,7 @@ fn a_failed_result_stays_failed_and_names_stay() {
 
 #[test]
 fn a_record_that_was_changed_since_is_read_as_it_is_now() {
-    // Only its whole message says where the call stands.
+    // Only the stored whole message contains the position of the call.
     let call = Part::tool_call("1", "t", serde_json::json!({}));
     let message = Message::new(Role::Assistant, [call, Part::text("before")]);
     let mut records = to_records([&message]);

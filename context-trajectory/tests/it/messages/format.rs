@@ -1,4 +1,4 @@
-//! The compact text.
+//! Tests of the compact text.
 
 use context_trajectory::messages::{MessageRecord, format_context};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn every_kind_in_a_row() {
         ),
         ai("fin", "[]"),
     ];
-    // The space behind a result shows as a dot.
+    // A trailing space after a result is shown as a dot.
     insta::assert_snapshot!(format_context(&run).replace(" \n", "·\n"), @r#"
     === CURRENT CONTEXT ===
     [System]

@@ -5,7 +5,7 @@ use context_trajectory::messages::{
     ImportError, ImportProblem, MessageRecord, import_messages, load_messages,
 };
 
-/// A record was one thing when it was read, and another after it had been written and read again.
+/// Regression: a record changed when it was written and read again.
 #[test]
 fn what_was_written_over_several_lines_is_on_one_from_the_beginning() {
     let calls = "[{\"name\":\"t\",\n\"args\":\"{\",\"error\":\"a\\nb\"}]";

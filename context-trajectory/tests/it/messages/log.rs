@@ -1,4 +1,4 @@
-//! The file that only grows.
+//! Tests of the append-only log.
 
 use std::fs;
 use std::path::PathBuf;
@@ -58,8 +58,7 @@ async fn a_write_that_broke_off_anywhere_loses_nothing_that_was_whole() {
             let mut torn = bytes[..end].to_vec();
             torn.resize(end + zeros, 0);
             fs::write(&path, &torn).unwrap();
-            // A line is whole once all of it but the line feed is there; the first line is no
-            // record.
+            // A line is complete without its line feed. The first line is not a record.
             let feeds = bytes[..end].iter().filter(|byte| **byte == b'\n').count();
             let unended = zeros == 0 && bytes.get(end) == Some(&b'\n');
             let whole = (feeds + usize::from(unended)).saturating_sub(1);
@@ -85,7 +84,7 @@ async fn damage_names_its_line_and_is_never_written_over() {
     for (from, to) in
         [("\"r\"", "\"s\""), ("{\"check\":\"", "{\"chick\":\""), ("\"record\"", "\"recard\"")]
     {
-        // In the fourth line.
+        // Damage in the fourth line.
         let at = text.match_indices('\n').nth(2).unwrap().0;
         let damaged = format!("{}{}", &text[..at], text[at..].replacen(from, to, 1));
         assert_ne!(damaged, text);
@@ -151,7 +150,7 @@ async fn appends_of_several_logs_never_mix() {
     let records = MessageLog::read(&path).await.unwrap().records;
     assert_eq!(records.len(), 200);
     assert!(records.chunks(2).all(|pair| pair[0].text() == pair[1].text()));
-    // Each log's own stand in the order in which they were appended.
+    // The records of each log are in the order in which they were appended.
     let of_one = records.iter().filter(|record| record.text().starts_with("2 ")).step_by(2);
     let texts: Vec<_> = of_one.map(MessageRecord::text).collect();
     assert_eq!(texts, (0..25).map(|k| format!("2 {k}")).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Numbers of rounds and runs.
+//! Tests of the statistics of rounds and runs.
 
 use context_core::Timestamp;
 use context_core::model::Usage;

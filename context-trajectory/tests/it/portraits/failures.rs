@@ -1,4 +1,4 @@
-//! What becomes of portraits that fail.
+//! Outcomes of failed portraits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ async fn a_failing_model_leaves_no_description_and_is_asked_again_by_a_later_sch
     assert!(matches!(&*failure.error,
             PortraitError::Model(error) if error.code == ModelErrorCode::Authentication));
     assert_eq!((&*context.round().node(map).unwrap().description, painter.calls()), ("", 1));
-    // Saying nothing, or no, is no description either.
+    // An empty answer and a refusal are not descriptions either.
     let mut refusal = says("I cannot help with that.");
     refusal.stop = Some(StopReason::Refusal);
     for answer in [says(" \n"), refusal] {
@@ -72,7 +72,7 @@ async fn what_may_pass_is_tried_again_and_the_rest_is_not_waited_for() {
     portraits.schedule(&other).await.unwrap();
     assert_eq!(portraits.await_all(LONG).await.failures.len(), 1);
     assert_eq!(painter.calls(), 7, "an hour is too long");
-    // A model that never answers is given up, and given up again.
+    // A model that never answers times out, each time.
     painter.slow.store(true, Ordering::SeqCst);
     portraits.schedule(&other).await.unwrap();
     let failures = portraits.await_all(LONG).await.failures;
@@ -88,7 +88,7 @@ async fn a_description_that_could_not_be_written_is_not_paid_for_twice() {
     let context = open(&one, 0).await;
     let [query, _, map] = small_round(&context).await;
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
-    // Somebody else has the round now.
+    // Another process now records the round.
     let other = open(&two, 0).await;
     other.add(crate::desk::action(query).append()).await.unwrap();
     painter.then(Ok(says("Dearly paid.")));
@@ -123,7 +123,7 @@ async fn what_is_cancelled_stops_and_says_so() {
     assert_eq!(painter.calls(), 1, "the second one never began");
 }
 
-/// A model with a fault of its own.
+/// A model with a bug.
 #[derive(Debug)]
 struct Broken;
 
@@ -163,7 +163,7 @@ async fn an_earlier_round_that_cannot_be_read_holds_up_no_portrait_of_the_presen
     assert!(matches!(error, RecordError::DamagedRound { .. }), "{error}");
     assert_eq!(portraits.await_all(LONG).await.described, 1);
     assert_eq!(&*context.round().node(map).unwrap().description, "A portrait.");
-    // Readable again, it has its turn.
+    // Once readable again, the round is processed.
     *desk.damaged.lock().unwrap() = None;
     assert_eq!(portraits.schedule(&context).await.unwrap(), 1);
     assert_eq!(portraits.await_all(LONG).await.described, 2);

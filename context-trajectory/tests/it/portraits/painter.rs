@@ -1,4 +1,4 @@
-//! A model that is told what to say, waits when told to, and remembers what it was asked.
+//! A model with prepared answers that waits on demand and records its requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -12,12 +12,12 @@ use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Role
 use context_trajectory::portraits::ReadPreview;
 use tokio::sync::Semaphore;
 
-/// Says "A portrait." unless it is told otherwise.
+/// A model that answers "A portrait." by default.
 #[derive(Debug)]
 pub(super) struct Painter {
     pub(super) answers: Mutex<VecDeque<Result<Answer, ModelError>>>,
     pub(super) asked: Mutex<Vec<ModelRequest>>,
-    /// Calls wait for the gate.
+    /// Whether calls wait for the gate.
     pub(super) slow: AtomicBool,
     pub(super) gate: Semaphore,
     running: AtomicUsize,
@@ -44,7 +44,7 @@ impl Painter {
         self.asked.lock().unwrap().len()
     }
 
-    /// The texts of what was asked.
+    /// Returns the texts of the requests.
     pub(super) fn prompts(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().map(|asked| asked.messages[0].readable_text()).collect()
     }

@@ -1,4 +1,4 @@
-//! What the model sees.
+//! The content of the requests.
 
 use std::sync::Arc;
 
@@ -173,8 +173,8 @@ async fn a_skill_describes_itself() {
             [one] if one.node == nodes[3] && matches!(&*one.error, PortraitError::Skill(_))));
 }
 
-/// A path is what a tool or a model said. A portrait that read any of them would send a file of
-/// keys to the model.
+/// Paths come from tools and models. A portrait that read any path would send key files to the
+/// model.
 #[tokio::test]
 async fn files_are_read_below_the_folders_that_are_shown_and_nowhere_else() {
     let (desk, painter) = (desk(), Painter::new());
@@ -201,7 +201,7 @@ async fn files_are_read_below_the_folders_that_are_shown_and_nowhere_else() {
     assert!(prompts[0].contains(r#""preview":"Two tickets.""#));
     assert!(prompts[1..].iter().all(|prompt| !prompt.contains("preview")), "{prompts:?}");
 
-    // Unless told otherwise, the folder is the working one, where none of these is.
+    // The default folder is the working folder, which contains none of these files.
     let anew = open(&process(&desk, "b").build().unwrap(), 1).await;
     let query = anew.ask(NewQuery::new("And now?")).await.unwrap();
     anew.add(produced(NodeBody::file(folder.path().join("b.txt").to_str().unwrap()), query))

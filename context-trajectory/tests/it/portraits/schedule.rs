@@ -56,7 +56,7 @@ async fn never_more_than_the_limit_at_once_and_whoever_records_does_not_wait() {
     while painter.calls() < 8 {
         tokio::task::yield_now().await;
     }
-    // They run, and the next step is recorded nevertheless.
+    // While portraits run, the next step is recorded.
     context.add(action(query).append()).await.unwrap();
     assert_eq!(portraits.report().pending, 100);
     painter.gate.add_permits(100);
@@ -118,7 +118,7 @@ async fn nodes_of_earlier_rounds_are_described_in_their_record_and_never_paid_fo
         let first = open(&process(&desk, "a").build().unwrap(), 0).await;
         small_round(&first).await;
     }
-    // Another process, the next round: the old node has no description yet.
+    // In another process and the next round, the old node has no description yet.
     {
         let context = open(&process(&desk, "b").build().unwrap(), 1).await;
         small_round(&context).await;
@@ -130,7 +130,7 @@ async fn nodes_of_earlier_rounds_are_described_in_their_record_and_never_paid_fo
     for record in desk.all(&ada()).await {
         assert_eq!(&*record.nodes[2].description, "A portrait.");
     }
-    // A third one finds both.
+    // A third process finds both.
     let context = open(&process(&desk, "c").build().unwrap(), 2).await;
     assert_eq!(portraits(&painter).schedule(&context).await.unwrap(), 0);
     assert_eq!(painter.calls(), 2);

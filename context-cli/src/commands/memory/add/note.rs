@@ -1,4 +1,4 @@
-//! What is remembered as somebody states it: facts and blocks.
+//! Memories that the user states directly: facts and blocks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{Args, session, told};
 use crate::app::{App, Done};
 use crate::error::Failure;
 
-/// The most characters of a block: the most that a program may allow.
+/// The largest limit of a block, in characters.
 const MOST_CHARS: usize = 32_000;
 
 pub(super) async fn run(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
